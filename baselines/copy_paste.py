@@ -52,13 +52,13 @@ def write_copy_paste(shot_set: ShotSet, out: Path) -> int:
             for part in folder.glob(".*.part"):  # of a picture that was being written
                 part.unlink()
             places = {folder / f"shot_{shot.index:02d}.png": shot for shot in story.script.shots}
-            missing = [place for place in places if not place.exists()]
+            missing = [path for path in places if not path.exists()]
             opened = _first_references(shot_set, story) if missing else {}
-            for place in missing:
+            for path in missing:
                 cast = [
-                    opened[key] for key in dict.fromkeys(story.script.cast(places[place])) if key in opened
+                    opened[key] for key in dict.fromkeys(story.script.cast(places[path])) if key in opened
                 ]
-                write_atomic(place, [stitch(cast)])
+                write_atomic(path, [stitch(cast)])
             pictures += len(places)
         (out / UNFINISHED).unlink()
     except OSError as error:

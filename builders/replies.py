@@ -168,15 +168,15 @@ def by_number(entries: Sequence[Json], key: str, numbers: Sequence[int], what: s
     Raises:
         BadReply: a number is missing, repeated or none of these.
     """
-    found = [entry[key] for entry in entries]
-    if sorted(found) != sorted(numbers):
-        shown = ", ".join(map(str, found[:20])) or "none"
+    listed = [entry[key] for entry in entries]
+    if sorted(listed) != sorted(numbers):
+        shown = ", ".join(map(str, listed[:20])) or "none"
         raise BadReply(
             f"expected {what} {_range(numbers)}, each once: the values of {key} must be"
             f" {', '.join(map(str, numbers[:20])) or 'none'}; found {shown}"
         )
-    place = {entry[key]: entry for entry in entries}
-    return [place[number] for number in numbers]
+    by_key = {entry[key]: entry for entry in entries}
+    return [by_key[number] for number in numbers]
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -235,8 +235,8 @@ def script_problem(story: str, language: str, reply: str) -> str | None:
     wanted, counts = main_script(story), _count(reply)
     if wanted is None or counts.total() < LEAST_LETTERS or counts[wanted] >= LEAST_SHARE * counts.total():
         return None
-    found = counts.most_common(1)[0][0]
+    letters = counts.most_common(1)[0][0]
     return (
-        f"the values are mostly in {found.lower()} letters, the story (language {language}) in"
+        f"the values are mostly in {letters.lower()} letters, the story (language {language}) in"
         f" {wanted.lower()}: write every value in the language and script of the story"
     )

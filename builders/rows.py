@@ -253,12 +253,12 @@ def _no_constant(name: str) -> Json:
 
 
 def _no_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {twice[:60]!r} twice in one object")
-    return found
+    return mapping
 
 
 def _heading(text: str) -> tuple[str | None, str]:
@@ -276,7 +276,7 @@ def read_edits(
 
     Problems go to the reader.
     """
-    found: dict[str, list[Json]] = {}
+    edits: dict[str, list[Json]] = {}
     withdrawn: dict[str, Json] = {}
     for row in rows:
         try:
@@ -295,8 +295,8 @@ def read_edits(
                 "edit field by field; to withdraw the record: fabula edit RUN ID --withdraw",
             )  # fmt: skip
         else:
-            found.setdefault(edit.id, []).append(edit.as_json())
-    return found, withdrawn
+            edits.setdefault(edit.id, []).append(edit.as_json())
+    return edits, withdrawn
 
 
 def _story_id(row: Row, stories: Mapping[str, Story], reader: Reader) -> str | None:
@@ -310,7 +310,7 @@ def _story_id(row: Row, stories: Mapping[str, Story], reader: Reader) -> str | N
 
 def _report(where: str, error: ValidationError, reader: Reader) -> None:
     for detail in error.errors(include_url=False)[:5]:
-        place = format_path([step for step in detail["loc"] if isinstance(step, str | int)])
+        field = format_path([step for step in detail["loc"] if isinstance(step, str | int)])
         reader.problem(
-            f"{where}, {place}", "a value of the field's type", detail["msg"], "see fabula schemas export"
+            f"{where}, {field}", "a value of the field's type", detail["msg"], "see fabula schemas export"
         )

@@ -201,7 +201,7 @@ def package_steps(kind: str) -> Mapping[str, tuple[str, Step[Any, Any]]]:
         ConfigError: one is no Step, has another id than its entry point, or does not name its package among
             its libraries, so that results would not depend on the package's version.
     """
-    found: dict[str, tuple[str, Step[Any, Any]]] = {}
+    steps: dict[str, tuple[str, Step[Any, Any]]] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         of, _, name = entry.name.partition("/")
         if of != kind:
@@ -213,8 +213,8 @@ def package_steps(kind: str) -> Mapping[str, tuple[str, Step[Any, Any]]]:
                 what=f"it is no Step with this id, or {package} is not among the Step's libraries",
                 fix=f"correct {entry.value}; CONTRIBUTING.md shows how",
             )
-        found[name] = (entry.value, step)
-    return found
+        steps[name] = (entry.value, step)
+    return steps
 
 
 def with_packages(kind: str, stages: Sequence[str], before: str) -> tuple[str, ...]:
@@ -222,17 +222,17 @@ def with_packages(kind: str, stages: Sequence[str], before: str) -> tuple[str, .
 
     A step of the name of one of ours takes its place; others come before the stage named.
     """
-    steps = {name: place for name, (place, _) in package_steps(kind).items()}
-    places = {place.replace(":", ".").rpartition(".")[2].lower(): place for place in stages}
-    added = [place for name, place in steps.items() if name not in places]
+    steps = {name: address for name, (address, _) in package_steps(kind).items()}
+    places = {stage.replace(":", ".").rpartition(".")[2].lower(): stage for stage in stages}
+    added = [address for name, address in steps.items() if name not in places]
     at = list(places).index(before)
-    kept = [steps.get(name, place) for name, place in places.items()]
+    kept = [steps.get(name, address) for name, address in places.items()]
     return (*kept[:at], *added, *kept[at:])
 
 
 def added_fields(kind: str, stages: Sequence[str]) -> tuple[str, ...]:
     """Return the fields that steps of packages write beside ours."""
-    names = {place.replace(":", ".").rpartition(".")[2].lower() for place in stages}
+    names = {stage.replace(":", ".").rpartition(".")[2].lower() for stage in stages}
     added = (step for name, (_, step) in package_steps(kind).items() if name not in names)
     return tuple(written for step in added for written in step.SPEC.writes)
 

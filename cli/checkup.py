@@ -114,7 +114,7 @@ def _required(extra: str) -> list[str]:
             if not _applies(requirement.marker, wanted):
                 continue
             if requirement.name == PACKAGE:
-                todo += [one for one in sorted(requirement.extras) if one not in seen]
+                todo += [extra for extra in sorted(requirement.extras) if extra not in seen]
                 seen |= requirement.extras
             else:
                 names[requirement.name] = None
@@ -141,9 +141,9 @@ def _cv2() -> Finding:
 
 def _system_libraries() -> Iterator[Finding]:
     for library, need in (("GL", "libgl1"), ("glib-2.0", "libglib2.0-0")):
-        found = ctypes.util.find_library(library)
-        if found:
-            yield Finding(f"lib{library}", "ok", found)
+        file = ctypes.util.find_library(library)
+        if file:
+            yield Finding(f"lib{library}", "ok", file)
         else:
             yield Finding(f"lib{library}", "absent", f"only OpenCV needs it (Debian package {need})")
 

@@ -40,8 +40,8 @@ def correlate(
 
     tables = read_table(first), read_table(second)
     names = _aliases(alias)
-    found = correlate_tables(*tables, _names(on), _pairs(columns), names, exclude)
-    show(found, as_json=as_json)
+    correlations = correlate_tables(*tables, _names(on), _pairs(columns), names, exclude)
+    show(correlations, as_json=as_json)
     return 0
 
 

@@ -106,14 +106,14 @@ def events(
     from ..evaluation.events.requests import estimate_events, events_request, tell_events, video_budget
     from ..evaluation.running import check_request, run_evaluation
 
-    place = given_suite(suite, release)
+    path = given_suite(suite, release)
     if dry_run:
         with dry_folder(out) as folder:
-            request = events_request(place, outputs, folder, options)
+            request = events_request(path, outputs, folder, options)
             show(Forecast(video_budget(request), estimate_events(request)), as_json=as_json)
         return 0
     folder = run_folder(out, "runs/eval-b")
-    request = events_request(place, outputs, folder, options)
+    request = events_request(path, outputs, folder, options)
     if not as_json:
         warn(*video_budget(request).lines())
     reporter = choose_reporter(as_json=as_json)

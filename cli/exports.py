@@ -72,8 +72,8 @@ def archive(
     archive = export_so_far(folder, out) if so_far else export_archive(folder, out)
     unasked, unreached = lacks(archive.manifest.environment)
     if as_json:
-        told = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
-        emit({**told, "unasked": unasked, "unreached": unreached})
+        document = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
+        emit({**document, "unasked": unasked, "unreached": unreached})
     else:
         missing = f"; incomplete: {lacking(unasked, unreached)}" if unasked or unreached else ""
         say(f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}{missing}")
@@ -124,19 +124,19 @@ def study(
     from ..people.tasks import sample_tasks, write_tasks
     from ..releases.events.suites import load_suite
 
-    place = given_suite(suite, release)
+    path = given_suite(suite, release)
     check_methods(outputs)
-    whole = load_suite(place)
+    whole = load_suite(path)
     methods = {folder.resolve().name: videos_of(folder, whole.prompts) for folder in outputs}
     prompts = chosen_prompts(whole, VideoSelection(label=labels, limit=limit)).prompts
     tasks = sample_tasks(list(prompts), list(methods), per_prompt, seed)
-    videos = {one: methods[one.method].path(one.video, None) for one in tasks}
+    videos = {task: methods[task.method].path(task.video, None) for task in tasks}
     events = {name: prompt.event_list for name, prompt in prompts.items()}
     write_tasks(tasks, out, key, events, videos)
     telling = _telling(videos)
     if as_json:
-        told = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
-        emit({**told, "out": str(out), "key": str(key), "telling_metadata": telling})
+        document = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
+        emit({**document, "out": str(out), "key": str(key), "telling_metadata": telling})
         return 0
     say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(methods)} methods: {out}")
     say(f"key, not for participants: {key}")
@@ -216,12 +216,12 @@ def export_shots(
     from ..releases.shots.tree import read_shot_set
 
     shot_set, _ = read_shot_set(released(folder))
-    told = export_requests(shot_set, out, options)
+    counts = export_requests(shot_set, out, options)
     if as_json:
-        emit({"out": str(out), **told})
+        emit({"out": str(out), **counts})
     else:
-        cut = f", {told['cut']} prompts cut" if told["cut"] else ""
-        say(f"{out / REQUESTS}: {told['requests']} requests, {told['references']} images{cut}")
+        cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
+        say(f"{out / REQUESTS}: {counts['requests']} requests, {counts['references']} images{cut}")
     return 0
 
 
@@ -277,12 +277,12 @@ def export_entities(
 
     options.checked()
     entity_set, code = usable_set(released(folder))
-    told = write_requests(entity_set, out, options)
+    counts = write_requests(entity_set, out, options)
     if as_json:
-        emit({"out": str(out), **told})
+        emit({"out": str(out), **counts})
     else:
-        cut = f", {told['cut']} prompts cut" if told["cut"] else ""
-        say(f"{out / REQUESTS}: {told['requests']} requests, {told['shots']} shots{cut}")
+        cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
+        say(f"{out / REQUESTS}: {counts['requests']} requests, {counts['shots']} shots{cut}")
     return code
 
 

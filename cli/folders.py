@@ -234,7 +234,7 @@ def refuse_misfits(command: str, given: Mapping[str, object]) -> None:
 
 def _paths(value: object) -> Iterable[Path]:
     values = value if isinstance(value, list | tuple) else [value]
-    return [Path(one) for one in values if isinstance(one, Path | str)]
+    return [Path(path) for path in values if isinstance(path, Path | str)]
 
 
 def _sentence(command: str, path: Path, kind: str, takes: tuple[str, ...]) -> str:

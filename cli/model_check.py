@@ -139,8 +139,8 @@ async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) ->
 
 
 def _address(spec: ModelSpec, options: ModelOptions) -> Step:
-    place = options.base_url or spec.base_url or "its usual address"
-    return Step("model", "ok", f"{spec.name} ({spec.provider}) at {place}")
+    address = options.base_url or spec.base_url or "its usual address"
+    return Step("model", "ok", f"{spec.name} ({spec.provider}) at {address}")
 
 
 def _key(spec: ModelSpec, options: ModelOptions) -> Step:

@@ -47,9 +47,9 @@ def check(
         )  # fmt: skip
     from .model_check import check_model
 
-    found = check_model(spec, _sections(config))
-    show(found, as_json=as_json)
-    return 0 if found.passed else 1
+    checked = check_model(spec, _sections(config))
+    show(checked, as_json=as_json)
+    return 0 if checked.passed else 1
 
 
 def _check_vision(names: Sequence[str], device: str, config: Path | None, as_json: bool) -> int:
@@ -65,8 +65,8 @@ def _check_vision(names: Sequence[str], device: str, config: Path | None, as_jso
         if isinstance(section, dict) and isinstance(section.get("options"), dict):
             for name, given in section["options"].items():
                 options.setdefault(name, {}).update(given)
-    place = Place() if device == "cpu" else choose(device)
-    models = check_models(names or [registered.name for registered in MODELS], place, options)
+    device_place = Place() if device == "cpu" else choose(device)
+    models = check_models(names or [registered.name for registered in MODELS], device_place, options)
     show(models, as_json=as_json)
     if models.has("failed"):
         return int(ExitCode.FINDINGS)

@@ -134,14 +134,14 @@ def diff(
     from ..releases.diff.render import write_page
 
     try:
-        found, affected = _compared(released(old), released(new), evaluation)
+        changes, affected = _compared(released(old), released(new), evaluation)
     except InputError as error:
         raise NotCompared(error.problems) from error
     if html is not None:
-        write_page(html, found, () if affected is None else affected.table())
+        write_page(html, changes, () if affected is None else affected.table())
         warn(f"written: {html}")
-    show(_Told(found, affected), as_json=as_json)
-    return int(found.problem is not None)
+    show(_Told(changes, affected), as_json=as_json)
+    return int(changes.problem is not None)
 
 
 class NotCompared(InputError):
@@ -153,12 +153,12 @@ class NotCompared(InputError):
 def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, Affected | None]":
     from ..kinds.verbs import diff
 
-    found = diff(old, new)
+    changes = diff(old, new)
     if evaluation is None:
-        return found, None
+        return changes, None
     from ..evaluation.katha.affected import affected_judgements
 
-    return found, affected_judgements(evaluation, old, new)
+    return changes, affected_judgements(evaluation, old, new)
 
 
 @dataclass(frozen=True)

@@ -149,8 +149,8 @@ def words(
         fabula schemas words moral_label rights_status
         fabula schemas words --json
     """
-    lists = {one.name: one for one in word_lists()}
-    called = {one.field.split(" of ")[0].split(".")[-1]: name for name, one in lists.items()}
+    lists = {words.name: words for words in word_lists()}
+    called = {words.field.split(" of ")[0].split(".")[-1]: name for name, words in lists.items()}
     unknown = [name for name in names if name not in lists and name not in called]
     if unknown:
         raise ConfigError(
@@ -159,9 +159,9 @@ def words(
         )  # fmt: skip
     chosen = [lists[name] if name in lists else lists[called[name]] for name in names or lists]
     if as_json:
-        emit({one.name: one.as_json() for one in chosen})
-    for number, one in enumerate(() if as_json else chosen):
-        for line in ([""] if number else []) + list(one.lines()):
+        emit({words.name: words.as_json() for words in chosen})
+    for number, words in enumerate(() if as_json else chosen):
+        for line in ([""] if number else []) + list(words.lines()):
             say(line)
     return 0
 

@@ -391,8 +391,8 @@ class ItemAsker:
                     raise
                 missed.append(none)
             else:
-                told = (f"attempt_{len(missed) + 1}",) if missed else ()
-                return replace(answer, notes=(*answer.notes, *told), missed=tuple(missed))
+                attempt = (f"attempt_{len(missed) + 1}",) if missed else ()
+                return replace(answer, notes=(*answer.notes, *attempt), missed=tuple(missed))
 
     async def _attempt(self, ask: Ask[T], request: ChatRequest, sample: int) -> Answer[T]:
         first = await self._reply(request, sample)

@@ -42,8 +42,8 @@ def read_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.text_factory = _text
-            told = connection.execute(f"PRAGMA integrity_check({_PROBLEMS})").fetchall()
-            problems.extend(line for (line,) in told if line != "ok")
+            answers = connection.execute(f"PRAGMA integrity_check({_PROBLEMS})").fetchall()
+            problems.extend(line for (line,) in answers if line != "ok")
             for table in TABLES:
                 yield from _listed(connection, table, problems)
     except sqlite3.Error as error:
@@ -146,8 +146,8 @@ def _result(row: Row) -> str | None:
     if row[9] != "made":
         return None if blob is None and isinstance(row[10], str) else "a reason that is not there"
     fields = json.loads(zlib.decompress(blob))
-    found = {name: sha256_bytes(canonical_bytes(value)) for name, value in fields.items()}
-    return None if found == outputs else "other fields than their digests say"
+    digests = {name: sha256_bytes(canonical_bytes(value)) for name, value in fields.items()}
+    return None if digests == outputs else "other fields than their digests say"
 
 
 def _fact(row: Row) -> str | None:
@@ -162,7 +162,7 @@ _CHECKS: dict[str, Callable[[Row], str | None]] = {
 
 def key_of(table: str, row: Row) -> Row:
     """Return the values by which a row is known."""
-    return tuple(row[place] for place in KEYS[table])
+    return tuple(row[column] for column in KEYS[table])
 
 
 @cache
@@ -276,7 +276,7 @@ class Audit:
             self.keys[table].add(key)
             self._refer(table, row)
             yield table, row
-        for place in [one for one in self.damaged if one[1] in self.keys[one[0]]]:
+        for place in [damaged for damaged in self.damaged if damaged[1] in self.keys[damaged[0]]]:
             del self.damaged[place], self.unread[place]  # found sound elsewhere
 
     def _refer(self, table: str, row: Row) -> None:
@@ -289,7 +289,7 @@ class Audit:
         """Return key -> stage of the lists of items that name a result that is not there."""
         known = self.keys["results"]
         return {key: stage for key, (stage, keys) in self.lists.items()
-                if any((one,) not in known for one in keys)}  # fmt: skip
+                if any((key,) not in known for key in keys)}  # fmt: skip
 
     def broken_asks(self) -> list[str]:
         """Return the keys of results whose note names a reply that is not there."""
@@ -300,9 +300,7 @@ class Audit:
         if self.problems:
             said = tuple(self.problems[:SHOWN])
             yield Finding("file", "faults that SQLite finds in the file", len(self.problems), said)
-        for (table, problem), count in Counter(
-            (place[0], why) for place, why in self.damaged.items()
-        ).items():
+        for (table, problem), count in Counter((row[0], why) for row, why in self.damaged.items()).items():
             rows = [key for (name, key), why in self.damaged.items() if (name, why) == (table, problem)]
             first = tuple(_named(table, key) for key in rows[:SHOWN])
             yield Finding("row", f"{WORDS[table]} with {problem}", count, first)

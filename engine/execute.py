@@ -170,21 +170,21 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)
-    told = reporter if reporter is not None else SilentReporter()
+    told_to = reporter if reporter is not None else SilentReporter()
     folder = Path(request.folder).absolute()
     _prepare_folder(folder)
-    stopper = Stopper(lambda: told.emit(Event("stopping")))
+    stopper = Stopper(lambda: told_to.emit(Event("stopping")))
     try:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
             _tidy(folder)
             request = with_attempts(request)
-            report = _execute(folder, loaded, request, told, stopper)
+            report = _execute(folder, loaded, request, told_to, stopper)
     except KeyboardInterrupt:
         raise Interrupted(
             "stopped at once; what was committed is kept, and the same command continues it"
         ) from None
     finally:
-        told.close()
+        told_to.close()
     _check_share(folder, report, request)
     return report
 

@@ -287,12 +287,12 @@ class Journal:
     def blobs(self, seqs: Iterable[int]) -> dict[int, bytes]:
         """Return the blobs of some results (see :func:`.codec.decode`), by ``seq``."""
         wanted = sorted(set(seqs))
-        found: dict[int, bytes] = {}
+        blobs: dict[int, bytes] = {}
         for start in range(0, len(wanted), _READ_TOGETHER):
             some = wanted[start : start + _READ_TOGETHER]
             marks = ",".join("?" * len(some))
-            found.update(self._rows(f"SELECT seq, blob FROM results WHERE seq IN ({marks})", some))
-        return found
+            blobs.update(self._rows(f"SELECT seq, blob FROM results WHERE seq IN ({marks})", some))
+        return blobs
 
     def fact(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
         """Return a fact about the run that was noted, or None."""

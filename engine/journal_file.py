@@ -213,12 +213,12 @@ def _make_tables(path: Path) -> None:
 
 def check_format(path: Path, connection: sqlite3.Connection) -> None:
     """Raise RunError when the file is not a journal that this version can read."""
-    found = _format_of(connection)
-    if found is not None and OLDEST <= found <= FORMAT:
+    version = _format_of(connection)
+    if version is not None and OLDEST <= version <= FORMAT:
         return
     raise RunError(
         str(path),
-        what=f"the journal has {'no format' if found is None else f'format {found}'}, and this version"
+        what=f"the journal has {'no format' if version is None else f'format {version}'}, and this version"
         f" reads {FORMAT}",
         fix="use the version of fabula that made the run, or build into a new folder",
     )

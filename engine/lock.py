@@ -109,8 +109,8 @@ def keep_private(folder: Path) -> None:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        yield from (Path(place) / name for name in (*folders, *files))
+    for parent, folders, files in os.walk(folder):
+        yield from (Path(parent) / name for name in (*folders, *files))
 
 
 HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)

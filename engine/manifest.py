@@ -51,8 +51,8 @@ class RunPart(Own):
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = write(self)
-        return {name: value for name, value in told.items() if (name, value) != ("attempts", 1)}
+        document: dict[str, Any] = write(self)
+        return {name: value for name, value in document.items() if (name, value) != ("attempts", 1)}
 
 
 class StageEntry(Own):
@@ -189,18 +189,18 @@ def read_manifest(folder: Path) -> Manifest:
         ) from error  # fmt: skip
     except ValueError as error:
         raise _damaged(path, str(error)) from error
-    found = document.get("format") if isinstance(document, dict) else None
-    if isinstance(found, int) and found > FORMAT:
+    version = document.get("format") if isinstance(document, dict) else None
+    if isinstance(version, int) and version > FORMAT:
         raise RunError(
-            str(path), what=f"format {found} is of a newer Fabula; this version reads up to {FORMAT}",
+            str(path), what=f"format {version} is of a newer Fabula; this version reads up to {FORMAT}",
             fix="use the version of fabula that made the run, or build into a new folder",
         )  # fmt: skip
     try:
         return Manifest.model_validate_json(data, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise _damaged(path, f"{place}: {first['msg']}") from error
+        field = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise _damaged(path, f"{field}: {first['msg']}") from error
 
 
 def _damaged(path: Path, found: str) -> RunError:
@@ -292,13 +292,13 @@ def normal_time(text: str) -> str:
     Raises:
         ConfigError: it is not a time with a zone.
     """
-    found = _in_utc(text)
-    if found is None:
+    time = _in_utc(text)
+    if time is None:
         raise ConfigError(
             "--created-at", what=f"{text!r} is not a time with its zone",
             fix="write it like 2026-01-31T12:00:00Z",
         )  # fmt: skip
-    return found
+    return time
 
 
 def _in_utc(text: str) -> str | None:

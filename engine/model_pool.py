@@ -204,13 +204,13 @@ class _Shift:
 
     def landed(self) -> list[tuple[Task, Encoded | None]]:
         """Return what is finished, waiting a little for the first; None stands for an item left undone."""
-        found = []
+        results = []
         try:
-            found.append(self._results.get(timeout=IDLE))
+            results.append(self._results.get(timeout=IDLE))
             while True:
-                found.append(self._results.get_nowait())
+                results.append(self._results.get_nowait())
         except queue.Empty:
-            return found
+            return results
 
     async def _work(self, task: Task) -> None:
         settings = self._tools.settings

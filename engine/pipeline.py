@@ -114,12 +114,12 @@ def load_stage(path: str) -> Stage:
     Raises:
         ConfigError: it cannot be found, or it is not a stage.
     """
-    found = load_object(path)
-    if hasattr(found, "STEP"):
-        path, found = f"{path}:STEP", found.STEP
-    spec, batched = getattr(found, "SPEC", None), hasattr(found, "run_batch")
-    run = getattr(found, "run_batch" if batched else "run", None)
-    both = batched and hasattr(found, "run")
+    stage = load_object(path)
+    if hasattr(stage, "STEP"):
+        path, stage = f"{path}:STEP", stage.STEP
+    spec, batched = getattr(stage, "SPEC", None), hasattr(stage, "run_batch")
+    run = getattr(stage, "run_batch" if batched else "run", None)
+    both = batched and hasattr(stage, "run")
     if not isinstance(spec, StageSpec) or not callable(run) or both or (batched and spec.shape != "map"):
         raise ConfigError(
             f"stage {path}", expected="a SPEC and a function run, or of a map stage run_batch",

@@ -58,8 +58,8 @@ class Pages:
 
     def _page_size(self) -> int:
         """Return the size of a page, from the file, else from the log, else that of SQLite's default."""
-        for data, place in ((self._data, slice(16, 18)), (self._wal, slice(8, 12))):
-            said = int.from_bytes(data[place], "big")
+        for data, where in ((self._data, slice(16, 18)), (self._wal, slice(8, 12))):
+            said = int.from_bytes(data[where], "big")
             said = 65536 if said == 1 else said
             if said in SIZES:
                 return said
@@ -67,13 +67,13 @@ class Pages:
 
     def _logged(self) -> dict[int, int]:
         """Return page number -> where its last frame in the log begins."""
-        salt, found = self._wal[16:24], {}
+        salt, pages = self._wal[16:24], {}
         for start in range(_WAL_HEADER, len(self._wal) - _FRAME, _FRAME + self.size):
             frame = self._wal[start : start + _FRAME]
             number = int.from_bytes(frame[:4], "big")
             if frame[8:16] == salt and 0 < number < 2**31:
-                found[number] = start + _FRAME
-        return found
+                pages[number] = start + _FRAME
+        return pages
 
     def _row(self, page: bytes, start: int, kind: int) -> tuple[int, list[Value]]:
         if kind == _INDEX_INTERIOR:
@@ -86,9 +86,9 @@ class Pages:
             raise ValueError("longer than any row")
         return rowid, _values(self._payload(page, (start, length), table=kind == _TABLE_LEAF))
 
-    def _payload(self, page: bytes, place: tuple[int, int], *, table: bool) -> bytes:
+    def _payload(self, page: bytes, start_and_length: tuple[int, int], *, table: bool) -> bytes:
         """Return the bytes of a row, what overflows into other pages included."""
-        start, length = place
+        start, length = start_and_length
         usable = self.size
         most = usable - 35 if table else (usable - 12) * 64 // 255 - 23
         if length <= most:
@@ -124,8 +124,8 @@ def _cells(page: bytes, start: int) -> Iterator[int]:
         return
     (count,) = struct.unpack_from(">H", page, start + 3)
     first = start + (12 if kind == _INDEX_INTERIOR else 8)
-    for place in range(first, min(first + 2 * count, len(page) - 1), 2):
-        yield struct.unpack_from(">H", page, place)[0]
+    for at in range(first, min(first + 2 * count, len(page) - 1), 2):
+        yield struct.unpack_from(">H", page, at)[0]
 
 
 def _exactly(data: bytes, start: int, length: int) -> bytes:
@@ -137,18 +137,18 @@ def _exactly(data: bytes, start: int, length: int) -> bytes:
 
 def _varint(data: bytes, start: int) -> tuple[int, int]:
     value = 0
-    for place in range(start, start + 8):
-        value = value << 7 | data[place] & 0x7F
-        if data[place] < 0x80:
-            return value, place + 1
+    for at in range(start, start + 8):
+        value = value << 7 | data[at] & 0x7F
+        if data[at] < 0x80:
+            return value, at + 1
     return value << 8 | data[start + 8], start + 9
 
 
 def _values(payload: bytes) -> list[Value]:
-    end, place = _varint(payload, 0)
+    end, at = _varint(payload, 0)
     kinds = []
-    while place < end:
-        kind, place = _varint(payload, place)
+    while at < end:
+        kind, at = _varint(payload, at)
         kinds.append(kind)
         if len(kinds) > _MOST_VALUES:
             raise ValueError("more values than any row has")

@@ -62,9 +62,9 @@ def changed_by(
         InputError: the sources cannot be used. RunError: the journal cannot be read.
     """
     identity = loaded.pipeline.identity
-    now = [one for one in prints if one.role != EDITS_ROLE]
+    now = [fingerprint for fingerprint in prints if fingerprint.role != EDITS_ROLE]
     before = [entry for entry in known.sources if entry.role != EDITS_ROLE]
-    same = [one.field() for one in now] == [entry.field() for entry in before]
+    same = [fingerprint.field() for fingerprint in now] == [entry.field() for entry in before]
     if identity is None or same or not (folder / JOURNAL).exists():
         return Change()
     items, held = _items(loaded, known, config, prints), _held(folder, loaded, known)
@@ -103,10 +103,10 @@ def _items(
             settings=config.stages[stage.name],
             created_at=known.created_at,
             seed=config.run.seed,
-            paths=tuple(one.path for one in prints),
+            paths=tuple(fingerprint.path for fingerprint in prints),
             store=Path(scratch),
         )
-        fields = {SOURCES: [one.field() for one in prints]}
+        fields = {SOURCES: [fingerprint.field() for fingerprint in prints]}
         made = {child.id: child.outcome for child in stage.run(Item(SOURCES, fields), tools)}
         return {
             item: _content(loaded, outcome.fields) if isinstance(outcome, Made) else None
@@ -147,9 +147,9 @@ def _table(journal: Journal, loaded: LoadedPipeline, stage: Stage, known: Manife
         except ConfigError:  # settings of a version that had others
             return tables[-1] if tables else None
         key = basis.key(SOURCES, [root.outputs[name] for name in stage.spec.reads])
-        found = next((table for table in tables if table.key == key), None)
-        if found is not None:
-            return found
+        same = next((table for table in tables if table.key == key), None)
+        if same is not None:
+            return same
     return tables[-1] if tables else None
 
 
@@ -165,8 +165,8 @@ def _same_files(folder: Path, known: Manifest, now: list[Fingerprint], *, kept: 
 
     What comes with the items, such as hand-written records, does not matter: only the first role does.
     """
-    places = {place_of(Source(one.role, one.path)) for one in now}
-    names = {(one.role, one.name) for one in now} if kept else set()
+    places = {place_of(Source(fingerprint.role, fingerprint.path)) for fingerprint in now}
+    names = {(fingerprint.role, fingerprint.name) for fingerprint in now} if kept else set()
     listed = zip(known.source_list(folder), known.sources, strict=True)
     return all(
         place_of(source) in places or (entry.role, entry.name) in names

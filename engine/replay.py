@@ -168,7 +168,7 @@ class Past:
 
     def question_by_question(self) -> "Past":
         """Return the same for a run that asks once more what failed, not everything about an item."""
-        stages = {place: replace(stage, calls_per_item=None) for place, stage in self.stages.items()}
+        stages = {key: replace(stage, calls_per_item=None) for key, stage in self.stages.items()}
         return replace(self, stages=stages)
 
 
@@ -179,9 +179,9 @@ def past_of(request: RunRequest) -> Past:
         RunError: a journal cannot be read, or a folder that is reused is no run.
     """
     folder = Path(request.folder).absolute()
-    for one in request.options.reuse:
-        answered_keys(Path(one))  # refuses a folder without replies
-    reused = tuple(Path(one) / JOURNAL for one in request.options.reuse)
+    for run in request.options.reuse:
+        answered_keys(Path(run))  # refuses a folder without replies
+    reused = tuple(Path(run) / JOURNAL for run in request.options.reuse)
     if not (folder / JOURNAL).exists():
         return Past(journals=reused)
     with Journal.open(folder, writable=False) as journal:
@@ -193,7 +193,7 @@ def past_of(request: RunRequest) -> Past:
 def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], list[Mapping[str, str]]]:
     loaded = load_pipeline(request.pipeline)
     walk = Walk(loaded, request.config, journal)
-    found: dict[tuple[str, str], list[Mapping[str, str]]] = defaultdict(list)
+    inputs: dict[tuple[str, str], list[Mapping[str, str]]] = defaultdict(list)
     for stage in loaded.stages:
         if not stage.is_async:
             continue
@@ -202,8 +202,8 @@ def _results(journal: Journal, request: RunRequest) -> dict[tuple[str, str], lis
         again = {head.seq for head in journal.heads(stage.name) if request.options.makes_again(stage, head)}
         for origin in journal.origins(stage.name):
             if (origin.version, origin.settings, origin.libraries) == wanted and origin.seq not in again:
-                found[stage.name, origin.item].append(origin.inputs)
-    return found
+                inputs[stage.name, origin.item].append(origin.inputs)
+    return inputs
 
 
 def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:

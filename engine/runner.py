@@ -157,7 +157,7 @@ class Runner(Walk):
             return False
         last = self.journal.fact(PLACES)
         now = [str(path) for path in self.means.paths]
-        return bool(last and now) and any(one not in now and not Path(one).exists() for one in last)
+        return bool(last and now) and any(source not in now and not Path(source).exists() for source in last)
 
     def _may_run(self, stage: Stage, item: str | None = None) -> bool:
         stages = self.means.options.stages

@@ -48,8 +48,8 @@ class Salvage:
         if self.kept_as is None:
             yield from self.report.lines()
             return
-        *found, _ = self.report.lines()
-        yield from found
+        *lines, _ = self.report.lines()
+        yield from lines
         yield f"salvaged into {self.report.folder / NAME}; the damaged journal is kept as {self.kept_as}"
         yield from (f"note: {note}" for note in self.notes)
         yield f"next: fabula run retry {self.report.folder}"

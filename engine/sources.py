@@ -53,9 +53,9 @@ def path_from(folder: Path, path: Path) -> str:
     Links on the way to both are followed, as ``..`` means another folder behind them. On another drive of
     Windows, the path stays as it is.
     """
-    place = Path(os.path.realpath(path.absolute().parent), path.name)
+    inside = Path(os.path.realpath(path.absolute().parent), path.name)
     try:
-        return Path(os.path.relpath(place, os.path.realpath(folder))).as_posix()
+        return Path(os.path.relpath(inside, os.path.realpath(folder))).as_posix()
     except ValueError:
         return str(path)
 
@@ -152,26 +152,30 @@ def relocated(
         ConfigError: none of the sources is at one of the places.
         InputError: a place cannot be read.
     """
-    found = list(sources)
-    for place in given:
-        listed = [place, *(place / entry["name"] for entry in known)] if place.is_dir() else [place]
+    moved = list(sources)
+    for given_path in given:
+        listed = (
+            [given_path, *(given_path / entry["name"] for entry in known)]
+            if given_path.is_dir()
+            else [given_path]
+        )
         try:
             prints = {
                 fingerprint(Source("", path)).sha256: path
                 for path in listed
-                if path == place or path.exists()
+                if path == given_path or path.exists()
             }
         except OSError as error:
-            raise InputError([unreadable(place, error)]) from error
+            raise InputError([unreadable(given_path, error)]) from error
         here = [number for number, entry in enumerate(known) if entry["sha256"] in prints]
         if not here:
             raise ConfigError(
-                f"--sources {place}", what="no source of the run is there as it was",
-                fix=f"the run was made from {', '.join(one['name'] for one in known)}",
+                f"--sources {given_path}", what="no source of the run is there as it was",
+                fix=f"the run was made from {', '.join(entry['name'] for entry in known)}",
             )  # fmt: skip
         for number in here:
-            found[number] = replace(found[number], path=prints[known[number]["sha256"]])
-    return tuple(found)
+            moved[number] = replace(moved[number], path=prints[known[number]["sha256"]])
+    return tuple(moved)
 
 
 def place_of(source: Source) -> tuple[str, str]:
@@ -185,18 +189,18 @@ def fingerprints(sources: tuple[Source, ...], folder: Path) -> tuple[Fingerprint
     Raises:
         InputError: some cannot be read, or have a path that ``run.json`` cannot hold; all of them are listed.
     """
-    found, problems = [], []
+    prints, problems = [], []
     for source in with_edits(sources, folder):
         try:
             str(source.path.absolute()).encode("utf-8")
-            found.append(fingerprint(source))
+            prints.append(fingerprint(source))
         except OSError as error:
             problems.append(unreadable(source.path, error))
         except UnicodeEncodeError:
             problems.append(_unwritable_name(source.path))
     if problems:
         raise InputError(problems)
-    return tuple(found)
+    return tuple(prints)
 
 
 def _unwritable_name(path: Path) -> UserError:

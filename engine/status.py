@@ -143,12 +143,12 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
 
 def _rejected(survey: Survey) -> dict[str, dict[str, int]]:
     stops = [stop for stop in survey.items.stops.values() if stop.status == "rejected"]
-    found: dict[str, dict[str, int]] = {}
+    rejected: dict[str, dict[str, int]] = {}
     for stage in survey.loaded.names():
         codes = Counter(str(stop.code) for stop in stops if stop.stage == stage)
         if codes:
-            found[stage] = dict(sorted(codes.items()))
-    return found
+            rejected[stage] = dict(sorted(codes.items()))
+    return rejected
 
 
 def _totals(survey: Survey) -> dict[str, int]:

@@ -35,17 +35,17 @@ class Explainer:
         """
         if origin is None:
             return (NEW,)
-        found = []
+        reasons = []
         if origin.version != basis.version:
-            found.append(f"stage version {origin.version} -> {basis.version}")
+            reasons.append(f"stage version {origin.version} -> {basis.version}")
         if origin.settings != basis.settings_digest:
-            found.extend(_settings(self._fact(f"settings:{origin.settings}"), basis.settings))
+            reasons.extend(_settings(self._fact(f"settings:{origin.settings}"), basis.settings))
         if origin.libraries != basis.libraries_digest:
-            found.extend(_libraries(self._fact(f"libraries:{origin.libraries}"), basis.libraries))
+            reasons.extend(_libraries(self._fact(f"libraries:{origin.libraries}"), basis.libraries))
         for name in sorted({*inputs, *origin.inputs}):
             if inputs.get(name) != origin.inputs.get(name):
-                found.append("items changed" if name == "items" else f"input {name} changed")
-        return tuple(found) or ("failed before",)
+                reasons.append("items changed" if name == "items" else f"input {name} changed")
+        return tuple(reasons) or ("failed before",)
 
     def _fact(self, name: str) -> Mapping[str, Any]:
         if name not in self._facts:
@@ -213,11 +213,11 @@ class Survey(Walk):
         self._miss(stage, group.item, reasons, last, known=last is not None)
 
     def _last_table(self, stage: Stage, item: str) -> Origin | None:
-        found = None
+        last = None
         for origin in self.journal.origins(stage.name, part="table"):
             if origin.item == item:
-                found = origin
-        return found
+                last = origin
+        return last
 
     def _miss(
         self, stage: Stage, item: str, reasons: tuple[str, ...], head: Head | None, *, known: bool

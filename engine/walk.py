@@ -82,9 +82,9 @@ class Items:
         self, journal: Journal, batch: Sequence[str], fields: Sequence[str]
     ) -> Iterator[tuple[str, Parts]]:
         places = [_places(self.columns, item, fields) for item in batch]
-        blobs = journal.blobs(seq for place in places for seq in place)
-        for item, place in zip(batch, places, strict=True):
-            yield item, tuple((blobs[seq], tuple(names)) for seq, names in place.items())
+        blobs = journal.blobs(seq for seqs in places for seq in seqs)
+        for item, names_by_seq in zip(batch, places, strict=True):
+            yield item, tuple((blobs[seq], tuple(names)) for seq, names in names_by_seq.items())
 
 
 def _places(columns: dict[str, dict[str, Ref]], item: str, fields: Sequence[str]) -> dict[int, list[str]]:
@@ -294,17 +294,17 @@ class Walk:
             return
         table = Table.of(self.items, stage, basis)
         tables = list(self.journal.heads(stage.name, part="table"))
-        found = next((head for head in reversed(tables) if head.key == table.key), None)
-        if found is not None and stage.spec.stateful and found is not tables[-1]:
-            found = None  # decided since on other items: what was decided last counts
+        table_found = next((head for head in reversed(tables) if head.key == table.key), None)
+        if table_found is not None and stage.spec.stateful and table_found is not tables[-1]:
+            table_found = None  # decided since on other items: what was decided last counts
         known = {head.key: head for head in self.journal.heads(stage.name)}
-        listing = None if found is None else read_listing(self.journal, found)
+        listing = None if table_found is None else read_listing(self.journal, table_found)
         if listing is None or not _is_whole(listing, known):
-            found = None
+            table_found = None
             table.latest = tables[-1] if tables else None
             listing = self.missing_table(stage, basis, table, known)
         for _, key in listing or ():
-            self.settle(stage, known[key], ran=found is None)
+            self.settle(stage, known[key], ran=table_found is None)
 
 
 def _is_whole(listing: Listing | None, known: Mapping[str, Head]) -> bool:

@@ -81,11 +81,11 @@ def inside(values: "Luma", bars: Bars) -> "Luma":
     return values[top : height - round(bars.bottom * height), left : width - round(bars.right * width)]
 
 
-def difference(one: "Luma", other: "Luma") -> float:
+def difference(first: "Luma", other: "Luma") -> float:
     """Return the mean absolute difference of two frames, 0 to 255."""
     import numpy as np
 
-    return float(np.abs(one - other).mean())
+    return float(np.abs(first - other).mean())
 
 
 def picture_hash(values: "Luma") -> int:
@@ -104,6 +104,6 @@ def picture_hash(values: "Luma") -> int:
     return int.from_bytes(np.packbits(np.append(False, low > np.median(low))).tobytes(), "big")
 
 
-def bits_apart(one: int, other: int) -> int:
+def bits_apart(first: int, other: int) -> int:
     """Return in how many bits two hashes differ."""
-    return (one ^ other).bit_count()
+    return (first ^ other).bit_count()

@@ -154,7 +154,7 @@ def detect(
     if method == "histogram":
         with closing(video.frames()) as frames:
             changes = changes_in(frames, level)
-        spans: Sequence[Span] = [Span(*one) for one in shots_between(changes, len(video))]
+        spans: Sequence[Span] = [Span(*span) for span in shots_between(changes, len(video))]
         openings: Sequence[Opening] = [
             "start",
             *("gradual" if change.gradual else "cut" for change in changes),

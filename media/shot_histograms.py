@@ -136,7 +136,7 @@ def changes_in(frames: "Iterable[Pixels]", threshold: float = THRESHOLD) -> tupl
     gradual = _apart([*_fades(course.contrast), *course.dissolves])
     inside = {frame for change in gradual for frame in range(change.last + 1, change.first + 1)}
     cuts = [Change(number - 1, number, gradual=False) for number in _cuts(course) if number not in inside]
-    return tuple(sorted([*cuts, *gradual], key=lambda one: one.first))
+    return tuple(sorted([*cuts, *gradual], key=lambda change: change.first))
 
 
 def _fades(contrast: Sequence[float]) -> list[Change]:
@@ -166,7 +166,7 @@ def _fades(contrast: Sequence[float]) -> list[Change]:
 def _apart(changes: Sequence[Change]) -> list[Change]:
     """Return changes in order; of two that share a frame, the first alone."""
     kept: list[Change] = []
-    for change in sorted(changes, key=lambda one: (one.last, -one.first)):
+    for change in sorted(changes, key=lambda each: (each.last, -each.first)):
         if not kept or change.last >= kept[-1].first:
             kept.append(change)
     return kept
@@ -174,7 +174,7 @@ def _apart(changes: Sequence[Change]) -> list[Change]:
 
 def _cuts(course: Course) -> list[int]:
     """Return the first frames behind cuts."""
-    near, found = course.near, []
+    near, cuts = course.near, []
     flashes: set[int] = set()
     for number, value in enumerate(near):
         if value < course.threshold or number in flashes:
@@ -190,28 +190,28 @@ def _cuts(course: Course) -> list[int]:
         ):
             flashes.add(number + 1)
             continue
-        found.append(number)
-    return found
+        cuts.append(number)
+    return cuts
 
 
 def _blended(pictures: "Sequence[Pixels]") -> bool:
     """Return whether the pictures at a quarter, a half and three quarters are blends of the outer ones."""
     import numpy as np
 
-    one, other = pictures[0].astype(np.float64), pictures[-1].astype(np.float64)
-    whole = float(np.abs(one - other).mean())
-    for place in {(len(pictures) - 1) * quarter // 4 for quarter in (1, 2, 3)} - {0}:
-        part = place / (len(pictures) - 1)
-        if float(np.abs(pictures[place] - one * (1 - part) - other * part).mean()) > BLEND * whole:
+    first, other = pictures[0].astype(np.float64), pictures[-1].astype(np.float64)
+    whole = float(np.abs(first - other).mean())
+    for index in {(len(pictures) - 1) * quarter // 4 for quarter in (1, 2, 3)} - {0}:
+        part = index / (len(pictures) - 1)
+        if float(np.abs(pictures[index] - first * (1 - part) - other * part).mean()) > BLEND * whole:
             return False
     return whole > 0
 
 
-def distance(one: "Histogram", other: "Histogram") -> float:
+def distance(first: "Histogram", other: "Histogram") -> float:
     """Return 1 minus what two histograms share, from 0 to 1."""
     import numpy as np
 
-    return max(0.0, 1.0 - float(np.minimum(one, other).sum()))
+    return max(0.0, 1.0 - float(np.minimum(first, other).sum()))
 
 
 def colours(pixels: "Pixels") -> "Histogram":
@@ -224,12 +224,12 @@ def colours(pixels: "Pixels") -> "Histogram":
     quarters = _quarters(*pixels.shape[:2])
     total = np.zeros(4 * BINS**3)
     for corner in range(8):
-        place, share = quarters, np.ones(len(flat))
+        bins, share = quarters, np.ones(len(flat))
         for channel in range(3):
             up = corner >> channel & 1
-            place = place * BINS + np.minimum(places[:, channel] + up, BINS - 1)
+            bins = bins * BINS + np.minimum(places[:, channel] + up, BINS - 1)
             share = share * (parts[:, channel] if up else 1 - parts[:, channel])
-        total += np.bincount(place, weights=share, minlength=len(total))
+        total += np.bincount(bins, weights=share, minlength=len(total))
     return total / len(flat)
 
 
@@ -247,9 +247,9 @@ def _places() -> "tuple[NDArray[np.intp], NDArray[np.float64]]":
     """Return for every value its lower bin, and which part of it counts in the bin above."""
     import numpy as np
 
-    place = np.clip((np.arange(256) + 0.5) * BINS / 256 - 0.5, 0, BINS - 1)
-    lower = np.floor(place).astype(np.intp)
-    return lower, place - lower
+    position = np.clip((np.arange(256) + 0.5) * BINS / 256 - 0.5, 0, BINS - 1)
+    lower = np.floor(position).astype(np.intp)
+    return lower, position - lower
 
 
 def shots_between(changes: Sequence[Change], frames: int) -> list[tuple[int, int]]:

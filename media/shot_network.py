@@ -61,12 +61,12 @@ def predict(video: SmallVideo, device: str = "cpu") -> Likelihoods:
     network = _network(device)
     ends = np.empty(len(video) + SIZE, dtype=np.float32)
     changes = np.empty_like(ends)
-    place = 0
+    start = 0
     # They are closed in reverse order: the thread is waited for before what it reads from goes.
     with closing(windows(video, SIZE, STEP)) as stretches, closing(_ahead(stretches)) as coming:
         for stretch in coming:
-            ends[place : place + STEP], changes[place : place + STEP] = network(stretch)
-            place += STEP
+            ends[start : start + STEP], changes[start : start + STEP] = network(stretch)
+            start += STEP
     return Likelihoods(ends[: len(video)].copy(), changes[: len(video)].copy())
 
 
@@ -91,7 +91,7 @@ def fingerprint() -> str:
     name = identity()
     spec = find_spec(PACKAGE)
     places = () if spec is None else spec.submodule_search_locations or ()
-    files = sorted(file for place in places for file in Path(place).glob("*.pth"))
+    files = sorted(file for folder in places for file in Path(folder).glob("*.pth"))
     if not files:
         raise _missing("the library without a file of weights")
     return f"{name}/{digest([sha256_file(file) for file in files])[:16]}"

@@ -250,18 +250,18 @@ def _info(stream: Any, index: Index) -> VideoInfo:  # noqa: ANN401 - PyAV's
 def _taken(container: Any, stream: Any, index: Index, wanted: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
     """Yield the wanted frames; jump ahead where a key frame lies between two of them."""
     stream.thread_type = "AUTO"
-    place: int | Fraction | None = None
+    reached: int | Fraction | None = None
     frames: Iterator[Any] = iter(())
     for number in wanted:
         target = index.times[number]
         key = index.key_before(target)
-        if place is None or key > place:
+        if reached is None or key > reached:
             container.seek(key, stream=stream, backward=True)
             frames = container.decode(stream)
-        frame = next((one for one in frames if one.pts is not None and one.pts >= target), None)
+        frame = next((frame for frame in frames if frame.pts is not None and frame.pts >= target), None)
         if frame is None or frame.pts != target:
             raise ValueError(f"the decoder left out frame {number}")
-        place = target
+        reached = target
         yield frame
 
 

@@ -139,9 +139,9 @@ def _index_frames(stream: Any, frames: Iterable[Any], most: int) -> Index:  # no
         if len(stamps) > most:
             break
     step = 1 / (Fraction(stream.guessed_rate or 25) * Fraction(stream.time_base))
-    told = [stamp for stamp in stamps if stamp is not None]
-    times: list[int | Fraction] = [*told]
-    if len(told) < len(stamps) or any(a >= b for a, b in pairwise(told)):
+    stamped = [stamp for stamp in stamps if stamp is not None]
+    times: list[int | Fraction] = [*stamped]
+    if len(stamped) < len(stamps) or any(a >= b for a, b in pairwise(stamped)):
         times = [number * step for number in range(len(stamps))]
     return Index(tuple(times), (), times[-1] + step if times else 0, 0, cut=False)
 
@@ -203,12 +203,12 @@ def video_tags(path: Path) -> dict[str, str]:
         ) from error
     try:
         with av.open(str(path), metadata_errors="replace") as container:
-            found = dict(container.metadata)
+            tags = dict(container.metadata)
             for stream in container.streams:
-                found.update(stream.metadata)
+                tags.update(stream.metadata)
     except Exception:  # noqa: BLE001 - decoder boundary
         return {}
-    return {name: str(value) for name, value in sorted(found.items()) if name.lower() not in _PLAIN}
+    return {name: str(value) for name, value in sorted(tags.items()) if name.lower() not in _PLAIN}
 
 
 def telling_tags(videos: Mapping[str, Sequence[Path]]) -> list[str]:
@@ -228,5 +228,5 @@ def telling_tags(videos: Mapping[str, Sequence[Path]]) -> list[str]:
     return sorted(
         name
         for name, by_maker in values.items()
-        if len(by_maker) < len(videos) or len({frozenset(one) for one in by_maker.values()}) > 1
+        if len(by_maker) < len(videos) or len({frozenset(makers) for makers in by_maker.values()}) > 1
     )

@@ -147,7 +147,9 @@ def _no_money(problem: Problem) -> bool:
         return bool(_NO_MONEY_TEXT.search(problem.text))
     # At Google the words of a daily limit and of a short one are the same; the name of the quota tells.
     lists = [entry.get("violations") for entry in problem.details]
-    violations = [v for found in lists if isinstance(found, list) for v in found if isinstance(v, Mapping)]
+    violations = [
+        v for entries in lists if isinstance(entries, list) for v in entries if isinstance(v, Mapping)
+    ]
     return any("PerDay" in str(v.get("quotaId")) or v.get("quotaValue") == "0" for v in violations)
 
 
@@ -156,21 +158,21 @@ def retry_after(headers: Mapping[str, str], problem: Problem) -> float | None:
 
     A date is read against the response's own Date header, so that no wrong clock matters.
     """
-    found: float | None = None
+    seconds: float | None = None
     try:
         if "retry-after-ms" in headers:
-            found = float(headers["retry-after-ms"]) / 1000
+            seconds = float(headers["retry-after-ms"]) / 1000
         elif "retry-after" in headers:
-            found = _seconds(headers["retry-after"], headers.get("date"))
+            seconds = _seconds(headers["retry-after"], headers.get("date"))
         else:
             delays = (entry.get("retryDelay") for entry in problem.details)
             delay = next((text for text in delays if isinstance(text, str)), None)
-            found = None if delay is None else float(delay.removesuffix("s"))
+            seconds = None if delay is None else float(delay.removesuffix("s"))
     except (ValueError, TypeError, OverflowError):
         return None
-    if found is None or not math.isfinite(found):
+    if seconds is None or not math.isfinite(seconds):
         return None
-    return min(max(found, 0.0), LONGEST_RETRY_AFTER)
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
 
 
 def _seconds(text: str, now: str | None) -> float | None:

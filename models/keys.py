@@ -201,8 +201,8 @@ class KeyStatus:
 def key_status(spec: ModelSpec, options: ModelOptions | None = None) -> KeyStatus:
     """Return whether the key of a model is there, and where; never the key."""
     variables = _variables(spec, options)
-    found = _find(variables)
-    return KeyStatus(variables) if found is None else KeyStatus(variables, found[0], found[1])
+    key = _find(variables)
+    return KeyStatus(variables) if key is None else KeyStatus(variables, key[0], key[1])
 
 
 def find_key(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str:
@@ -234,17 +234,17 @@ def _variables(spec: ModelSpec, options: ModelOptions | None) -> tuple[str, ...]
 
 def _required(variables: Sequence[str], where: str, redactor: Redactor) -> str:
     names = " or ".join(variables)
-    found = _find(variables)
-    if found is None:
+    key = _find(variables)
+    if key is None:
         raise MissingRequirement(
             where, what=f"{names} is not set, in the environment or in {Path.cwd() / ENV_FILE}",
             fix=f"export {variables[0]}=..., or write the line {variables[0]}=... into that file",
         )  # fmt: skip
-    value = found[2]
+    value = key[2]
     redactor.add(value)
     if not (value.isascii() and value.isprintable()) or " " in value.strip():
         raise MissingRequirement(
-            where, what=f"{found[0]} has characters that a key cannot have",
+            where, what=f"{key[0]} has characters that a key cannot have",
             fix="copy the key again, without quotes or line breaks",
         )  # fmt: skip
     return value

@@ -173,15 +173,15 @@ class Price:
             name: of a count of :class:`~.chat.Usage`.
             tokens: most input tokens of a call: prices of longer calls are left out; None for all.
         """
-        found: list[Decimal] = []
+        rates: list[Decimal] = []
         for prices in self.lists:
             value: Any = vars(prices).get(f"{NAMES[name]}_mtok")
             if value is None:
                 continue
-            found.append(getattr(value, "base", value))
+            rates.append(getattr(value, "base", value))
             tiers = getattr(value, "tiers", ())
-            found.extend(tier.price for tier in tiers if tokens is None or tier.start < tokens)
-        return tuple(found)
+            rates.extend(tier.price for tier in tiers if tokens is None or tier.start < tokens)
+        return tuple(rates)
 
     def highest(self, names: tuple[str, ...], tokens: int) -> Decimal:
         """Return the dearest price, in USD, of kinds of token in a call of at most so many input tokens."""

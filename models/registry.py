@@ -80,9 +80,9 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
         MissingRequirement: a library or a key is missing.
     """
     adapters, group = _registered(spec.encodes)
-    place = dict(adapters).get(spec.provider)
-    if place is not None:
-        module, _, attribute = place.partition(":")
+    address = dict(adapters).get(spec.provider)
+    if address is not None:
+        module, _, attribute = address.partition(":")
         adapter = cast("Adapter", getattr(import_module(module, __package__), attribute))
         return adapter(spec, options, redactor)
     for entry in entry_points(group=group):

@@ -105,9 +105,9 @@ def compare_videos(evaluated: Evaluated, settings: StudySettings) -> dict[str, A
     Raises:
         InputError: suite, key or answers cannot be used; every problem is listed.
     """
-    place = evaluated.source or evaluated.folder / SUITE
-    suite = load_suite(place)
-    check_hash(evaluated.archive, "suite", suite.sha256(), str(place))
+    path = evaluated.source or evaluated.folder / SUITE
+    suite = load_suite(path)
+    check_hash(evaluated.archive, "suite", suite.sha256(), str(path))
     known = Known(
         methods=frozenset(subject_methods(evaluated.archive.manifest)),
         events={name: len(prompt.event_list) for name, prompt in suite.prompts.items()},

@@ -99,7 +99,7 @@ class FlatPacking:
         draft = drafts[0]
         self.kind.write_official(run.folder, draft, self.records)
         lines, key = _lines_of(self.form)
-        contents = {getattr(one, key): canonical_bytes(one.as_json()) for one in self.records}
+        contents = {getattr(record, key): canonical_bytes(record.as_json()) for record in self.records}
         with (draft / lines).open("wb") as file:
             for name in sorted(contents):
                 file.write(contents[name] + b"\n")
@@ -171,7 +171,9 @@ class FlatReading:
         languages = document["languages"] if "languages" in document else stated_languages(folder)
         options = replace(stated.options, languages=tuple(map(str, languages)))
         statistics = self.kind.statistics(folder, self.records)
-        hashes = {getattr(one, key): sha256_bytes(canonical_bytes(one.as_json())) for one in self.records}
+        hashes = {
+            getattr(record, key): sha256_bytes(canonical_bytes(record.as_json())) for record in self.records
+        }
         return replace(
             stated,
             options=options,
@@ -225,7 +227,7 @@ def _checked(options: PackOptions, form: ReleaseForm) -> PackOptions:
                 found=repr(tag),
                 fix="give its tag",
             )
-    usual = {one.name: one.default for one in fields(PackOptions)}
+    usual = {field.name: field.default for field in fields(PackOptions)}
     name = form.name if options.name == usual["name"] else options.name
     title = form.title if options.title == usual["title"] else options.title
     one_licence(Counter({None: 1}), options, form.what)

@@ -189,7 +189,7 @@ class Release(LoadedRelease[StoryRecord]):
     def splits(self) -> dict[str, tuple[StoryRecord, ...]]:
         """Split -> its records, in the order of the vocabulary; only splits that hold a record."""
         order = (*vocabulary("split").values, *sorted({record.split for record in self.records}))
-        groups = {name: tuple(one for one in self.records if one.split == name) for name in order}
+        groups = {name: tuple(record for record in self.records if record.split == name) for name in order}
         return {name: records for name, records in groups.items() if records}
 
     @cached_property
@@ -333,18 +333,18 @@ def _row(line: bytes, parse: Callable[[bytes], Row], where: str, problems: list[
         return parse(line)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            place = f"{where} {format_path(detail['loc'])}"
-            problems.append(_problem(place, "a value that the record type allows", str(detail["msg"])))
+            field = f"{where} {format_path(detail['loc'])}"
+            problems.append(_problem(field, "a value that the record type allows", str(detail["msg"])))
     return None
 
 
 def repeated(path: Path, ids: list[str]) -> Iterator[UserError]:
     """Yield a problem for every id that is there again."""
     seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            yield _problem(str(path), "each id once", f"{one!r} again")
-        seen.add(one)
+    for name in ids:
+        if name in seen:
+            yield _problem(str(path), "each id once", f"{name!r} again")
+        seen.add(name)
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:

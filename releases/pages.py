@@ -162,15 +162,15 @@ class _Scale:
         return "".join(parts)
 
 
-def _line(points: Points, scale: _Scale, place: int) -> str:
+def _line(points: Points, scale: _Scale, index: int) -> str:
     if not points:
         return ""
     path = f"M{_n(scale.x(points[0][0]))} {_n(scale.y(points[0][1]))}"
     path += "".join(f"H{_n(scale.x(x))}V{_n(scale.y(y))}" for x, y in points[1:])
-    return f'<path class="line s{place}" d="{path}"/>'
+    return f'<path class="line s{index}" d="{path}"/>'
 
 
-def _bars(points: Points, scale: _Scale, place: int) -> str:
+def _bars(points: Points, scale: _Scale, index: int) -> str:
     floor = HEIGHT - _BOTTOM
     wide = max(1.0, 0.8 * (scale.x(scale.left + 1) - scale.x(scale.left)))
     path = "".join(
@@ -178,7 +178,7 @@ def _bars(points: Points, scale: _Scale, place: int) -> str:
         for x, y in points
         if y > 0
     )
-    return f'<path class="bar s{place}" d="{path}"/>'
+    return f'<path class="bar s{index}" d="{path}"/>'
 
 
 def _legend(names: Sequence[str]) -> str:
@@ -200,7 +200,7 @@ def _ticks(low: float, high: float) -> list[float]:
     step = 10 ** math.floor(math.log10(span / 4))
     step = next(step * factor for factor in (1, 2, 5, 10, 20) if span / (step * factor) <= _MOST_TICKS / 2)
     first = math.ceil(low / step)
-    return [round(step * place, 10) for place in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [round(step * tick, 10) for tick in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def _powers(top: float) -> list[float]:

@@ -86,16 +86,16 @@ def read_reviews(path: Path) -> Reviews:
         raise InputError([_missing(path)])
     for line in read_objects(path, path.name, problems.append):
         part = Part(f"{path.name}:{line.number}", line.data)
-        found = [finding.issue for finding in check_schema("katha_human_validation", part.data, part.where)]
-        if not any(one.level == "error" for one in found):
-            found += check_values(part.where, "$", part.data, REVIEW_WORDS)
-            found += check_reviewers(part)
+        issues = [finding.issue for finding in check_schema("katha_human_validation", part.data, part.where)]
+        if not any(issue.level == "error" for issue in issues):
+            issues += check_values(part.where, "$", part.data, REVIEW_WORDS)
+            issues += check_reviewers(part)
             if part.data["story_id"] in rows:
                 message = f"{show(part.data['story_id'])} has a second review"
-                found.append(issue("id-repeated", part.where, "$.story_id", message))
+                issues.append(issue("id-repeated", part.where, "$.story_id", message))
             rows[part.data["story_id"]] = part.data
-        problems += found
-    errors = [as_user_error(one) for one in problems if one.level == "error"]
+        problems += issues
+    errors = [as_user_error(problem) for problem in problems if problem.level == "error"]
     if errors:
         raise InputError(errors)
     return Reviews(path, rows)

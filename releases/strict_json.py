@@ -40,7 +40,7 @@ class OfficialFiles:
     wording: Mapping[str, str] = field(default_factory=dict)
 
     def read(
-        self, path: Path, where: str, kind: type[Document], found: IssueBin
+        self, path: Path, where: str, kind: type[Document], issues: IssueBin
     ) -> tuple[Document | None, bytes]:
         """Return what a file holds, and its bytes; None where it cannot be used.
 
@@ -48,7 +48,7 @@ class OfficialFiles:
             path: the file.
             where: what findings call it.
             kind: the type of its content.
-            found: takes the findings.
+            issues: takes the findings.
         """
         try:
             content = read_plain(path, self.most_bytes, follow=True)
@@ -58,11 +58,11 @@ class OfficialFiles:
                 code, what = self.too_large, f"expected at most {self.most_bytes:,} bytes, found more"
             elif path.is_symlink() and not path.exists():
                 what = f"expected {self.expected}, found a link to nothing: {error.strerror}"
-            found.add(self.issue(code, where, "$", what))
+            issues.add(self.issue(code, where, "$", what))
             return None, b""
         if content.startswith(b"\xef\xbb\xbf"):
-            found.add(self.issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))
-        document = self._parse(content, where, found)
+            issues.add(self.issue("byte-order-mark", where, "$", "the file starts with a byte order mark"))
+        document = self._parse(content, where, issues)
         if document is None:
             return None, content
         try:
@@ -72,22 +72,22 @@ class OfficialFiles:
                 message = str(detail["msg"])
                 for theirs, ours in self.wording.items():
                     message = message.replace(theirs, ours)
-                found.add(self.issue("shape", where, format_path(detail["loc"]), message))
+                issues.add(self.issue("shape", where, format_path(detail["loc"]), message))
         return None, content
 
-    def _parse(self, content: bytes, where: str, found: IssueBin) -> dict[str, Any] | None:
+    def _parse(self, content: bytes, where: str, issues: IssueBin) -> dict[str, Any] | None:
         twice: list[str] = []
         try:
             document = load_strictly(content, twice)
         except (ValueError, RecursionError) as error:
             code, message = what_is_wrong(error, content)
-            found.add(self.issue(code, where, "$", message))
+            issues.add(self.issue(code, where, "$", message))
             return None
         for name in twice:
-            found.add(self.issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
+            issues.add(self.issue("repeated-key", where, "$", f"{show(name)} occurs twice in one object"))
         if not isinstance(document, dict):
             message = f"expected a JSON object, found a {type(document).__name__}"
-            found.add(self.issue("json", where, "$", message))
+            issues.add(self.issue("json", where, "$", message))
             return None
         return None if twice else document
 

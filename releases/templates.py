@@ -103,8 +103,8 @@ def _environment(*, escaped: bool) -> Any:  # noqa: ANN401 - jinja2 is imported 
 
 
 def _escaped(match: re.Match[str]) -> str:
-    found = match[0]
-    return f"{found}\\" if found.isdigit() else f"\\{found}"
+    character = match[0]
+    return f"{character}\\" if character.isdigit() else f"\\{character}"
 
 
 def _number(value: int) -> str:

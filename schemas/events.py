@@ -53,9 +53,9 @@ class Suite:
 
     def labels(self) -> tuple[str, ...]:
         """Return the labels in use: the known ones in their usual order, then the others sorted."""
-        found = {label for prompt in self.prompts.values() for label in prompt.labels}
-        known = [label for label in (*PARTICIPANTS, *ORIGINS, *DIFFICULTIES) if label in found]
-        return (*known, *sorted(found - set(known)))
+        labels = {label for prompt in self.prompts.values() for label in prompt.labels}
+        known = [label for label in (*PARTICIPANTS, *ORIGINS, *DIFFICULTIES) if label in labels]
+        return (*known, *sorted(labels - set(known)))
 
 
 def video_name(prompt: str) -> str:

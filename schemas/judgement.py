@@ -57,8 +57,8 @@ class Judgement(Own):
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = write(self)
-        return {name: value for name, value in told.items() if (name, value) != ("attempt", 1)}
+        document: dict[str, Any] = write(self)
+        return {name: value for name, value in document.items() if (name, value) != ("attempt", 1)}
 
     def key(self) -> tuple[str | None, str, int | None, str, str, str, str, int, int]:
         """Return what no two judgements of an archive may share."""

@@ -163,6 +163,8 @@ def is_deep(value: Any, content: bytes) -> bool:  # noqa: ANN401 - any JSON valu
         return False
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
-        parts = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
+        parts = (
+            part for value_ in level for part in (value_.values() if isinstance(value_, dict) else value_)
+        )
         level = [part for part in parts if isinstance(part, dict | list)]
     return bool(level)

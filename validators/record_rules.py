@@ -194,13 +194,13 @@ def _rules_of_packages() -> tuple[StoryRule, ...]:
     Raises:
         ConfigError: one is no StoryRule, or has the name of one of ours.
     """
-    found: dict[str, StoryRule] = {}
+    rules: dict[str, StoryRule] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         rule = entry.load()
-        if not isinstance(rule, StoryRule) or rule.name in (*found, *(ours.name for ours in STORY_RULES)):
+        if not isinstance(rule, StoryRule) or rule.name in (*rules, *(ours.name for ours in STORY_RULES)):
             raise ConfigError(
                 f"entry point {entry.name} of {GROUP}", what="it is no StoryRule, or one has that name",
                 fix=f"correct {entry.value}; CONTRIBUTING.md shows how",
             )  # fmt: skip
-        found[rule.name] = rule
-    return tuple(found.values())
+        rules[rule.name] = rule
+    return tuple(rules.values())

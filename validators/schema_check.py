@@ -48,15 +48,15 @@ def _findings(error: Any, where: str) -> Iterator[SchemaFinding]:  # noqa: ANN40
     kind = error.kind.name
     if kind == "additionalProperties":
         for extra in error.kind.unexpected:
-            found = issue(
+            finding = issue(
                 "unknown-field", where, _path([*steps, extra]), f"{show(extra)} is not in the schema"
             )
-            yield SchemaFinding(found, None)
+            yield SchemaFinding(finding, None)
         return
     if kind == "required":
         name = error.kind.property
-        found = issue("schema", where, _path(steps), f"expected a field {show(name)}, found none")
-        yield SchemaFinding(found, _broken([*steps, name]))
+        finding = issue("schema", where, _path(steps), f"expected a field {show(name)}, found none")
+        yield SchemaFinding(finding, _broken([*steps, name]))
         return
     code = "timestamp" if kind == "format" else "schema"
     yield SchemaFinding(issue(code, where, _path(steps), _message(error)), _broken(steps))

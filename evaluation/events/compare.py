@@ -37,8 +37,8 @@ class EventComparisons:
         return {
             "kind": "events",
             "definitions": vars(self.definitions),
-            "comparisons": [one.as_json() for one in self.comparisons],
-            "differences": [one.as_json() for one in self.differences],
+            "comparisons": [pair.as_json() for pair in self.comparisons],
+            "differences": [difference.as_json() for difference in self.differences],
             "notes": list(self.notes),
         }
 
@@ -47,7 +47,7 @@ class EventComparisons:
         for difference in self.differences:
             yield f"the protocols differ in {difference.path}"
         yield "difference of completion rates (positive: the first completes more)"
-        yield from (f"  {one.line()}" for one in self.comparisons)
+        yield from (f"  {pair.line()}" for pair in self.comparisons)
         for note in self.notes:
             yield f"note: {note}"
 
@@ -74,8 +74,8 @@ def compare_folders(
             ]
         )  # fmt: skip
     same = [(a, b) for a, b in pairs if a.panel.method == b.panel.method]
-    found = event_comparisons(same or pairs, definitions)
-    return EventComparisons(definitions, found, differences, notes_of_both(manifests))
+    comparisons = event_comparisons(same or pairs, definitions)
+    return EventComparisons(definitions, comparisons, differences, notes_of_both(manifests))
 
 
 def event_comparisons(
@@ -93,16 +93,16 @@ def event_comparisons(
     return paired([_pair(a, b, definitions) for a, b in pairs], "prompt", definitions)
 
 
-def comparable(one: PanelScore, other: PanelScore, definitions: Definitions) -> bool:
+def comparable(ours: PanelScore, other: PanelScore, definitions: Definitions) -> bool:
     """Whether two methods have a prompt in common that counts."""
-    return bool(_differences(one, other, definitions))
+    return bool(_differences(ours, other, definitions))
 
 
-def _differences(one: PanelScore, other: PanelScore, definitions: Definitions) -> list[float]:
+def _differences(ours: PanelScore, other: PanelScore, definitions: Definitions) -> list[float]:
     """Return the differences over the prompts that both have, without an answer as defined."""
     theirs = {video.unit: video.rate for video in other.videos}
     values = []
-    for video in one.videos:
+    for video in ours.videos:
         pair = [video.rate, theirs.get(video.unit)]
         if video.unit not in theirs or (definitions.nonresponse == "excluded" and None in pair):
             continue
@@ -110,17 +110,17 @@ def _differences(one: PanelScore, other: PanelScore, definitions: Definitions) -
     return values
 
 
-def _pair(one: PanelScore, other: PanelScore, definitions: Definitions) -> Pair:
-    differences = _differences(one, other, definitions)
+def _pair(ours: PanelScore, other: PanelScore, definitions: Definitions) -> Pair:
+    differences = _differences(ours, other, definitions)
     if not differences:
         raise InputError(
             [
                 UserError(
-                    other.panel.method, what=f"it has no prompt in common with {one.panel.method}",
+                    other.panel.method, what=f"it has no prompt in common with {ours.panel.method}",
                     fix="compare evaluations of the same prompts",
                 )
             ]
         )  # fmt: skip
     return Pair(
-        one.panel.method, other.panel.method, np.array(differences), {"judge": one.panel.judge}
+        ours.panel.method, other.panel.method, np.array(differences), {"judge": ours.panel.judge}
     )  # fmt: skip

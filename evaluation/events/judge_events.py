@@ -91,7 +91,7 @@ async def _votes(case: _Case) -> list[Json]:
         votes.append(await _vote(case, len(votes)))
     again = replace(case, attempts=None)
     for number, rows in enumerate(votes):
-        if sum(one[-1]["outcome"] == ANSWERED for one in votes) >= required:
+        if sum(vote[-1]["outcome"] == ANSWERED for vote in votes) >= required:
             break
         if rows[-1]["outcome"] not in (ANSWERED, UNASKED):
             votes[number] = await _vote(again, number)
@@ -100,9 +100,9 @@ async def _votes(case: _Case) -> list[Json]:
 
 async def _together(votes: Sequence[Any]) -> list[list[Json]]:
     """Wait for all votes, so that none is given up because another could not be asked."""
-    found = await asyncio.gather(*votes, return_exceptions=True)
+    outcomes = await asyncio.gather(*votes, return_exceptions=True)
     votes_found: list[list[Json]] = []
-    for rows in found:
+    for rows in outcomes:
         if isinstance(rows, BaseException):
             raise rows
         votes_found.append(rows)
@@ -115,34 +115,35 @@ async def _vote(case: _Case, number: int) -> list[Json]:
     Each attempt at it has a row; the last one counts.
     """
     came: list[tuple[dict[str, Json], list[Receipt | None]]] = []
-    told: Answer[str] | None = None
+    description: Answer[str] | None = None
 
     def note(missed: Iterable[NoAnswer]) -> None:
-        step, described = ("describing", []) if told is None else ("scoring", [told.receipt])
-        for one in missed:
-            reason = f"{step}: {one.code}: {one.reason}"
-            said = {"outcome": OUTCOMES[one.code], "reason": reason, "parsed": None}
-            came.append((said, [*described, one.receipt]))
+        step, described = ("describing", []) if description is None else ("scoring", [description.receipt])
+        for miss in missed:
+            reason = f"{step}: {miss.code}: {miss.reason}"
+            said = {"outcome": OUTCOMES[miss.code], "reason": reason, "parsed": None}
+            came.append((said, [*described, miss.receipt]))
 
     try:
         described = await _describe(case, number)
         note(described.missed)
-        told = described
-        answer = await _score(case, number, told.value)
+        description = described
+        answer = await _score(case, number, description.value)
     except NoAnswer as none:
         if none.code not in OUTCOMES:
-            if none.code == REHEARSED and told is None:
+            if none.code == REHEARSED and description is None:
                 await _score(case, number, STAND_IN)  # so that it is written down, too
             raise
         note((*none.missed, none))
     else:
         note(answer.missed)
-        parsed = {**parsed_completion(answer.value), "description": told.value}
+        parsed = {**parsed_completion(answer.value), "description": description.value}
         said = {"outcome": ANSWERED, "reason": None, "parsed": parsed}
-        came.append((said, [told.receipt, answer.receipt]))
+        came.append((said, [description.receipt, answer.receipt]))
     asked = number, load_prompt(SCORE[case.settings.reply]).label
     return [
-        _row(case.spec, *asked, {**attempt(index), **one[0]}, one[1]) for index, one in enumerate(came, 1)
+        _row(case.spec, *asked, {**attempt(index), **said}, receipts)
+        for index, (said, receipts) in enumerate(came, 1)
     ]
 
 
@@ -157,7 +158,7 @@ async def _score(case: _Case, number: int, description: str) -> Answer[Completio
         "prompt": case.prompt["prompt"],
     }  # fmt: skip
     if case.settings.reply == "mark":
-        inputs["example"] = ", ".join("0" if place % 2 else "1" for place in range(len(events)))
+        inputs["example"] = ", ".join("0" if index % 2 else "1" for index in range(len(events)))
     return await _ask(case, load_prompt(SCORE[case.settings.reply]), number, inputs, _reader(len(events)))
 
 
@@ -167,7 +168,7 @@ async def _ask(
     assert case.tools.asker is not None
     plain = prompt.request(case.settings.for_judge(case.spec), case.tools.seed + number, **inputs)
     *system, user = plain.messages
-    parts = [part for place, picture in enumerate(case.pictures, 1) for part in (f"Frame {place}", picture)]
+    parts = [part for index, picture in enumerate(case.pictures, 1) for part in (f"Frame {index}", picture)]
     request = replace(plain, messages=(*system, Message(user.role, (*parts, *user.parts))))
     sample = case.settings.sample + number
     ask = Ask(request, read, prompt.label, repair=False, sample=sample, attempts=case.attempts)
@@ -185,10 +186,10 @@ def _reader(events: int) -> Callable[[Json], Completion]:
 
     def read(reply: Json) -> Completion:
         if isinstance(reply, dict):
-            numbers = [one["number"] for one in reply["events"]]
+            numbers = [event["number"] for event in reply["events"]]
             if numbers != list(range(1, events + 1)):
                 raise BadReply(f"$.events: expected the events 1 to {events} in order, found {numbers[:20]}")
-            return Completion(tuple(int(one["completed"]) for one in reply["events"]), (None,) * events)
+            return Completion(tuple(int(event["completed"]) for event in reply["events"]), (None,) * events)
         try:
             return parse_completion(str(reply), events)
         except Unreadable as why:
@@ -200,21 +201,21 @@ def _reader(events: int) -> Callable[[Json], Completion]:
 def _row(
     spec: str, vote: int, prompt: str, said: dict[str, Json], receipts: Sequence[Receipt | None]
 ) -> Json:
-    known = [one for one in receipts if one is not None]
+    known = [receipt for receipt in receipts if receipt is not None]
     last = receipts[-1]
     judge = public_judge(spec).model_copy(
         update={"reported_model": None if last is None else last.reply.reported_model}
     )
-    usages = [one.reply.usage for one in known if one.reply.usage is not None]
-    tokens_in = [one.input_tokens for one in usages if one.input_tokens is not None]
-    tokens_out = [one.output_tokens for one in usages if one.output_tokens is not None]
-    costs = [one.cost for one in known]
+    usages = [receipt.reply.usage for receipt in known if receipt.reply.usage is not None]
+    tokens_in = [usage.input_tokens for usage in usages if usage.input_tokens is not None]
+    tokens_out = [usage.output_tokens for usage in usages if usage.output_tokens is not None]
+    costs = [receipt.cost for receipt in known]
     row = {
         "judge": judge.as_json(), "vote": vote, "prompt": prompt, **said,
         "raw": None if last is None else last.reply.text,
         "input_tokens": sum(tokens_in) if tokens_in else None,
         "output_tokens": sum(tokens_out) if tokens_out else None,
-        "cost": None if not costs or None in costs else math.fsum(one for one in costs if one is not None),
+        "cost": None if not costs or None in costs else math.fsum(cost for cost in costs if cost is not None),
     }  # fmt: skip
     cleaned: Json = clean(row)
     return cleaned

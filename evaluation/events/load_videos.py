@@ -44,7 +44,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     check_methods(folders)
     check_some_there(folders, chosen, suite)
     scope = None if len(chosen.prompts) == len(suite.prompts) else list(chosen.prompts)
-    for folder in sorted(folders, key=lambda one: one.name):
+    for folder in sorted(folders, key=lambda path: path.name):
         videos = videos_of(folder, suite.prompts)
         about = {
             "method": folder.name,
@@ -96,7 +96,7 @@ def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> No
         for seed in videos.seeds
         for unit in chosen.prompts
     )
-    if not any(is_judgeable(place) for place in places):
+    if not any(is_judgeable(path) for path in places):
         raise nothing_to_judge("video", [check_videos(folder, chosen, suite) for folder in folders])
 
 
@@ -104,11 +104,11 @@ def strays_of(videos: MethodVideos, suite: Suite) -> list[str]:
     """Return the videos in a folder that no prompt of the suite asks for, by path in it."""
     own = videos.own()
     return sorted(
-        place
+        name
         for path in videos.folder.rglob("*.mp4")
         if path.name not in suite.prompts
         and not path.name.startswith(".")
-        and (place := path.relative_to(videos.folder).as_posix()) not in own
+        and (name := path.relative_to(videos.folder).as_posix()) not in own
     )
 
 
@@ -126,4 +126,4 @@ def _found(path: Path) -> dict[str, Json]:
 
 def outputs_sha256(videos: Sequence[Json]) -> str:
     """Return what identifies the videos of a method: the hash of their names, seeds and contents."""
-    return digest(sorted([one["unit"], one["seed"] or 0, one["sha256"] or ""] for one in videos))
+    return digest(sorted([video["unit"], video["seed"] or 0, video["sha256"] or ""] for video in videos))

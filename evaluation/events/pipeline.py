@@ -47,8 +47,8 @@ class About(ReplyTally):
         self._videos.setdefault(method, []).append(video)
         self._frames[method] += len(item["frames"])
         if taken["invalid"]:
-            place = {"unit": video["unit"], "seed": video["seed"]}
-            self._invalid.setdefault(method, []).append({**place, "code": taken["invalid"]})
+            video_key = {"unit": video["unit"], "seed": video["seed"]}
+            self._invalid.setdefault(method, []).append({**video_key, "code": taken["invalid"]})
 
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
@@ -76,11 +76,11 @@ class About(ReplyTally):
     def _protocol(self) -> dict[str, Any]:
         given = self._run.settings["judge_events"]
         settings = EventJudgeSettings.model_validate(given)
-        one: Json = next(iter(self._outputs.values()), {"suite": None, "units": None})
+        outputs: Json = next(iter(self._outputs.values()), {"suite": None, "units": None})
         models = self._run.models
         return {
-            "suite": one["suite"],
-            "units": one["units"],
+            "suite": outputs["suite"],
+            "units": outputs["units"],
             "judges": sorted(public_judge(spec).spec for spec in settings.judges),
             "votes": {public_judge(spec).spec: settings.votes_of(spec) for spec in sorted(settings.judges)},
             "retries": settings.retries,
@@ -134,7 +134,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     kept = merged([("the run", judgements())])
     for judgement in kept:
         about.count(judgement)
-    source = next(one for one in run.source_list(folder) if one.role == SUITE_ROLE)
+    source = next(source for source in run.source_list(folder) if source.role == SUITE_ROLE)
     write_suite(folder / SUITE, load_suite(source.path))
     write_archive(folder, about.manifest(), kept)
     write_atomic(folder / FRAMES, jsonl_lines(frames))

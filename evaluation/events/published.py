@@ -73,12 +73,12 @@ def import_results(files: Sequence[Results], suite: Suite) -> Imported:
     parts: list[tuple[str, list[Judgement]]] = []
     differences: list[Difference] = []
     sources: list[dict[str, str]] = []
-    for one in files:
-        method, judge = _whose(one)
-        found = list(_judgements(one.path, method, judge, suite, problems))
-        parts.append((str(one.path), [judgement for judgement, _ in found]))
-        differences.extend(difference for _, difference in found if difference is not None)
-        sources.append({"file": one.path.name, "sha256": sha256_file(one.path)})
+    for results in files:
+        method, judge = _whose(results)
+        judged = list(_judgements(results.path, method, judge, suite, problems))
+        parts.append((str(results.path), [judgement for judgement, _ in judged]))
+        differences.extend(difference for _, difference in judged if difference is not None)
+        sources.append({"file": results.path.name, "sha256": sha256_file(results.path)})
     if problems:
         raise InputError(problems)
     judgements = merged(parts)
@@ -121,7 +121,7 @@ def _judgements(
         if not isinstance(entry, dict) or entry.get("event_list") != list(prompt.event_list):
             problems.append(_problem(where, "the events of the suite", "other events"))
             continue
-        votes = {int(found[1]): value for name, value in entry.items() if (found := _VOTE.fullmatch(name))}
+        votes = {int(match[1]): value for name, value in entry.items() if (match := _VOTE.fullmatch(name))}
         if not votes:
             problems.append(_problem(where, "replies under output0, output1, ...", "none"))
         for vote, value in sorted(votes.items()):
@@ -172,9 +172,9 @@ def _manifest(
 ) -> EvaluationManifest:
     votes: dict[str, int] = {}
     methods: dict[str, set[str]] = {}
-    for one in judgements:
-        votes[one.judge.spec] = max(votes.get(one.judge.spec, 0), one.vote + 1)
-        methods.setdefault(one.method or "", set()).add(one.unit)
+    for judgement in judgements:
+        votes[judgement.judge.spec] = max(votes.get(judgement.judge.spec, 0), judgement.vote + 1)
+        methods.setdefault(judgement.method or "", set()).add(judgement.unit)
     return EvaluationManifest(
         kind="events",
         protocol={
@@ -196,7 +196,7 @@ def _manifest(
             "fabula": __version__,
             "python": platform.python_version(),
             "imported_from": [dict(source) for source in sources],
-            "differences": [vars(one) for one in differences],
+            "differences": [vars(difference) for difference in differences],
         },
     )
 

@@ -55,17 +55,17 @@ def chosen_prompts(panels: Sequence[PanelScore]) -> list[Chosen]:
     share = max(1, EACH // max(1, len(panels)))
     picked: dict[str, list[Chosen]] = {"worst": [], "typical": [], "best": []}
     for panel in panels:
-        left = [one for one in panel.videos if one.rate is not None]
-        mean = sum(one.rate or 0.0 for one in left) / max(1, len(left))
+        left = [video for video in panel.videos if video.rate is not None]
+        mean = sum(video.rate or 0.0 for video in left) / max(1, len(left))
         for why, target in (("worst", 0.0), ("best", 1.0), ("typical", mean)):
             left = _nearest_first(left, target)
-            picked[why] += [(panel, one, why) for one in left[:share]]
+            picked[why] += [(panel, video, why) for video in left[:share]]
             left = left[share:]
-    return [one for chosen in picked.values() for one in chosen]
+    return [prompt for chosen in picked.values() for prompt in chosen]
 
 
 def _nearest_first(videos: Sequence[Video], target: float) -> list[Video]:
-    return sorted(videos, key=lambda one: (abs((one.rate or 0.0) - target), digest(one.unit)))
+    return sorted(videos, key=lambda video: (abs((video.rate or 0.0) - target), digest(video.unit)))
 
 
 def prompt_case(
@@ -77,7 +77,7 @@ def prompt_case(
     """Return one prompt with frames, events and votes."""
     panel, video, why = chosen
     method = panel.panel.method
-    said = [one for one in votes.get((method, video.unit), ()) if one.judge.spec == panel.panel.judge]
+    said = [vote for vote in votes.get((method, video.unit), ()) if vote.judge.spec == panel.panel.judge]
     seed = said[0].seed if said else None
     events = suite.prompts[video.unit].event_list
     return Case(
@@ -96,7 +96,7 @@ def prompt_case(
                 id=f"event {number + 1}",
                 group=f"event {number + 1}",
                 text=text,
-                verdicts=tuple(_verdict(one, number) for one in said),
+                verdicts=tuple(_verdict(vote, number) for vote in said),
                 combined={CONDITION: None if video.events is None else video.events[number] >= 0.5},
             )
             for number, text in enumerate(events)
@@ -104,13 +104,13 @@ def prompt_case(
     )
 
 
-def _verdict(one: Judgement, number: int) -> Verdict:
-    parsed = one.parsed or {}
+def _verdict(judgement: Judgement, number: int) -> Verdict:
+    parsed = judgement.parsed or {}
     listed = parsed.get("completion")
     known = isinstance(listed, list) and number < len(listed)
     return Verdict(
-        judge=one.judge.spec, condition=CONDITION, vote=one.vote, outcome=one.outcome,
-        answer=str(parsed["description"]) if parsed.get("description") else one.reason,
+        judge=judgement.judge.spec, condition=CONDITION, vote=judgement.vote, outcome=judgement.outcome,
+        answer=str(parsed["description"]) if parsed.get("description") else judgement.reason,
         correct=bool(listed[number]) if known and listed is not None else None,
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ def events_report(
             measure=Measure.of(METRIC),
             total=total,
             conditions={CONDITION: "Video"}, right="completed", wrong="not completed", asked="Event",
-            shown=tuple(prompt_case(one, loaded, votes, pictures) for one in chosen),
+            shown=tuple(prompt_case(prompt, loaded, votes, pictures) for prompt in chosen),
         ),
         agreement_note="fabula correlate compares verifiers with each other; fabula calibrate compares "
             "them with "
@@ -212,14 +212,14 @@ def _facts(
     }
 
 
-def _comparison_note(scores: EventScores, found: Sequence[Comparison]) -> str:
+def _comparison_note(scores: EventScores, comparisons: Sequence[Comparison]) -> str:
     if len({panel.panel.method for panel in scores.panels}) < 2:
         return "There is only one method; fabula compare compares it with other evaluations."
-    if not found:
+    if not comparisons:
         return "No two methods have a prompt in common that counts."
     return (
         "The first method minus the second, paired by prompt, for each judge. p-values are corrected by "
-        f"{scores.definitions.correction.capitalize()} for {counted(len(found), 'comparison')}."
+        f"{scores.definitions.correction.capitalize()} for {counted(len(comparisons), 'comparison')}."
     )
 
 

@@ -101,13 +101,13 @@ def video_budget(request: RunRequest) -> VideoBudget:
     selection, asking = (request.config.stages[name] for name in ("load_videos", "judge_events"))
     assert isinstance(selection, VideoSelection)
     assert isinstance(asking, EventJudgeSettings)
-    suite = load_suite(next(one.path for one in request.sources if one.role == SUITE_ROLE))
+    suite = load_suite(next(source.path for source in request.sources if source.role == SUITE_ROLE))
     units = list(chosen_prompts(suite, selection).prompts)
-    folders = [one.path for one in request.sources if one.role == OUTPUTS]
+    folders = [source.path for source in request.sources if source.role == OUTPUTS]
     check_methods(folders)
     methods = [videos_of(folder, suite.prompts) for folder in folders]
     places = [videos.path(unit, seed) for videos in methods for seed in videos.seeds for unit in units]
-    present = sum(place.is_file() for place in places)
+    present = sum(path.is_file() for path in places)
     votes = sum(asking.votes_of(spec) for spec in asking.judges)
     return VideoBudget(len(places), present, len(asking.judges), 2 * votes * present)
 

@@ -82,7 +82,7 @@ class PanelScore:
             "non_response": self.nonresponse.as_json(),
             "alternatives": {name: score.as_json() for name, score in self.alternatives.items()},
             "outcomes": {name: dict(counts) for name, counts in self.outcomes.items()},
-            "videos": [one.as_json() for one in self.videos],
+            "videos": [video.as_json() for video in self.videos],
         }
 
 
@@ -118,19 +118,19 @@ class EventScores:
         named = f"voting={used.voting}, nonresponse={used.nonresponse}, partial={used.partial}"
         yield f"completion rate, % ({named})"
         yield from (f"note: {note}" for note in self.notes)
-        for one in self.panels:
+        for panel in self.panels:
             yield ""
-            yield f"{one.panel.method} judged by {one.panel.judge}"
-            for name, score in one.classes.items():
+            yield f"{panel.panel.method} judged by {panel.panel.judge}"
+            for name, score in panel.classes.items():
                 counts = score.counts
                 yield (
                     f"  {name:<12}{_percent(score)}  of {counted(counts['prompts'], 'prompt')},"
                     f" {counts['answered']} answered, {counts['missing']} without a video"
                 )
-            yield f"  {'no response':<12}{_percent(one.nonresponse)}"
-            others = ", ".join(f"{name}{_percent(score)}" for name, score in one.alternatives.items())
+            yield f"  {'no response':<12}{_percent(panel.nonresponse)}"
+            others = ", ".join(f"{name}{_percent(score)}" for name, score in panel.alternatives.items())
             yield f"  average under other votings: {others}"
-            for why, count in sorted(one.outcomes["reasons"].items()):
+            for why, count in sorted(panel.outcomes["reasons"].items()):
                 yield f"  {counted(count, 'vote')} without an answer, {why[:120]}"
 
 
@@ -153,7 +153,7 @@ def rates_of(scores: Sequence[EventScores], judge: str | None = None) -> dict[st
     Raises:
         ConfigError: there are several judges and none is named, it has no scores, or a method has two.
     """
-    panels = [panel for one in scores for panel in one.panels]
+    panels = [panel for scored in scores for panel in scored.panels]
     judges = sorted({panel.panel.judge for panel in panels})
     if judge is None and len(judges) > 1:
         raise ConfigError(
@@ -198,17 +198,17 @@ def read_rates(path: str | Path) -> dict[str, dict[str, float | None]]:
     ]
     rates: dict[str, dict[str, float | None]] = {}
     for number, row in enumerate(table.rows if not problems else (), 2):
-        place = f"{path} row {number}"
+        where = f"{path} row {number}"
         try:
             rate = float(row["rate"])
         except ValueError:
             rate = -1.0
         if not 0 <= rate <= 1:
             problems.append(
-                UserError(place, expected="a rate from 0 to 1", found=row["rate"], fix="correct it")
+                UserError(where, expected="a rate from 0 to 1", found=row["rate"], fix="correct it")
             )
         if row["unit"] in rates.setdefault(row["method"], {}):
-            problems.append(UserError(place, what=f"{row['unit']} is in the table twice", fix="remove one"))
+            problems.append(UserError(where, what=f"{row['unit']} is in the table twice", fix="remove one"))
         rates[row["method"]][row["unit"]] = rate
     if problems:
         raise InputError(problems)
@@ -225,20 +225,20 @@ def finished(archive: Archive, panel: Panel, scope: Suite, required: int) -> Sui
         required: how many votes a video needs.
     """
     votes = Counter(
-        (one.unit, one.seed)
-        for one in last_attempts(archive.judgements)
-        if (one.kind, one.method, one.judge.spec) == ("completion", panel.method, panel.judge)
+        (attempt.unit, attempt.seed)
+        for attempt in last_attempts(archive.judgements)
+        if (attempt.kind, attempt.method, attempt.judge.spec) == ("completion", panel.method, panel.judge)
     )
     methods = archive.manifest.subject.get("methods")
     about = methods.get(panel.method) if isinstance(methods, Mapping) else None
-    told = about if isinstance(about, Mapping) else {}
-    listed = told.get("invalid")
+    subject = about if isinstance(about, Mapping) else {}
+    listed = subject.get("invalid")
     invalid = {
-        (one.get("unit"), one.get("seed"))
-        for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, Mapping)
+        (entry.get("unit"), entry.get("seed"))
+        for entry in (listed if isinstance(listed, list) else ())
+        if isinstance(entry, Mapping)
     }
-    seeds = told.get("seeds") or [None]
+    seeds = subject.get("seeds") or [None]
     return Suite({
         unit: prompt
         for unit, prompt in scope.prompts.items()
@@ -270,8 +270,8 @@ def with_intervals(
 
     from ..stats.bootstrap import divided, resampled_sums
 
-    answered = np.array([one.rate is not None for one in videos])
-    rates = np.array([one.rate or 0.0 for one in videos])
+    answered = np.array([video.rate is not None for video in videos])
+    rates = np.array([video.rate or 0.0 for video in videos])
     counted = np.ones(len(videos)) if definitions.nonresponse == "zero" else answered.astype(float)
     columns = []
     for name in scores:
@@ -282,10 +282,10 @@ def with_intervals(
         return dict(scores)
     sums = resampled_sums(np.stack(columns, axis=1), definitions.resamples, definitions.seed)
     replicates = divided(sums[:, ::2], sums[:, 1::2])
-    values = np.array([np.nan if one.value is None else one.value for one in scores.values()])
+    values = np.array([np.nan if score.value is None else score.value for score in scores.values()])
     prompts = (np.stack(columns[1::2], axis=1) > 0).sum(axis=0)
     low, high = definitions.ends(values, replicates, prompts, (0.0, 1.0))
-    ends = {name: (low[place], high[place]) for place, name in enumerate(scores)}
+    ends = {name: (low[index], high[index]) for index, name in enumerate(scores)}
     return {
         name: score
         if score.status != "ok" or np.isnan(ends[name][0])
@@ -313,9 +313,9 @@ def score_folder(
     archive = read_archive(folder)
     if archive.manifest.kind != "events":
         raise InputError([_problem(str(folder), "an evaluation of kind events", archive.manifest.kind)])
-    place = Path(folder) / SUITE if suite is None else Path(suite)
-    loaded = load_suite(place)
-    check_hash(archive, "suite", loaded.sha256(), str(place))
+    path = Path(folder) / SUITE if suite is None else Path(suite)
+    loaded = load_suite(path)
+    check_hash(archive, "suite", loaded.sha256(), str(path))
     return score_archive(archive, loaded, definitions or Definitions())
 
 
@@ -369,16 +369,16 @@ def _score_panel(
     }
     labels = {unit: prompt.labels for unit, prompt in suite.prompts.items()}
     classes = {
-        label: _mean([one for one in videos if label in labels[one.unit]], definitions)
+        label: _mean([video for video in videos if label in labels[video.unit]], definitions)
         for label in suite.labels()
     }
-    silent = sum(one.rate is None for one in videos)
+    silent = sum(video.rate is None for video in videos)
     scores = {
         **classes,
         AVERAGE: _mean(videos, definitions),
         SILENT: Score.ratio(silent, len(videos), NO_PROMPT, **_counts(videos)),
     }
-    members = {name: [name == AVERAGE or name in labels[one.unit] for one in videos] for name in scores}
+    members = {name: [name == AVERAGE or name in labels[video.unit] for video in videos] for name in scores}
     scores = with_intervals(scores, videos, members, definitions)
     return PanelScore(
         panel=panel,
@@ -396,7 +396,7 @@ def _videos(
     seeds_of: dict[str, list[int | None]] = {}
     for unit, seed in votes.lists:
         seeds_of.setdefault(unit, []).append(seed)
-    found: list[Video] = []
+    videos: list[Video] = []
     for unit, prompt in suite.prompts.items():
         there = seeds_of.get(unit, [])
         seeds = list(wanted) if wanted is not None and there != [None] else there
@@ -407,8 +407,8 @@ def _videos(
             rate, combined = completion_rate(lists, len(prompt.event_list), definitions)
             rates.append(rate.value)
             events = combined if events is None else events
-        found.append(Video(unit, _over_seeds(rates, definitions), events, bool(there)))
-    return found
+        videos.append(Video(unit, _over_seeds(rates, definitions), events, bool(there)))
+    return videos
 
 
 def _over_seeds(rates: Sequence[float | None], definitions: Definitions) -> float | None:
@@ -420,7 +420,7 @@ def _over_seeds(rates: Sequence[float | None], definitions: Definitions) -> floa
 
 
 def _mean(videos: Sequence[Video], definitions: Definitions) -> Score:
-    answered = [one.rate for one in videos if one.rate is not None]
+    answered = [video.rate for video in videos if video.rate is not None]
     count = len(videos) if definitions.nonresponse == "zero" else len(answered)
     return Score.ratio(sum(answered), count, NO_PROMPT, **_counts(videos))
 
@@ -428,8 +428,8 @@ def _mean(videos: Sequence[Video], definitions: Definitions) -> Score:
 def _counts(videos: Sequence[Video]) -> dict[str, int]:
     return {
         "prompts": len(videos),
-        "answered": sum(one.rate is not None for one in videos),
-        "missing": sum(not one.seen for one in videos),
+        "answered": sum(video.rate is not None for video in videos),
+        "missing": sum(not video.seen for video in videos),
     }
 
 

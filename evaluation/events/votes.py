@@ -136,22 +136,24 @@ def collect_votes(
     """
     problems: list[UserError] = []
     panels: dict[Panel, Votes] = {}
-    archived = sorted((one for one in judgements if one.kind == "completion"), key=sort_key)
-    for one in last_attempts(archived):
-        prompt = suite.prompts.get(one.unit)
+    archived = sorted((judgement for judgement in judgements if judgement.kind == "completion"), key=sort_key)
+    for judgement in last_attempts(archived):
+        prompt = suite.prompts.get(judgement.unit)
         if prompt is None:
-            problems.append(_problem(one, "a video of the suite", "none with that name"))
+            problems.append(_problem(judgement, "a video of the suite", "none with that name"))
             continue
-        listed = _completion(one)
+        listed = _completion(judgement)
         if listed is not None and len(listed) != len(prompt.event_list):
-            found = f"{len(listed)} flags for {len(prompt.event_list)} events"
-            problems.append(_problem(one, "one flag per event", found))
+            flags = f"{len(listed)} flags for {len(prompt.event_list)} events"
+            problems.append(_problem(judgement, "one flag per event", flags))
             continue
-        votes = panels.setdefault(Panel(one.method or "", one.judge.spec), Votes())
-        votes.lists.setdefault((one.unit, one.seed), []).append(listed)
-        votes.outcomes[one.outcome] += 1
+        votes = panels.setdefault(Panel(judgement.method or "", judgement.judge.spec), Votes())
+        votes.lists.setdefault((judgement.unit, judgement.seed), []).append(listed)
+        votes.outcomes[judgement.outcome] += 1
         if listed is None:
-            votes.silent[f"{one.outcome}: {one.reason}" if one.reason else one.outcome] += 1
+            votes.silent[
+                f"{judgement.outcome}: {judgement.reason}" if judgement.reason else judgement.outcome
+            ] += 1
     if problems:
         raise InputError(problems)
     for panel, votes in panels.items():
@@ -160,20 +162,20 @@ def collect_votes(
     return panels
 
 
-def _completion(one: Judgement) -> VotedEvents | None:
-    listed = one.parsed.get("completion") if one.parsed is not None else None
+def _completion(judgement: Judgement) -> VotedEvents | None:
+    listed = judgement.parsed.get("completion") if judgement.parsed is not None else None
     if not isinstance(listed, list) or any(flag not in (0, 1) for flag in listed):
         return None
     return tuple(int(flag) for flag in listed)
 
 
 def _counted(lists: list[VotedEvents | None], required: int) -> list[VotedEvents | None]:
-    answered = [one for one in lists if one is not None][:required]
+    answered = [flags for flags in lists if flags is not None][:required]
     return [*answered, *[None] * (required - len(answered))]
 
 
-def _problem(one: Judgement, expected: str, found: str) -> UserError:
-    where = f"{one.unit}, {one.judge.spec}, vote {one.vote}"
+def _problem(judgement: Judgement, expected: str, found: str) -> UserError:
+    where = f"{judgement.unit}, {judgement.judge.spec}, vote {judgement.vote}"
     return UserError(where, expected=expected, found=found, fix="score with the suite that was judged with")
 
 
@@ -232,10 +234,10 @@ def parse_completion(text: str, events: int) -> Completion:
     if not marks:
         raise Unreadable(f"no {MARK} in the reply")
     for mark in reversed(marks):
-        found = _FLAGS.match(text, mark.end())
-        if found is None:
+        match = _FLAGS.match(text, mark.end())
+        if match is None:
             continue
-        read = [(int(flag), remark[1:-1].strip() or None) for flag, remark in _EACH.findall(found[1])]
+        read = [(int(flag), remark[1:-1].strip() or None) for flag, remark in _EACH.findall(match[1])]
         if len(read) != events:
             raise Unreadable(f"{len(read)} flags for {events} events")
         return Completion(tuple(flag for flag, _ in read), tuple(remark for _, remark in read))

@@ -84,18 +84,18 @@ async def _rows(packet: Packet, spec: str, vote: int, settings: JudgeSettings, t
     except NoAnswer as none:
         if none.code not in OUTCOMES:
             raise
-        came = [(one.receipt, _why_not(one)) for one in (*none.missed, none)]
+        came = [(miss.receipt, _why_not(miss)) for miss in (*none.missed, none)]
     else:
-        came = [(one.receipt, _why_not(one)) for one in answer.missed]
+        came = [(miss.receipt, _why_not(miss)) for miss in answer.missed]
         came.append((answer.receipt, _said("answered", None, answer.value)))
-    place = {"kind": packet.kind, "item": packet.item, "condition": packet.condition}
+    identity = {"kind": packet.kind, "item": packet.item, "condition": packet.condition}
     rows = []
     for number, (receipt, said) in enumerate(came, 1):
         judge = public_judge(spec).model_copy(
             update={"reported_model": None if receipt is None else receipt.reply.reported_model}
         )
         row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.prompt.label, **attempt(number)}
-        rows.append(clean({**place, **row, **said, **_used(receipt)}))
+        rows.append(clean({**identity, **row, **said, **_used(receipt)}))
     return rows
 
 
@@ -206,10 +206,10 @@ def given_answers(item: Item) -> Iterator[GivenAnswer]:
         asked = last_attempts(row for row in item[name] if row["kind"] == "question")
         rows = sorted(asked, key=_by_question)
         for question_id, group in groupby(rows, key=lambda row: row["item"]):
-            for place, row in enumerate(group):
+            for index, row in enumerate(group):
                 if row["parsed"] is not None:
                     key = "final_answer" if row["condition"] == "text_image" else "answer"
-                    yield GivenAnswer(questions[question_id], row["condition"], place, row["parsed"][key])
+                    yield GivenAnswer(questions[question_id], row["condition"], index, row["parsed"][key])
 
 
 def _by_question(row: Json) -> Any:  # noqa: ANN401 - something to sort by

@@ -53,8 +53,8 @@ class RenderedText:
 
     def __str__(self) -> str:
         seed = "" if self.seed is None else f"/seed_{self.seed}"
-        told = f" (as {self.source} of the record)" if self.source else ""
-        return f"{self.story_id}{seed} panel {self.panel}: {self.text!r}{told}"
+        source = f" (as {self.source} of the record)" if self.source else ""
+        return f"{self.story_id}{seed} panel {self.panel}: {self.text!r}{source}"
 
 
 def rendered_in(
@@ -67,15 +67,15 @@ def rendered_in(
         records: story id -> record.
         reader: what reads.
     """
-    found = []
+    texts = []
     for board in report.valid:
         secrets = secrets_of(records[board.unit])
         for panel in board.files:
             for text in reader.read(open_picture(panel.file).image):
                 normal = normalize_answer(text)
                 source = next((secret.path for secret in secrets if secret.shown_in(normal)), None)
-                found.append(RenderedText(board.unit, board.seed, panel.number, text, source))
-    return found
+                texts.append(RenderedText(board.unit, board.seed, panel.number, text, source))
+    return texts
 
 
 WINDOW_WORDS, WINDOW_CHARACTERS = 6, 12
@@ -140,8 +140,8 @@ def _texts(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[s
             if name not in _SILENT:
                 yield from _texts(getattr(value, name), (*path, name))
     elif isinstance(value, tuple):
-        for number, one in enumerate(value):
-            yield from _texts(one, (*path, number))
+        for number, element in enumerate(value):
+            yield from _texts(element, (*path, number))
 
 
 LeakKind = Literal["text", "name", "metadata", "unaccounted"]
@@ -209,9 +209,9 @@ def scan_packet(
         leaks += _names(number, left, (record.story_id, *names))
         texts = [secret for secret in secrets_of(record) if fixed is not None or not secret.is_short]
         shown = ((secret, secret.shown_in(left)) for secret in texts if secret.path != "$.story_id")
-        found = [Leak(number, "text", secret.path, _short(text)) for secret, text in shown if text]
-        leaks += found
-        if fixed is not None and not found:
+        leaks_here = [Leak(number, "text", secret.path, _short(text)) for secret, text in shown if text]
+        leaks += leaks_here
+        if fixed is not None and not leaks_here:
             leaks.append(Leak(number, "unaccounted", "the packet", _short(" ".join(left.split()))))
     return leaks
 
@@ -234,8 +234,8 @@ def _longest_first(texts: Iterable[str]) -> list[str]:
 
 def _without(text: str, exempt: Sequence[str]) -> str:
     """Return a normalised text without the exempt ones and without index labels."""
-    for one in exempt:
-        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", _CUT, text)
+    for words in exempt:
+        text = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", _CUT, text)
     return _INDEX_LABEL.sub(_CUT, text)
 
 

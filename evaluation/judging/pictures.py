@@ -60,41 +60,41 @@ def shown(data: bytes) -> str:
 
 
 def _png(data: bytes) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    place = len(_PNG)
-    while place < len(data):
-        size, name = int.from_bytes(data[place : place + 4], "big"), data[place + 4 : place + 8]
-        content = data[place + 8 : place + 8 + size]
+    texts: list[tuple[str, str]] = []
+    offset = len(_PNG)
+    while offset < len(data):
+        size, name = int.from_bytes(data[offset : offset + 4], "big"), data[offset + 4 : offset + 8]
+        content = data[offset + 8 : offset + 8 + size]
         if len(name) < 4 or len(content) < size:
             raise ValueError("a chunk is cut")
         if name not in _PNG_NEEDED:
-            found.append((f"PNG chunk {shown(name)}", shown(content)))
-        place += 12 + size
+            texts.append((f"PNG chunk {shown(name)}", shown(content)))
+        offset += 12 + size
         if name == b"IEND":
-            return [*found, *_rest(data[place:])]
+            return [*texts, *_rest(data[offset:])]
     raise ValueError("no end")
 
 
 def _jpeg(data: bytes) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    place = 2
+    texts: list[tuple[str, str]] = []
+    offset = 2
     while True:
-        if data[place] != 0xFF:
+        if data[offset] != 0xFF:
             raise ValueError("no marker")
-        marker = data[place + 1]
+        marker = data[offset + 1]
         if marker == _EOI:
-            return [*found, *_rest(data[place + 2 :])]
-        size = int.from_bytes(data[place + 2 : place + 4], "big")
-        content = data[place + 4 : place + 2 + size]
+            return [*texts, *_rest(data[offset + 2 :])]
+        size = int.from_bytes(data[offset + 2 : offset + 4], "big")
+        content = data[offset + 4 : offset + 2 + size]
         plain = marker == _APP0 and content[:5] == b"JFIF\x00" and size == _JFIF_WITHOUT_THUMBNAIL
         if marker not in _JPEG_NEEDED and marker != _SOS and not plain:
-            found.append((f"JPEG segment {marker:02X}", shown(content)))
-        place += 2 + max(size, 2)
+            texts.append((f"JPEG segment {marker:02X}", shown(content)))
+        offset += 2 + max(size, 2)
         if marker == _SOS:
-            following = _MARKER.search(data, place)
+            following = _MARKER.search(data, offset)
             if following is None:
                 raise ValueError("no end")
-            place = following.start()
+            offset = following.start()
 
 
 def _rest(data: bytes) -> list[tuple[str, str]]:

@@ -28,8 +28,8 @@ DEFINITION: Choice[Definition] = Choice("alignment", ("paper", "code"))
 MOST = 4
 
 
-def _rated(name: str, label: str, place: tuple[int, int], meaning: str, *needs: Need) -> Metric:
-    column, lead = place
+def _rated(name: str, label: str, column_and_lead: tuple[int, int], meaning: str, *needs: Need) -> Metric:
+    column, lead = column_and_lead
     return Metric(
         name=name, label=label, group="Prompt alignment", direction="higher", range=(0.0, 4.0), digits=2,
         top=4.0, column=column, lead=lead, judged=True, per_shot=name in DIMENSIONS,

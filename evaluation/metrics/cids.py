@@ -65,15 +65,15 @@ def match_characters(tables: Sequence[Floats], least: float | None = None) -> tu
             known = ~np.isnan(table)
             highest = np.where(known, table, -np.inf).max(axis=0)
             best[row] = np.where(known.any(axis=0), highest, np.nan)
-    found: list[int | None] = [None] * len(tables)
+    crops: list[int | None] = [None] * len(tables)
     if least is not None:
         best[best < least] = np.nan
     rows, columns = linear_sum_assignment(np.where(np.isnan(best), _IMPOSSIBLE, best), maximize=True)
     for row, column in zip(rows, columns, strict=True):
         value = best[row, column]
         if not np.isnan(value):
-            found[row] = int(column)
-    return tuple(found)
+            crops[row] = int(column)
+    return tuple(crops)
 
 
 Definition = Literal["paper", "code"]
@@ -221,9 +221,9 @@ def matched(story: Story, chosen: Choices) -> Matched | None:
         weights = WEIGHTS if chosen.of(ENSEMBLE) == "weighted" else None
         settings = Settings(chosen.of(DEFINITION), chosen.least, weights)
         characters = characters_of(crops)
-        told = cids(characters, shots_of(story.line.shots_json(), crops), settings)
+        result = cids(characters, shots_of(story.line.shots_json(), crops), settings)
         mirrors = {name: vectors_of(rows) for name, rows in crops["mirrors"].items()}
-        story.kept[key] = Matched(characters, told, settings, mirrors)
+        story.kept[key] = Matched(characters, result, settings, mirrors)
     every: Matched = story.kept[key]
     among = story.among
     return (
@@ -267,11 +267,16 @@ def cross_terms(
     places = {number: index for index, number in enumerate(numbers)}
     own, counts = _covered(characters, matches)
     terms = [
-        Term((one.missed or "not matched").replace("image", "picture") if one.cross is None else one.cross,
-             places.get(one.shot), one.character)
-        for one in own
-    ]  # fmt: skip
-    empty = places.keys() - {one.shot for one in own}
+        Term(
+            (match.missed or "not matched").replace("image", "picture")
+            if match.cross is None
+            else match.cross,
+            places.get(match.shot),
+            match.character,
+        )
+        for match in own
+    ]
+    empty = places.keys() - {match.shot for match in own}
     terms += [Term("nobody expected", places[number]) for number in sorted(empty)]
     if settings.definition == "paper":
         return Terms(terms, counts, "no character was matched")
@@ -324,33 +329,38 @@ def _covered(characters: Sequence[Character], matches: Sequence[Match]) -> tuple
 def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Settings) -> list[Match]:
     expected = [by_key[key] for key in dict.fromkeys(shot.expected) if key in by_key]
     if shot.crops is None:
-        return [Match(shot.number, one.key, missed="no image") for one in expected]
-    tables = [similarities(one.references, shot.crops, one.encoders, settings.weights) for one in expected]
-    found = match_characters(tables, settings.least)
+        return [Match(shot.number, character.key, missed="no image") for character in expected]
+    tables = [
+        similarities(character.references, shot.crops, character.encoders, settings.weights)
+        for character in expected
+    ]
+    crops = match_characters(tables, settings.least)
     made = []
-    for one, table, crop in zip(expected, tables, found, strict=True):
+    for character, table, crop in zip(expected, tables, crops, strict=True):
         if crop is not None:
-            made.append(Match(shot.number, one.key, crop, float(np.nanmean(table[:, crop]))))
-        elif not one.references.known(one.encoders).any():
-            made.append(Match(shot.number, one.key, missed="no reference"))
+            made.append(Match(shot.number, character.key, crop, float(np.nanmean(table[:, crop]))))
+        elif not character.references.known(character.encoders).any():
+            made.append(Match(shot.number, character.key, missed="no reference"))
         else:
             why = "not matched" if len(shot.crops) else "nothing detected"
-            made.append(Match(shot.number, one.key, missed=why))
+            made.append(Match(shot.number, character.key, missed=why))
     return made
 
 
 def _cross(story: Story, chosen: Choices) -> Terms | None:
-    told = matched(story, chosen)
+    match = matched(story, chosen)
     numbers = [shot.number for shot in story.shots]
-    return None if told is None else cross_terms(told.characters, told.cids.matches, told.settings, numbers)
+    return (
+        None if match is None else cross_terms(match.characters, match.cids.matches, match.settings, numbers)
+    )
 
 
 def _self(story: Story, chosen: Choices) -> Terms | None:
-    told = matched(story, chosen)
+    match = matched(story, chosen)
     return (
         None
-        if told is None
-        else self_terms(told.characters, told.cids.matches, told.cids.crops, told.settings)
+        if match is None
+        else self_terms(match.characters, match.cids.matches, match.cids.crops, match.settings)
     )
 
 

@@ -71,17 +71,17 @@ def clip_score(
 
 
 def _terms(story: Story, chosen: Choices) -> Terms | None:
-    found = story.looked("clip")
-    if found is None:
+    looked = story.looked("clip")
+    if looked is None:
         return None
     shots = [
         (None, {})
-        if place is None
+        if place_in_rows is None
         else (
-            {part: told["cosines"][place] for part, told in found.items()},
-            {part: told["cut"][place] or 0 for part, told in found.items()},
+            {part: values["cosines"][place_in_rows] for part, values in looked.items()},
+            {part: values["cut"][place_in_rows] or 0 for part, values in looked.items()},
         )
-        for place in story.places()
+        for place_in_rows in story.places()
     ]
     return clip_score(shots, chosen.of(TEXT), chosen.of(DEFINITION))
 

@@ -91,12 +91,12 @@ def _rivals(
 
 
 def _terms(story: Story, chosen: Choices) -> Terms | None:
-    told = matched(story, chosen)
+    match = matched(story, chosen)
     return (
         None
-        if told is None
+        if match is None
         else copy_paste(
-            told.characters, told.cids.crops, told.mirrors, chosen.of(DEFINITION), told.settings.weights
+            match.characters, match.cids.crops, match.mirrors, chosen.of(DEFINITION), match.settings.weights
         )
     )
 

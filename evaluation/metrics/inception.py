@@ -63,8 +63,8 @@ def _whole(stories: Sequence[Story], chosen: Choices) -> tuple[Score, float | No
     table = np.array(known) if known else np.empty((0, 1))
     score, deviation = inception_score(table, chosen.splits)
     shots = sum(len(story.shots) for story in stories)
-    told = {**score.counts, "shots": shots, "without_image": shots - len(table)}
-    return score.model_copy(update={"counts": told}), deviation
+    counts = {**score.counts, "shots": shots, "without_image": shots - len(table)}
+    return score.model_copy(update={"counts": counts}), deviation
 
 
 METRIC = Metric(

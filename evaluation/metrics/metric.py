@@ -155,9 +155,9 @@ class Terms:
             total, counted = sum(sum(some) / len(some) for some in own if some), len(self.of)
         return Score.ratio(float(total), counted, self.why, **self.counts)
 
-    def of_shot(self, place: int) -> float | str | None:
+    def of_shot(self, index: int) -> float | str | None:
         """Return the mean over the terms of a shot, or why it has no value; None where it has no term."""
-        terms = [term for term in self.terms if term.shot == place]
+        terms = [term for term in self.terms if term.shot == index]
         known = [term.value for term in terms if not isinstance(term.value, str)]
         if known:
             return sum(known) / len(known)

@@ -64,7 +64,7 @@ def _terms(story: Story, chosen: Choices) -> Terms | None:
     if boxes is None:
         return None
     pairs = zip(story.shots, boxes, strict=True)
-    counted = [(shot.onstage, None if found is None else len(found)) for shot, found in pairs]
+    counted = [(shot.onstage, None if boxes is None else len(boxes)) for shot, boxes in pairs]
     return occm(counted, chosen.of(DEFINITION))
 
 

@@ -46,7 +46,7 @@ def registered() -> "tuple[tuple[str, Metric], ...]":
     """
     from .metric import Metric
 
-    own = [(name, cast("Metric", _load(place))) for name, place in METRICS]
+    own = [(name, cast("Metric", _load(address))) for name, address in METRICS]
     others = [
         (entry.name, entry.load())
         for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name)
@@ -62,8 +62,8 @@ def registered() -> "tuple[tuple[str, Metric], ...]":
     return (*own, *others)
 
 
-def _load(place: str) -> Any:  # noqa: ANN401 - checked by the contract test
-    module, _, attribute = place.partition(":")
+def _load(address: str) -> Any:  # noqa: ANN401 - checked by the contract test
+    module, _, attribute = address.partition(":")
     return getattr(import_module(module, __package__), attribute)
 
 
@@ -80,7 +80,7 @@ def names() -> tuple[str, ...]:
 
 def choices() -> "tuple[Choice[str], ...]":
     """Return every definition that can be chosen."""
-    return tuple(dict.fromkeys(one for metric in metrics() for one in (*metric.choices, *metric.also)))
+    return tuple(dict.fromkeys(choice for metric in metrics() for choice in (*metric.choices, *metric.also)))
 
 
 def needs() -> "tuple[Need, ...]":
@@ -120,4 +120,4 @@ def in_order(scores: Iterable[str]) -> list[str]:
 def lead_of(scores: Iterable[str]) -> str | None:
     """Return the score by which stories are chosen and rows are sorted; None where there is none."""
     leading = [(lead, name) for name in scores if (lead := metric_of(name).lead) is not None]
-    return min(leading, key=lambda one: one[0])[1] if leading else None
+    return min(leading, key=lambda entry: entry[0])[1] if leading else None

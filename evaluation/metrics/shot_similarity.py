@@ -30,14 +30,14 @@ def shot_similarity(features: Sequence[Floats | None], scenes: Sequence[int]) ->
         scenes: of each shot a number, the same where the setting is.
     """
     terms = [Term("first of its setting", 0)] if features else []
-    for place in range(1, len(features)):
-        before, own = features[place - 1], features[place]
-        if scenes[place] != scenes[place - 1]:
-            terms.append(Term("first of its setting", place))
+    for index in range(1, len(features)):
+        before, own = features[index - 1], features[index]
+        if scenes[index] != scenes[index - 1]:
+            terms.append(Term("first of its setting", index))
         elif before is None or own is None:
-            terms.append(Term("no picture" if own is None else "no picture before it", place))
+            terms.append(Term("no picture" if own is None else "no picture before it", index))
         else:
-            terms.append(Term(min(1.0, max(-1.0, float(before @ own))), place))
+            terms.append(Term(min(1.0, max(-1.0, float(before @ own))), index))
     pairs = sum(not isinstance(term.value, str) for term in terms)
     lost = sum(isinstance(term.value, str) and term.value.startswith("no picture") for term in terms)
     gone = sum(feature is None for feature in features)

@@ -108,8 +108,8 @@ class Story:
         if packed is None:
             return None
         table = unit(doubles(packed)) if units else doubles(packed)
-        lost = {int(place) for place in np.flatnonzero(np.isnan(table).any(axis=1))}
-        return [None if place is None or place in lost else table[place] for place in self.places()]
+        lost = {int(row) for row in np.flatnonzero(np.isnan(table).any(axis=1))}
+        return [None if row is None or row in lost else table[row] for row in self.places()]
 
     def without_row(self) -> list[str]:
         """Return, for each shot, why it has no row where it has none."""
@@ -117,17 +117,17 @@ class Story:
 
     def references(self) -> dict[str, Floats]:
         """Return character -> unit vectors of the style of its references, in the order of the script."""
-        told = self.looked("references") or {}
+        rows = self.looked("references") or {}
         return {
-            key: without_lost(unit(doubles(told[key])))
+            key: without_lost(unit(doubles(rows[key])))
             for key in self.line.characters
-            if told.get(key) is not None
+            if rows.get(key) is not None
         }
 
     def scenes(self) -> "list[int] | None":
         """Return a number for each shot's setting, alike where settings are; None where none was kept."""
-        told = self.looked("scenes")
-        return None if told is None else [int(one) for one in told]
+        scenes = self.looked("scenes")
+        return None if scenes is None else [int(scene) for scene in scenes]
 
 
 def without_lost(rows: Floats) -> Floats:

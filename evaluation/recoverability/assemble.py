@@ -28,22 +28,24 @@ from .votes import UNJUDGED, Verdicts
 
 
 def method_scores(
-    method: Method, found: Estimates, loose: Verdicts, groups: Mapping[str, Mapping[str, GroupScores]],
+    method: Method, estimates: Estimates, loose: Verdicts, groups: Mapping[str, Mapping[str, GroupScores]],
     items: Items,
 ) -> MethodScores:  # fmt: skip
     """Return the scores of one method.
 
     Args:
         method: its verdicts.
-        found: its values.
+        estimates: its values.
         loose: verdicts by the answers alone, shape (seeds, conditions, questions).
         groups: its scores within groups of stories.
         items: what is scored.
     """
-    gaps = {level: {name: gap_scores(method, found, level, name, items) for name in SETS} for level in LEVELS}
+    gaps = {
+        level: {name: gap_scores(method, estimates, level, name, items) for name in SETS} for level in LEVELS
+    }
     judges = {
         judge: {
-            name: {rate.name: found.score(f"judge.{judge}.{name}.{rate.name}") for rate in JUDGE_VALUES}
+            name: {rate.name: estimates.score(f"judge.{judge}.{name}.{rate.name}") for rate in JUDGE_VALUES}
             for name in JUDGE_SETS
         }
         for judge in method.single
@@ -51,11 +53,13 @@ def method_scores(
     return MethodScores(
         generations=method.made.as_json(),
         questions=question_counts(method.outcomes),
-        ambiguity=found.score("ambiguity", counts=_checked(method)),
-        ambiguity_by_dimension={name: found.score(f"ambiguity.{name}") for name in DIMENSIONS},
+        ambiguity=estimates.score("ambiguity", counts=_checked(method)),
+        ambiguity_by_dimension={name: estimates.score(f"ambiguity.{name}") for name in DIMENSIONS},
         gaps=gaps,
-        moral_target=_moral(method, found, items),
-        pairs={rate.name: found.score(f"pairs.{rate.name}", counts=_pairs(method)) for rate in columns.PAIRS},
+        moral_target=_moral(method, estimates, items),
+        pairs={
+            rate.name: estimates.score(f"pairs.{rate.name}", counts=_pairs(method)) for rate in columns.PAIRS
+        },
         triples=triples_of(method.outcomes),
         judges=judges,
         groups=groups,
@@ -64,17 +68,17 @@ def method_scores(
     )
 
 
-def gap_scores(method: Method, found: Estimates, level: Level, name: SetName, items: Items) -> GapScores:
+def gap_scores(method: Method, estimates: Estimates, level: Level, name: SetName, items: Items) -> GapScores:
     """Return recoverability and gaps of one level and set, with what they stand on."""
     sums = sums_of(method.outcomes, method.outcomes.sets[name], items, level).total()
-    return _gap_scores(found, f"{level}.{name}", sums, counted_in(method, level, name, items))
+    return _gap_scores(estimates, f"{level}.{name}", sums, counted_in(method, level, name, items))
 
 
 def group_scores(
     methods: tuple[Method, ...], items: Items, definitions: Definitions
 ) -> dict[str, dict[str, dict[str, GroupScores]]]:
     """Return method -> grouping -> group -> scores, resampled within each group."""
-    found: dict[str, dict[str, dict[str, GroupScores]]] = {method.name: {} for method in methods}
+    scores_of_groups: dict[str, dict[str, dict[str, GroupScores]]] = {method.name: {} for method in methods}
     sheet = Sheet(items.stories)
     for method in methods:
         add_group_columns(sheet, method, items)
@@ -85,8 +89,8 @@ def group_scores(
                 values = group_estimates_of(sheet, method, drawn)
                 gaps = {name: _group_gaps(method, values, name, stories, items) for name in GROUP_SETS}
                 scores = GroupScores(int(stories.sum()), gaps, values.score("ambiguity"))
-                found[method.name].setdefault(grouping, {})[group] = scores
-    return found
+                scores_of_groups[method.name].setdefault(grouping, {})[group] = scores
+    return scores_of_groups
 
 
 def _group_gaps(
@@ -113,9 +117,9 @@ def _gap_scores(estimates: Estimates, prefix: str, sums: Sums, counts: dict[str,
     )
 
 
-def _dimension(estimates: Estimates, pattern: str, sums: Sums, place: int) -> dict[str, Score]:
-    counted = float(sums.counted[place])
-    over = {"text": float(sums.text[place]), "image": float(sums.image[place])}
+def _dimension(estimates: Estimates, pattern: str, sums: Sums, index: int) -> dict[str, Score]:
+    counted = float(sums.counted[index])
+    over = {"text": float(sums.text[index]), "image": float(sums.image[index])}
     over["gap"] = over["text"] - over["image"]
     return {
         value: estimates.score(pattern.format(value), numerator=number, denominator=counted)
@@ -149,7 +153,7 @@ def _negative(
     for level, sets in gaps.items():
         for name, scores in sets.items():
             parts = {"overall": scores.gap} | {
-                one: dimension["gap"] for one, dimension in scores.dimensions.items()
+                name: dimension["gap"] for name, dimension in scores.dimensions.items()
             }
             named += [
                 f"{level}.{name}.{part}"
@@ -157,5 +161,5 @@ def _negative(
                 if score.value is not None and score.value < 0
             ]
     below = story_gaps(method, method.outcomes.sets["raw"], items) < 0
-    stories = [items.records[place].story_id for place in np.flatnonzero(below)]
+    stories = [items.records[index].story_id for index in np.flatnonzero(below)]
     return {"scores": named, "stories": stories}

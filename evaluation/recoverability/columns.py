@@ -119,12 +119,12 @@ def moral_columns(labels: Verdicts, made: Generations, items: Items) -> Floats:
     target = items.moral >= 0
     judged = (labels != UNJUDGED) & target
     judged[:, 1:] &= made.valid[:, None, :]
-    found = judged & (labels == items.moral)
+    hits = judged & (labels == items.moral)
     compared = judged[:, 0] & judged[:, 1] & made.requested
     weight, weight_both = seed_weights(compared), seed_weights(judged[:, 2])
     parts = [
-        (found[:, 0] * weight), (found[:, 1] * weight), (compared * weight),
-        (found[:, 2] * weight_both), (judged[:, 2] * weight_both),
+        (hits[:, 0] * weight), (hits[:, 1] * weight), (compared * weight),
+        (hits[:, 2] * weight_both), (judged[:, 2] * weight_both),
     ]  # fmt: skip
     return np.stack([part.sum(axis=0) for part in parts], axis=-1)
 
@@ -140,7 +140,9 @@ _choice = partial(Rate, range=(0, 1), needs=("contrast:image",), why=NO_PAIR)
 _label = partial(Rate, needs=("moral_label:text", "moral_label:image"), why=NO_PAIR)
 PAIRS = (
     _choice(name="accuracy", label="Pair accuracy", direction="higher", of=share(0, 2)),
-    _choice(name="confusion", label="Confusion", direction="lower", of=lambda one: 1 - share(0, 2)(one)),
+    _choice(
+        name="confusion", label="Confusion", direction="lower", of=lambda columns: 1 - share(0, 2)(columns)
+    ),
     _choice(name="contrastive_chosen", label="Contrastive chosen", direction="lower", of=share(1, 2)),
     _label(name="text", label="From text", direction="higher", range=(0, 1), of=share(3, 5), shown=False),
     _label(name="image", label="From images", direction="lower", range=(0, 1), of=share(4, 5), shown=False),
@@ -165,16 +167,18 @@ def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, ite
     story = items.pair_story
     chosen = choices[:, IMAGE]
     judged = made.valid[:, story] & (chosen != UNJUDGED)
-    shown, told = labels[:, IMAGE][:, story], labels[:, TEXT][:, story]
-    held = made.valid[:, story] & (shown != UNJUDGED) & (told != UNJUDGED)
+    shown, read = labels[:, IMAGE][:, story], labels[:, TEXT][:, story]
+    held = made.valid[:, story] & (shown != UNJUDGED) & (read != UNJUDGED)
     held &= (items.pair_moral >= 0) & (items.pair_moral != items.moral[story]) & (items.moral[story] >= 0)
     parts = [
         judged & (chosen == SOURCE), judged & (chosen == CONTRASTIVE), judged,
-        held & (told == items.moral[story]), held & (shown == items.pair_moral), held,
+        held & (read == items.moral[story]), held & (shown == items.pair_moral), held,
     ]  # fmt: skip
     sums = [_per_story(part, items) for part in parts]
     weights = [seed_weights(sums[2] > 0)] * 3 + [seed_weights(sums[5] > 0)] * 3
-    return np.stack([(one * weight).sum(axis=0) for one, weight in zip(sums, weights, strict=True)], axis=-1)
+    return np.stack(
+        [(part * weight).sum(axis=0) for part, weight in zip(sums, weights, strict=True)], axis=-1
+    )
 
 
 def _per_story(chosen: NDArray[np.bool_], items: Items) -> Floats:

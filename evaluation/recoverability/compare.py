@@ -76,28 +76,32 @@ class WordingControl:
         return {
             "methods": self.methods.as_json(),
             "stories": self.stories.as_json(),
-            "agreement": {name: one.as_json() for name, one in self.agreement.items()},
+            "agreement": {name: agreed.as_json() for name, agreed in self.agreement.items()},
         }
 
     def lines(self) -> list[str]:
         """Return it as lines for people."""
-        told = [
-            f"{name} {_rank(one)}" for name, one in (("methods", self.methods), ("stories", self.stories))
+        correlations = [
+            f"{name} {_rank(correlation)}"
+            for name, correlation in (("methods", self.methods), ("stories", self.stories))
         ]
-        lines = [f"two wordings of the prompts: rank correlation of STG over {', over '.join(told)}"]
-        for condition, one in self.agreement.items():
-            if one.same.value is not None:
-                kappa = "-" if one.kappa is None else f"{one.kappa:.2f}"
+        lines = [f"two wordings of the prompts: rank correlation of STG over {', over '.join(correlations)}"]
+        for condition, agreed in self.agreement.items():
+            if agreed.same.value is not None:
+                kappa = "-" if agreed.kappa is None else f"{agreed.kappa:.2f}"
                 lines.append(
-                    f"  {condition}: {100 * one.same.value:.1f}% of verdicts the same, kappa {kappa};"
-                    f" right under the first alone {one.first_only}, under the second alone {one.second_only}"
+                    f"  {condition}: {100 * agreed.same.value:.1f}% of verdicts the same, kappa {kappa};"
+                    f" right under the first alone {agreed.first_only},"
+                    f" under the second alone {agreed.second_only}"
                 )
         return lines
 
 
 def only_wordings_differ(differences: Sequence[Difference]) -> bool:
     """Return whether two protocols differ in their prompts and in nothing else."""
-    return bool(differences) and all(one.path.partition(".")[0] == PROMPTS for one in differences)
+    return bool(differences) and all(
+        difference.path.partition(".")[0] == PROMPTS for difference in differences
+    )
 
 
 def wording_control(
@@ -120,16 +124,16 @@ def wording_control(
     return WordingControl(
         methods,
         spearman(first, second),
-        {name: _agreement(pairs, seeds, place) for place, name in enumerate(CONDITIONS)},
+        {name: _agreement(pairs, seeds, index) for index, name in enumerate(CONDITIONS)},
     )
 
 
-def _agreement(pairs: Sequence[Pair], seeds: tuple[Sequence[int], Sequence[int]], place: int) -> Agreement:
+def _agreement(pairs: Sequence[Pair], seeds: tuple[Sequence[int], Sequence[int]], index: int) -> Agreement:
     # Text-only verdicts belong to no method and no seed: they stand in each of them.
-    shown = pairs[:1] if place == 0 else pairs
-    used = tuple(list(one)[:1] for one in seeds) if place == 0 else seeds
+    shown = pairs[:1] if index == 0 else pairs
+    used = tuple(list(listed)[:1] for listed in seeds) if index == 0 else seeds
     first, second = (
-        np.concatenate([pair[side].outcomes.verdicts[list(used[side]), place].ravel() for pair in shown])
+        np.concatenate([pair[side].outcomes.verdicts[list(used[side]), index].ravel() for pair in shown])
         for side in (0, 1)
     )
     both = _spoken(first) & _spoken(second)
@@ -148,12 +152,16 @@ def _agreement(pairs: Sequence[Pair], seeds: tuple[Sequence[int], Sequence[int]]
 
 
 def _spoken(verdicts: NDArray[np.int8]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (verdicts != UNJUDGED) & (verdicts != SILENT)
-    return found
+    spoken: NDArray[np.bool_] = (verdicts != UNJUDGED) & (verdicts != SILENT)
+    return spoken
 
 
-def _rank(one: Correlation) -> str:
-    return f"{one.value:.3f} (n={one.pairs})" if one.value is not None else f"- ({one.reason})"
+def _rank(correlation: Correlation) -> str:
+    return (
+        f"{correlation.value:.3f} (n={correlation.pairs})"
+        if correlation.value is not None
+        else f"- ({correlation.reason})"
+    )
 
 
 @dataclass(frozen=True)
@@ -188,9 +196,9 @@ class KathaComparison:
             "definitions": self.definitions.as_json(),
             "stories": self.stories,
             "gaps": {name: dict(gaps) for name, gaps in self.gaps.items()},
-            "comparisons": [one.as_json() for one in self.comparisons],
+            "comparisons": [pair.as_json() for pair in self.comparisons],
             "ranks": self.ranks.as_json(),
-            "differences": [one.as_json() for one in self.differences],
+            "differences": [difference.as_json() for difference in self.differences],
             "wordings": None if self.wordings is None else self.wordings.as_json(),
             "notes": list(self.notes),
         }
@@ -204,7 +212,7 @@ class KathaComparison:
             for method, gap in gaps.items():
                 yield f"  {name}  {method}: {'-' if gap is None else f'{100 * gap:.1f}'}"
         yield "difference (negative: the first loses less)"
-        yield from (f"  {one.line()}" for one in self.comparisons)
+        yield from (f"  {pair.line()}" for pair in self.comparisons)
         if self.ranks.value is not None:
             yield f"rank correlation over {self.ranks.pairs} methods: {self.ranks.value:.3f}"
         if self.wordings is not None:
@@ -233,40 +241,40 @@ def compare_folders(
         InputError: a folder cannot be read, their protocols differ, or they share no story.
     """
     differences = check_alike(read_manifest(first), read_manifest(second), allowed)
-    one, other = _alike(first, second, release, definitions)
+    ours_judged, other = _alike(first, second, release, definitions)
     names = _names(first, second)
-    ours = [replace(method, name=f"{names[0]}:{method.name}") for method in one.methods]
+    ours = [replace(method, name=f"{names[0]}:{method.name}") for method in ours_judged.methods]
     theirs = [replace(method, name=f"{names[1]}:{method.name}") for method in other.methods]
     methods = compared([*ours, *theirs])
     ours, theirs = list(methods[: len(ours)]), list(methods[len(ours) :])
-    _, found = estimated(methods, one.items, definitions)
+    _, estimates = estimated(methods, ours_judged.items, definitions)
     same = _same_names(ours, theirs)
     pairs = same or [(a, b) for a in ours for b in theirs]
     value = "question.filtered.gap"
     ranks = spearman(
-        [found[a.name].values[value] for a, _ in same], [found[b.name].values[value] for _, b in same]
+        [estimates[a.name].values[value] for a, _ in same], [estimates[b.name].values[value] for _, b in same]
     )
     gaps = {
         name: {
-            method.name.removeprefix(f"{name}:"): _known(found[method.name].values["question.common.gap"])
+            method.name.removeprefix(f"{name}:"): _known(estimates[method.name].values["question.common.gap"])
             for method in some
         }
         for name, some in zip(names, (ours, theirs), strict=True)
     }
     wordings = None
     if same and only_wordings_differ(differences):
-        wordings = wording_control(same, _shared_seeds(one, other), one.items, ranks)
+        wordings = wording_control(same, _shared_seeds(ours_judged, other), ours_judged.items, ranks)
     return KathaComparison(
         definitions,
-        one.items.stories,
+        ours_judged.items.stories,
         gaps,
-        comparisons(pairs, found, one.items, definitions),
+        comparisons(pairs, estimates, ours_judged.items, definitions),
         ranks,
         differences,
         wordings,
         (
-            *notes_of_both(dict(zip(names, (one.manifest, other.manifest), strict=True))),
-            *definitions.notes(one.items.stories, "story"),
+            *notes_of_both(dict(zip(names, (ours_judged.manifest, other.manifest), strict=True))),
+            *definitions.notes(ours_judged.items.stories, "story"),
         ),
     )
 
@@ -275,9 +283,9 @@ def _alike(
     first: Path, second: Path, release: Path | None, definitions: Definitions
 ) -> tuple[Judged, Judged]:
     """Return both evaluations over the stories that both are about."""
-    one = judged_folder(first, release, definitions)
-    other = judged_folder(second, one.release.path, definitions)
-    stories = set(one.items.story_places) & set(other.items.story_places)
+    ours = judged_folder(first, release, definitions)
+    other = judged_folder(second, ours.release.path, definitions)
+    stories = set(ours.items.story_places) & set(other.items.story_places)
     if not stories:
         raise InputError(
             [
@@ -288,17 +296,17 @@ def _alike(
                 )
             ]
         )
-    if len(stories) < one.items.stories:
-        one = judged_folder(first, release, definitions, stories=stories)
+    if len(stories) < ours.items.stories:
+        ours = judged_folder(first, release, definitions, stories=stories)
     if len(stories) < other.items.stories:
-        other = judged_folder(second, one.release.path, definitions, stories=stories)
-    return one, other
+        other = judged_folder(second, ours.release.path, definitions, stories=stories)
+    return ours, other
 
 
-def _shared_seeds(one: Judged, other: Judged) -> tuple[list[int], list[int]]:
+def _shared_seeds(ours: Judged, other: Judged) -> tuple[list[int], list[int]]:
     """Return the places in both evaluations of the seeds that both have."""
-    shared = [seed for seed in one.replies.seeds if seed in other.replies.seeds]
-    return tuple([judged.replies.seeds.index(seed) for seed in shared] for judged in (one, other))  # type: ignore[return-value]
+    shared = [seed for seed in ours.replies.seeds if seed in other.replies.seeds]
+    return tuple([judged.replies.seeds.index(seed) for seed in shared] for judged in (ours, other))  # type: ignore[return-value]
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:
@@ -311,7 +319,7 @@ def _names(first: Path, second: Path) -> tuple[str, str]:
 def _same_names(ours: list[Method], theirs: list[Method]) -> list[tuple[Method, Method]]:
     by_name = {method.name.partition(":")[2]: method for method in theirs}
     paired = [(method, by_name.get(method.name.partition(":")[2])) for method in ours]
-    return [(one, other) for one, other in paired if other is not None]
+    return [(mine, other) for mine, other in paired if other is not None]
 
 
 def _known(value: float) -> float | None:

@@ -46,9 +46,9 @@ class Generations:
 def invalid_generations(manifest: EvaluationManifest, method: str) -> Iterator[tuple[str, int | None]]:
     """Yield story and seed of each generation of a method that cannot be judged, as the manifest says."""
     listed = _about(manifest, method).get("invalid")
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("story_id"), str):
-            yield one["story_id"], one.get("seed")
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("story_id"), str):
+            yield entry["story_id"], entry.get("seed")
 
 
 def generations(manifest: EvaluationManifest, replies: Replies, items: Items) -> dict[str, Generations]:
@@ -58,7 +58,7 @@ def generations(manifest: EvaluationManifest, replies: Replies, items: Items) ->
     names, else those that judgements are about. All are valid but those that the manifest calls invalid.
     """
     places = {seed: index for index, seed in enumerate(replies.seeds)}
-    found = {}
+    made = {}
     for number, method in enumerate(replies.methods):
         requested = np.zeros((len(places), items.stories), dtype=bool)
         listed = _about(manifest, method).get("seeds")
@@ -68,8 +68,8 @@ def generations(manifest: EvaluationManifest, replies: Replies, items: Items) ->
         for story, seed in invalid_generations(manifest, method):
             if story in items.story_places and seed in places:
                 valid[places[seed], items.story_places[story]] = False
-        found[method] = Generations(requested, valid)
-    return found
+        made[method] = Generations(requested, valid)
+    return made
 
 
 def requested_of(manifest: EvaluationManifest) -> tuple[set[str], set[int | None]]:
@@ -93,8 +93,8 @@ def _judged_seeds(replies: Replies, method: int) -> list[int]:
 
 def _about(manifest: EvaluationManifest, method: str) -> Mapping[str, Any]:
     methods = manifest.subject.get("methods")
-    told = methods.get(method) if isinstance(methods, Mapping) else None
-    return told if isinstance(told, Mapping) else {}
+    listed = methods.get(method) if isinstance(methods, Mapping) else None
+    return listed if isinstance(listed, Mapping) else {}
 
 
 OUTCOMES: tuple[str, ...] = get_args(JudgementOutcome)
@@ -137,6 +137,6 @@ def coverage_of(replies: Replies) -> tuple[Coverage, ...]:
         groups.setdefault((judge, method, kind, condition), Counter())[outcome] += count
     order = sorted(groups, key=lambda group: (group[0], group[1] or "", *group[2:]))
     return tuple(
-        Coverage(*place, groups[place].total(), {name: groups[place][name] for name in OUTCOMES})
-        for place in order
+        Coverage(*group, groups[group].total(), {name: groups[group][name] for name in OUTCOMES})
+        for group in order
     )

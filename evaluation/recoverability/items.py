@@ -90,7 +90,7 @@ class Items:
             pairs=tuple(pair for pair, there in zip(self.pairs, of_pair, strict=True) if there),
             pair_story=new[self.pair_story[of_pair]],
             pair_moral=self.pair_moral[of_pair],
-            pair_kind=tuple(one for one, there in zip(self.pair_kind, of_pair, strict=True) if there),
+            pair_kind=tuple(kind for kind, there in zip(self.pair_kind, of_pair, strict=True) if there),
         )
 
     def groups(self, grouping: str) -> dict[str, NDArray[np.bool_]]:
@@ -115,8 +115,8 @@ def items_of(records: Sequence[StoryRecord], variants: Sequence[Variant]) -> Ite
     return Items(
         records=tuple(records),
         keys=tuple(key for _, _, key in asked),
-        story=np.array([place for place, _, _ in asked], dtype=np.int64),
-        dimension=np.array([place for _, place, _ in asked], dtype=np.int64),
+        story=np.array([record for record, _, _ in asked], dtype=np.int64),
+        dimension=np.array([dimension for _, dimension, _ in asked], dtype=np.int64),
         moral=_labels([record.moral_label for record in records]),
         pairs=tuple(pair.pair_id for pair in pairs),
         pair_story=np.array([places[pair.base_story_id] for pair in pairs], dtype=np.int64),

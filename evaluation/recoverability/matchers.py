@@ -31,19 +31,19 @@ def rules() -> "Mapping[str, Matcher]":
     """
     from .matching import Matcher
 
-    found: dict[str, Matcher] = {}
-    for name, place in MATCHERS.items():
-        module, _, attribute = place.partition(":")
-        found[name] = getattr(import_module(module, __package__), attribute)
+    matchers: dict[str, Matcher] = {}
+    for name, address in MATCHERS.items():
+        module, _, attribute = address.partition(":")
+        matchers[name] = getattr(import_module(module, __package__), attribute)
     for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         rule = entry.load()
-        if not isinstance(rule, Matcher) or entry.name in found:
+        if not isinstance(rule, Matcher) or entry.name in matchers:
             raise ConfigError(
                 f"entry point {entry.name} of {GROUP}", what="it is no Matcher, or there is one of that name",
                 fix="name it otherwise; CONTRIBUTING.md shows how",
             )  # fmt: skip
-        found[entry.name] = rule
-    return found
+        matchers[entry.name] = rule
+    return matchers
 
 
 def is_rule(name: str) -> bool:

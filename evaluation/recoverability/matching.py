@@ -153,8 +153,8 @@ class Marker:
         return (status in key.accepted if unsure else says), says
 
     def _matches(self, key: Key, answer: str) -> bool:
-        place = (key.question_id, answer)
-        known = self._seen.get(place)
+        pair = (key.question_id, answer)
+        known = self._seen.get(pair)
         if known is None:
-            known = self._seen[place] = self.compare(key, answer)
+            known = self._seen[pair] = self.compare(key, answer)
         return known

@@ -72,8 +72,8 @@ def methods_of(
     questions = boards["question"]
     outcomes = outcomes_of({name: board.together for name, board in questions.items()}, made, items)
     alone = [
-        outcomes_of({name: board.single[place] for name, board in questions.items()}, made, items)
-        for place in range(len(judges))
+        outcomes_of({name: board.single[judge] for name, board in questions.items()}, made, items)
+        for judge in range(len(judges))
     ]
     return tuple(
         Method(
@@ -237,7 +237,7 @@ VALUE = "question.common.gap"
 
 def comparisons(
     pairs: Sequence[tuple[Method, Method]],
-    found: Mapping[str, Estimates],
+    estimates: Mapping[str, Estimates],
     items: Items,
     definitions: Definitions,
 ) -> tuple[Paired, ...]:
@@ -245,15 +245,15 @@ def comparisons(
 
     Args:
         pairs: the methods to compare; their sets of common questions must be those of all of them together.
-        found: method -> its values; all resampled together.
+        estimates: method -> its values; all resampled together.
         items: the stories.
         definitions: how intervals and p-values are made.
     """
-    return paired([_pair(first, second, found, items) for first, second in pairs], "story", definitions)
+    return paired([_pair(first, second, estimates, items) for first, second in pairs], "story", definitions)
 
 
-def _pair(first: Method, second: Method, found: Mapping[str, Estimates], items: Items) -> Pair:
-    ours, theirs = found[first.name], found[second.name]
+def _pair(first: Method, second: Method, estimates: Mapping[str, Estimates], items: Items) -> Pair:
+    ours, theirs = estimates[first.name], estimates[second.name]
     gaps = [story_gaps(method, method.outcomes.sets["common"], items) for method in (first, second)]
     differences = gaps[0] - gaps[1]
     return Pair(

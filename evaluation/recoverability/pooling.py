@@ -58,14 +58,14 @@ class Outcomes:
     @property
     def checked(self) -> Mask:
         """Which questions have a text+image verdict on a valid generation, shape (seeds, questions)."""
-        found: Mask = self.valid & (self.verdicts[:, BOTH] != UNJUDGED)
-        return found
+        checked: Mask = self.valid & (self.verdicts[:, BOTH] != UNJUDGED)
+        return checked
 
     @property
     def ambiguous(self) -> Mask:
         """Which of them are not recovered even so (Eq. 19), shape (seeds, questions)."""
-        found: Mask = self.checked & (self.verdicts[:, BOTH] != RIGHT_VERDICT)
-        return found
+        ambiguous: Mask = self.checked & (self.verdicts[:, BOTH] != RIGHT_VERDICT)
+        return ambiguous
 
 
 def outcomes_of(

@@ -136,7 +136,7 @@ def extended(replies: Replies, methods: Iterable[str], seeds: Iterable[int | Non
     all_seeds = tuple(sorted({*replies.seeds, *seeds}, key=lambda seed: (seed is not None, seed)))
     # The last entry stands for -1, which text-only judgements have.
     method = np.array([*(every.index(name) for name in replies.methods), -1], dtype=np.int64)
-    seed = np.array([*(all_seeds.index(one) for one in replies.seeds), -1], dtype=np.int64)
+    seed = np.array([*(all_seeds.index(seed) for seed in replies.seeds), -1], dtype=np.int64)
     columns = {
         kind: replace(rows, method=method[rows.method], seed=seed[rows.seed])
         for kind, rows in replies.columns.items()
@@ -190,9 +190,9 @@ class _Collector:
             "contrast": items.pair_places,
         }
         self._story = {
-            "question": [ids[place] for place in items.story],
+            "question": [ids[record] for record in items.story],
             "moral_label": ids,
-            "contrast": [ids[place] for place in items.pair_story],
+            "contrast": [ids[record] for record in items.pair_story],
         }
 
     def add(self, judgement: Judgement) -> None:
@@ -204,8 +204,8 @@ class _Collector:
             self._outside += 1
             return
         item = self._places[kind].get(judgement.item)
-        place = (kind, judgement.method, judgement.seed, judgement.condition, judgement.judge.spec)
-        asked = self._asked.get(place) or self._asked.setdefault(place, _Asked())
+        group = (kind, judgement.method, judgement.seed, judgement.condition, judgement.judge.spec)
+        asked = self._asked.get(group) or self._asked.setdefault(group, _Asked())
         if item is None or self._story[kind][item] != unit or not _is_shown_rightly(judgement):
             self._strangers[f"{kind} {judgement.item} of {unit} under {judgement.condition}"] += 1
             return
@@ -226,10 +226,10 @@ class _Collector:
         """
         if self._strangers:
             raise InputError([_stranger(name, count) for name, count in sorted(self._strangers.items())])
-        shown = [place for place in self._asked if place[3] != "text"]
+        shown = [group for group in self._asked if group[3] != "text"]
         methods = tuple(sorted({method for _, method, *_ in shown if method is not None}))
-        seeds = tuple(sorted({place[2] for place in shown}, key=lambda seed: (seed is not None, seed)))
-        judges = tuple(sorted({place[4] for place in self._asked}))
+        seeds = tuple(sorted({group[2] for group in shown}, key=lambda seed: (seed is not None, seed)))
+        judges = tuple(sorted({group[4] for group in self._asked}))
         columns = {kind: self._columns(kind, methods, seeds, judges) for kind in KINDS}
         if any(len(np.unique(rows.keys())) < len(rows) for rows in columns.values()):
             raise _Repeated

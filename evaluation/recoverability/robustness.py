@@ -28,10 +28,10 @@ FEWEST = 3
 """Fewest methods that can be ranked against each other."""
 
 
-def filtering_control(found: Mapping[str, Estimates]) -> dict[str, Any]:
+def filtering_control(estimates: Mapping[str, Estimates]) -> dict[str, Any]:
     """Return rank correlations between raw, filtered and common-valid STG (filtering artifact)."""
     gaps = {
-        name: [one.values[f"question.{name}.gap"] for one in found.values()]
+        name: [estimate.values[f"question.{name}.gap"] for estimate in estimates.values()]
         for name in ("raw", "filtered", "common")
     }
     return {
@@ -41,12 +41,12 @@ def filtering_control(found: Mapping[str, Estimates]) -> dict[str, Any]:
 
 
 def judge_control(
-    methods: Sequence[Method], found: Mapping[str, Estimates], items: Items
+    methods: Sequence[Method], estimates: Mapping[str, Estimates], items: Items
 ) -> list[dict[str, Any]]:
     """Return rank correlations between judges, of methods' and stories' gaps (single-judge artifact)."""
     judges = list(methods[0].single)
     by_method = {
-        judge: [found[method.name].values[f"judge.{judge}.filtered.gap"] for method in methods]
+        judge: [estimates[method.name].values[f"judge.{judge}.filtered.gap"] for method in methods]
         for judge in judges
     }
     by_story = {

@@ -92,29 +92,29 @@ def judged_folder(
     read: Callable[[Path], Release] = load,
 ) -> Judged:
     """Return what :func:`score_folder` scores, of some stories only where given; it raises the same."""
-    place = Path(folder)
-    manifest = read_manifest(place)
+    evaluation = Path(folder)
+    manifest = read_manifest(evaluation)
     if manifest.kind != "katha":
-        raise _unusable(place, "an evaluation of kind katha", manifest.kind)
-    path = release_path(place, manifest, release)
+        raise _unusable(evaluation, "an evaluation of kind katha", manifest.kind)
+    path = release_path(evaluation, manifest, release)
     sha256 = release_sha256(path)
     check_hash(Archive(manifest, ()), "release", sha256, str(path))
     loaded = read(path)
-    records = [one for one in _records(loaded, splits) if stories is None or one.story_id in stories]
+    records = [record for record in _records(loaded, splits) if stories is None or record.story_id in stories]
     every = items_of(records, loaded.variants)
-    replies = read_replies(place, every, frozenset(loaded.by_id), definitions)
+    replies = read_replies(evaluation, every, frozenset(loaded.by_id), definitions)
     replies = extended(replies, *requested_of(manifest))
     if not replies.methods:
-        raise _unusable(place, "judgements about the outputs of a method", "none")
+        raise _unusable(evaluation, "judgements about the outputs of a method", "none")
     _check_weights(replies, definitions)
     invalid = {story for method in replies.methods for story, _ in invalid_generations(manifest, method)}
     items = every.chosen([*replies.units, *invalid])
     replies = moved(replies, every, items)
     made = generations(manifest, replies, items)
-    found = {kind: boards(replies, items, kind, definitions) for kind in KINDS}
+    board_of_kind = {kind: boards(replies, items, kind, definitions) for kind in KINDS}
     loose = boards(replies, items, "question", definitions, loose=True)
     return Judged(
-        manifest, loaded, sha256, items, replies, methods_of(found, made, items, replies.judges),
+        manifest, loaded, sha256, items, replies, methods_of(board_of_kind, made, items, replies.judges),
         {name: board.together for name, board in loose.items()},
     )  # fmt: skip
 
@@ -122,17 +122,17 @@ def judged_folder(
 def scores_of(judged: Judged, definitions: Definitions) -> KathaScores:
     """Return the scores of an evaluation."""
     items, methods = judged.items, judged.methods
-    sheet, found = estimated(methods, items, definitions)
+    sheet, estimates = estimated(methods, items, definitions)
     groups = group_scores(methods, items, definitions)
     scores = {
         method.name: method_scores(
-            method, found[method.name], judged.loose[method.name], groups[method.name], items
+            method, estimates[method.name], judged.loose[method.name], groups[method.name], items
         )
         for method in methods
     }
     robustness: dict[str, Any] = {
-        "filtering": filtering_control(found),
-        "judges": judge_control(methods, found, items),
+        "filtering": filtering_control(estimates),
+        "judges": judge_control(methods, estimates, items),
         "half_data": half_data_control(sheet, methods, definitions),
         "source_family": {name: range_over(groups[name].get("source_family", {})) for name in groups},
     }
@@ -147,7 +147,7 @@ def scores_of(judged: Judged, definitions: Definitions) -> KathaScores:
             "judgements_outside": judged.replies.outside,
         },
         methods=scores,
-        comparisons=comparisons(list(combinations(methods, 2)), found, items, definitions),
+        comparisons=comparisons(list(combinations(methods, 2)), estimates, items, definitions),
         robustness=robustness,
         coverage=coverage_of(judged.replies),
         notes=(*_notes(judged), *definitions.notes(items.stories, "story")),
@@ -218,7 +218,7 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
     missing = (
         []
         if definitions.weights is None
-        else [one for one in replies.judges if one not in definitions.weights]
+        else [judge for judge in replies.judges if judge not in definitions.weights]
     )
     if missing:
         raise ConfigError(
@@ -228,8 +228,8 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
 
 
 def _notes(judged: Judged) -> list[str]:
-    told = judged.manifest.protocol.get("stories")
-    count = told.get("count") if isinstance(told, Mapping) else None
+    selection = judged.manifest.protocol.get("stories")
+    count = selection.get("count") if isinstance(selection, Mapping) else None
     notes = list(incomplete_notes(judged.manifest))
     there = judged.items.stories
     if isinstance(count, int) and count != there and not judged.replies.outside:
@@ -279,16 +279,18 @@ def match_rows(folder: Path, judged: Judged, definitions: Definitions) -> Iterat
     """Yield what each reply to a question said, normalised, and whether it is right (null: no answer)."""
     path = folder / JUDGEMENTS
     marker, places = marker_for(path, definitions), judged.items.question_places
-    for one in last_attempts(lines_of(path)):
-        if one.kind != "question" or one.item not in places:
+    for attempt in last_attempts(lines_of(path)):
+        if attempt.kind != "question" or attempt.item not in places:
             continue
         right = None
-        if one.parsed is not None:
-            right = bool(marker.marks(judged.items.keys[places[one.item]], one.condition, one.parsed)[0])
+        if attempt.parsed is not None:
+            right = bool(
+                marker.marks(judged.items.keys[places[attempt.item]], attempt.condition, attempt.parsed)[0]
+            )
         yield {
-            "method": one.method, "unit": one.unit, "seed": one.seed, "item": one.item,
-            "condition": one.condition, "judge": one.judge.spec, "vote": one.vote, "outcome": one.outcome,
-            "answer": _said(one), "matched": right,
+            "method": attempt.method, "unit": attempt.unit, "seed": attempt.seed, "item": attempt.item,
+            "condition": attempt.condition, "judge": attempt.judge.spec, "vote": attempt.vote,
+            "outcome": attempt.outcome, "answer": _said(attempt), "matched": right,
         }  # fmt: skip
 
 
@@ -301,19 +303,19 @@ def question_rows(judged: Judged) -> Iterator[dict[str, Json]]:
 def _question_rows(method: Method, judged: Judged) -> Iterator[dict[str, Json]]:
     items, outcomes = judged.items, method.outcomes
     ambiguous = outcomes.ambiguous
-    for seed, place in zip(*np.nonzero(outcomes.requested), strict=True):
-        verdicts = outcomes.verdicts[seed, :, place]
+    for seed, question in zip(*np.nonzero(outcomes.requested), strict=True):
+        verdicts = outcomes.verdicts[seed, :, question]
         yield {
             "method": method.name, "seed": judged.replies.seeds[seed],
-            "unit": items.records[items.story[place]].story_id, "item": items.keys[place].question_id,
-            "dimension": DIMENSIONS[items.dimension[place]],
+            "unit": items.records[items.story[question]].story_id, "item": items.keys[question].question_id,
+            "dimension": DIMENSIONS[items.dimension[question]],
             **{
                 name: None if verdict == UNJUDGED else bool(verdict == RIGHT_VERDICT)
                 for name, verdict in zip(CONDITIONS, verdicts, strict=True)
             },
-            "ambiguous": bool(ambiguous[seed, place]),
-            "generation_valid": bool(outcomes.valid[seed, place]),
-            **{name: bool(outcomes.sets[name][seed, place]) for name in SETS},
+            "ambiguous": bool(ambiguous[seed, question]),
+            "generation_valid": bool(outcomes.valid[seed, question]),
+            **{name: bool(outcomes.sets[name][seed, question]) for name in SETS},
         }  # fmt: skip
 
 

@@ -104,7 +104,7 @@ class KathaScores:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
-        return {"kind": "katha", **{one.name: plain(getattr(self, one.name)) for one in fields(self)}}
+        return {"kind": "katha", **{field.name: plain(getattr(self, field.name)) for field in fields(self)}}
 
     def lines(self) -> Iterator[str]:
         """Yield the main scores in percentage points, with intervals and coverage."""
@@ -121,7 +121,7 @@ class KathaScores:
         if self.comparisons:
             yield ""
             yield "difference of common-valid STG (negative: the first loses less)"
-        yield from (f"  {one.line()}" for one in self.comparisons)
+        yield from (f"  {pair.line()}" for pair in self.comparisons)
         if self.coverage:
             yield ""
             yield from coverage_lines(self.coverage)
@@ -132,11 +132,11 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any part of the scores
     if hasattr(value, "as_json"):
         return value.as_json()
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [plain(part) for part in value]
     if hasattr(value, "__dataclass_fields__"):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
 
 
@@ -152,19 +152,19 @@ def points(score: Score) -> str:
 
 def coverage_lines(coverage: tuple[Coverage, ...]) -> Iterator[str]:
     """Yield what did not come back, by judge; or that everything did."""
-    asked = sum(one.asked for one in coverage)
-    answered = sum(one.outcomes["answered"] for one in coverage)
+    asked = sum(row.asked for row in coverage)
+    answered = sum(row.outcomes["answered"] for row in coverage)
     yield f"{answered} of {asked} replies are answers"
-    speaking = {one.judge for one in coverage if one.outcomes["answered"]}
-    for judge in sorted({one.judge for one in coverage} - speaking):
-        silent = [one for one in coverage if one.judge == judge]
-        missing = _missing(sum((Counter(one.outcomes) for one in silent), Counter()))
-        yield f"  {judge} answered nothing: {missing} of {sum(one.asked for one in silent)}"
-    for one in coverage:
-        if one.judge in speaking and one.asked != one.outcomes["answered"]:
-            shown = "" if one.method is None else f"{one.method}, "
-            told = _missing(one.outcomes)
-            yield f"  {one.judge}, {shown}{one.kind} under {one.condition}: {told} of {one.asked}"
+    speaking = {row.judge for row in coverage if row.outcomes["answered"]}
+    for judge in sorted({row.judge for row in coverage} - speaking):
+        silent = [row for row in coverage if row.judge == judge]
+        missing = _missing(sum((Counter(row.outcomes) for row in silent), Counter()))
+        yield f"  {judge} answered nothing: {missing} of {sum(row.asked for row in silent)}"
+    for row in coverage:
+        if row.judge in speaking and row.asked != row.outcomes["answered"]:
+            shown = "" if row.method is None else f"{row.method}, "
+            missing_here = _missing(row.outcomes)
+            yield f"  {row.judge}, {shown}{row.kind} under {row.condition}: {missing_here} of {row.asked}"
 
 
 def _missing(outcomes: Mapping[str, int]) -> str:
@@ -185,8 +185,8 @@ def _method_lines(name: str, method: MethodScores) -> Iterator[str]:
     main = method.gaps["question"]["filtered"]
     yield f"  text {points(main.text)}  image {points(main.image)}  STG {points(main.gap)}"
     for level in LEVELS:
-        told = "  ".join(f"{one} {points(method.gaps[level][one].gap)}" for one in SETS)
-        yield f"  STG by {level}: {told}"
+        gaps = "  ".join(f"{name} {points(method.gaps[level][name].gap)}" for name in SETS)
+        yield f"  STG by {level}: {gaps}"
     if made["generations_invalid"]:
         lost = counted(asked["invalid_generation"], "question")
         yield f"  raw: {lost} of invalid generations count as not recovered from images, else they are out"

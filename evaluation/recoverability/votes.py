@@ -55,7 +55,7 @@ def boards(
     size = {"question": items.questions, "moral_label": items.stories, "contrast": len(items.pairs)}[kind]
     is_text = rows.condition == 0
     text = _board(rows.chosen(is_text), (1, size), replies, kind, definitions)
-    found = {}
+    made = {}
     for index, method in enumerate(replies.methods):
         board = _board(
             rows.chosen(~is_text & (rows.method == index)),
@@ -66,8 +66,8 @@ def boards(
         )
         for to, of in ((board.together, text.together), (board.single, text.single)):
             to[..., 0, :] = of[..., 0, :]
-        found[method] = board
-    return found
+        made[method] = board
+    return made
 
 
 def _board(
@@ -80,10 +80,10 @@ def _board(
     values = rows.value
     if kind == "question" and definitions.nonresponse == "incorrect":
         values = np.where(values == NO_ANSWER, WRONG, values)
-    place = np.ravel_multi_index((rows.judge, np.maximum(rows.seed, 0), rows.condition, rows.item), cells)
+    cell = np.ravel_multi_index((rows.judge, np.maximum(rows.seed, 0), rows.condition, rows.item), cells)
     slots = categories + 1  # the last one: no answer
     counts = np.bincount(
-        place * slots + np.where(values == NO_ANSWER, categories, values),
+        cell * slots + np.where(values == NO_ANSWER, categories, values),
         minlength=int(np.prod(cells)) * slots,
     )
     votes = counts.reshape(*cells, slots)

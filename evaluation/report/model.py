@@ -241,8 +241,8 @@ class Measure(Own):
     @classmethod
     def of(cls, quantity: Quantity, **more: Any) -> "Measure":  # noqa: ANN401 - fields of this class
         """Return the column of a share, or of a difference of shares; ``more`` replaces what it says."""
-        told = {"name": quantity.name, "label": quantity.label, "better": quantity.better}
-        return cls(**{"unit": "points" if quantity.range[0] < 0 else "percent", **told, **more})
+        fields_of = {"name": quantity.name, "label": quantity.label, "better": quantity.better}
+        return cls(**{"unit": "points" if quantity.range[0] < 0 else "percent", **fields_of, **more})
 
 
 class ScoreRow(Own):

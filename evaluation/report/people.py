@@ -78,11 +78,11 @@ def people_of(folder: Path, kind: str) -> People:
         tables = tuple(OF_KIND[kind](document))
         note, about = _note(document["people"]), document.get(OF)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        found = "a value of another form" if isinstance(error, ValidationError) else reason_of(error)[:200]
+        fault = "a value of another form" if isinstance(error, ValidationError) else reason_of(error)[:200]
         raise InputError(
             [
                 UserError(
-                    str(path), what=f"this is not a calibration of this evaluation: {found}",
+                    str(path), what=f"this is not a calibration of this evaluation: {fault}",
                     fix="write it anew with fabula calibrate RUN --human FILE --save, or remove it",
                 )
             ]
@@ -107,12 +107,14 @@ def _katha(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
         ScoreRow(
             label=method,
             scores={
-                **{name: _score(one["overall"]) for name, one in found["recoverability"].items()},
-                "gap": _score(found["stg"]["overall"]),
+                **{
+                    name: _score(scores_of["overall"]) for name, scores_of in scores["recoverability"].items()
+                },
+                "gap": _score(scores["stg"]["overall"]),
             },
-            note=f"{found['questions_valid']:,} of {counted(found['questions_asked'], 'question')} valid",
+            note=f"{scores['questions_valid']:,} of {counted(scores['questions_asked'], 'question')} valid",
         )
-        for method, found in document["methods"].items()
+        for method, scores in document["methods"].items()
     ]
     conditions = list(dict.fromkeys(name for row in rows for name in row.scores if name != "gap"))
     measures = [
@@ -123,10 +125,10 @@ def _katha(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     compared = [
         ScoreRow(
             label=f"{judge} · {label_text(condition)}",
-            scores={name: _score(one["values"][name]) for name in AGAINST if name in one["values"]},
+            scores={name: _score(answers["values"][name]) for name in AGAINST if name in answers["values"]},
         )
-        for judge, found in document["judges"].items()
-        for condition, one in found["answers"].items()
+        for judge, judged in document["judges"].items()
+        for condition, answers in judged["answers"].items()
     ]
     against = [Measure(name=name, label=label, unit=unit) for name, (label, unit) in AGAINST.items()]
     yield from _if_any("judges_people", "Judges against people", "Judge and evidence", against, compared)
@@ -148,14 +150,14 @@ def _events(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
         ScoreRow(
             label=f"{judge} · {label_text(name)}",
             scores={
-                "spearman": _plain(one["spearman"]["value"], one["spearman"].get("reason")),
-                "kendall": _plain(one["kendall"]["value"], one["kendall"].get("reason")),
-                "difference": _plain(one["difference"], "no video was judged by both"),
+                "spearman": _plain(label["spearman"]["value"], label["spearman"].get("reason")),
+                "kendall": _plain(label["kendall"]["value"], label["kendall"].get("reason")),
+                "difference": _plain(label["difference"], "no video was judged by both"),
             },
-            note=counted(len(one["models"]), "method"),
+            note=counted(len(label["models"]), "method"),
         )
-        for judge, found in document["judges"].items()
-        for name, one in found["classes"].items()
+        for judge, judged in document["judges"].items()
+        for name, label in judged["classes"].items()
     ]
     measures = [
         SPEARMAN,
@@ -168,8 +170,10 @@ def _events(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
 
 def _images(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     rows = [
-        ScoreRow(label=method, scores={name: _score(one["mean"]) for name, one in found["ratings"].items()})
-        for method, found in document["methods"].items()
+        ScoreRow(
+            label=method, scores={name: _score(rating["mean"]) for name, rating in ratings["ratings"].items()}
+        )
+        for method, ratings in document["methods"].items()
     ]
     criteria = list(dict.fromkeys(name for row in rows for name in row.scores))
     measures = [Measure(name=name, label=label_text(name), unit="plain", better="high") for name in criteria]
@@ -177,13 +181,13 @@ def _images(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     compared = [
         ScoreRow(
             label=f"{label_text(criterion)} · {label_of(name)} · over {over}",
-            scores={kind: _correlation(found) for kind, found in one[over].items()},
+            scores={kind: _correlation(correlation) for kind, correlation in correlations[over].items()},
         )
         for criterion, parts in document["scores"].items()
         for part in parts.values()
-        for name, one in part.items()
+        for name, correlations in part.items()
         for over in ("stories", "shots", "methods")
-        if over in one
+        if over in correlations
     ]
     kinds = ("pearson", "spearman", "kendall")
     against = [Measure(name=name, label=label_text(name), unit="number", better="high") for name in kinds]
@@ -192,11 +196,13 @@ def _images(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     yield from _between(document["agreement"])
 
 
-def _correlation(told: Mapping[str, Any]) -> Score:
-    if told["value"] is None:
-        return _plain(None, told["reason"])
-    low, high = told["low"], told["high"]
-    return Score(value=told["value"], status="ok", low=low, high=high, counts={"pairs": told["pairs"]})
+def _correlation(correlation: Mapping[str, Any]) -> Score:
+    if correlation["value"] is None:
+        return _plain(None, correlation["reason"])
+    low, high = correlation["low"], correlation["high"]
+    return Score(
+        value=correlation["value"], status="ok", low=low, high=high, counts={"pairs": correlation["pairs"]}
+    )
 
 
 OF_KIND = {"katha": _katha, "events": _events, "images": _images}
@@ -206,12 +212,12 @@ OF_KIND = {"katha": _katha, "events": _events, "images": _images}
 def _between(agreement: Sequence[Mapping[str, Any]]) -> Iterator[ScoreTable]:
     rows = [
         ScoreRow(
-            label=label_text(str(one["what"])),
+            label=label_text(str(row["what"])),
             scores={
-                name: _score(one[name]) for name in ("pairs", "kappa", "alpha") if one.get(name) is not None
+                name: _score(row[name]) for name in ("pairs", "kappa", "alpha") if row.get(name) is not None
             },
         )
-        for one in agreement
+        for row in agreement
     ]
     measures = [
         Measure(name="pairs", label="Pairs that agree"),
@@ -228,8 +234,8 @@ def _if_any(
         yield ScoreTable(name=name, title=title, heading=heading, measures=tuple(measures), rows=tuple(rows))
 
 
-def _score(told: Mapping[str, Any]) -> Score:
-    return Score.model_validate(dict(told))
+def _score(score: Mapping[str, Any]) -> Score:
+    return Score.model_validate(dict(score))
 
 
 def _plain(value: float | None, reason: str | None) -> Score:

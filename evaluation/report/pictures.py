@@ -79,8 +79,8 @@ def pictures_of_run(folder: Path) -> Pictures:
     for line in lines:
         try:
             row = parse_json(line)
-            place = (str(row["method"]), str(row["unit"]), row.get("seed"))
-            pictures[place] = _shown(folder, row)
+            key = (str(row["method"]), str(row["unit"]), row.get("seed"))
+            pictures[key] = _shown(folder, row)
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # the page says where a picture is not at hand
     return Pictures(pictures)
@@ -130,5 +130,5 @@ def _shown(folder: Path, row: Mapping[str, Any]) -> Shown:
     for frame in row["frames"]:
         path = (root / str(frame["file"])).resolve()
         files.append(path if path.is_relative_to(root) else root / "outside")
-    scenes = [one if isinstance(one, int) else None for one in row.get("scenes") or ()]
+    scenes = [scene if isinstance(scene, int) else None for scene in row.get("scenes") or ()]
     return Shown(tuple(files), tuple(scenes))

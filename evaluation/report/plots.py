@@ -229,11 +229,11 @@ def _axis_value(chart: PolarChart, axis: PolarAxis) -> str:
     return DASH if score is None or score.value is None else f"{score.value:.{axis.digits}f}"
 
 
-def _sector(sector: Sector, place: int, count: int, colour: int) -> Markup:
-    middle = pi / 2 + 2 * pi * place / count
+def _sector(sector: Sector, index: int, count: int, colour: int) -> Markup:
+    middle = pi / 2 + 2 * pi * index / count
     half = pi / count * (1 - _GAP)
     name = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>').format(
-        *_point(middle, RADIUS + 13, down=4), place + 1
+        *_point(middle, RADIUS + 13, down=4), index + 1
     )
     if sector.radius is None:
         nothing = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>').format(

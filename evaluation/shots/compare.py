@@ -87,17 +87,17 @@ def leaderboard(
         definitions: how often stories are drawn.
         excluded: methods that are shown and not ranked, such as baselines (Table S4).
     """
-    names = in_order(dict.fromkeys(name for one in methods for name in one.scores))
-    unranked = {one.method: "excluded from ranking" for one in methods if one.method in excluded}
+    names = in_order(dict.fromkeys(name for method in methods for name in method.scores))
+    unranked = {method.method: "excluded from ranking" for method in methods if method.method in excluded}
     unranked |= {
-        one.method: "no picture"
-        for one in methods
-        if not one.accounting.get("shots_valid") and one.method not in unranked
+        method.method: "no picture"
+        for method in methods
+        if not method.accounting.get("shots_valid") and method.method not in unranked
     }
-    cells: dict[str, dict[str, Standing]] = {one.method: {} for one in methods}
-    among = [one for one in comparisons if not {one.first, one.second} & unranked.keys()]
+    cells: dict[str, dict[str, Standing]] = {method.method: {} for method in methods}
+    among = [pair for pair in comparisons if not {pair.first, pair.second} & unranked.keys()]
     for name in names:
-        there = [one for one in methods if name in one.scores]
+        there = [method for method in methods if name in method.scores]
         for method, standing in _standings(name, there, unranked, definitions).items():
             cells[method][name] = _tested(name, method, standing, among)
     lead = lead_of(names)
@@ -110,32 +110,32 @@ def _standings(
     """Return where methods stand in one score."""
     made: dict[str, Standing] = {}
     ranked = []
-    among = [one for one in methods if one.method not in unranked]
-    most = max((one.scores[name].counts.get("pictures", 0) for one in among), default=0)
-    for one in methods:
-        score = one.scores[name]
-        why = unranked.get(one.method) or _too_little(name, score, most)
-        made[one.method] = Standing(score, why=why)
+    among = [method for method in methods if method.method not in unranked]
+    most = max((method.scores[name].counts.get("pictures", 0) for method in among), default=0)
+    for method in methods:
+        score = method.scores[name]
+        why = unranked.get(method.method) or _too_little(name, score, most)
+        made[method.method] = Standing(score, why=why)
         if why is None:
-            ranked.append(one)
+            ranked.append(method)
     if not ranked:
         return made
     higher = metric_of(name).direction == "higher"
     if metric_of(name).whole:
-        values = np.array([one.scores[name].value for one in ranked], dtype=np.float64)
-        for one, rank in zip(ranked, ranks(values, higher=higher), strict=True):
-            made[one.method] = Standing(one.scores[name], rank=int(rank))
+        values = np.array([method.scores[name].value for method in ranked], dtype=np.float64)
+        for method, rank in zip(ranked, ranks(values, higher=higher), strict=True):
+            made[method.method] = Standing(method.scores[name], rank=int(rank))
         return made
     table = _shared(name, ranked)
     if not len(table):
         why = "the methods share no story"
-        return made | {one.method: Standing(one.scores[name], why=why) for one in ranked}
+        return made | {method.method: Standing(method.scores[name], why=why) for method in ranked}
     means = table.mean(axis=0)
     ends = rank_intervals(table, higher=higher, resamples=definitions.resamples, seed=definitions.seed)
-    for place, (one, rank) in enumerate(zip(ranked, ranks(means, higher=higher), strict=True)):
-        low, high = ends[place] if ends else (None, None)
-        made[one.method] = Standing(
-            one.scores[name], int(rank), low, high, float(means[place]), len(table)
+    for index, (method, rank) in enumerate(zip(ranked, ranks(means, higher=higher), strict=True)):
+        low, high = ends[index] if ends else (None, None)
+        made[method.method] = Standing(
+            method.scores[name], int(rank), low, high, float(means[index]), len(table)
         )  # fmt: skip
     return made
 
@@ -157,24 +157,26 @@ def _shared(name: str, methods: Sequence[MethodScores]) -> np.ndarray[Any, np.dt
     columns = [
         dict(
             zip(
-                [one.story_id for one in method.stories], values_of(method.stories, [name])[:, 0], strict=True
+                [story.story_id for story in method.stories],
+                values_of(method.stories, [name])[:, 0],
+                strict=True,
             )
         )
         for method in methods
     ]
-    shared = [key for key in columns[0] if all(not np.isnan(one.get(key, np.nan)) for one in columns)]
-    return np.array([[one[key] for one in columns] for key in shared], dtype=np.float64)
+    shared = [key for key in columns[0] if all(not np.isnan(column.get(key, np.nan)) for column in columns)]
+    return np.array([[column[key] for column in columns] for key in shared], dtype=np.float64)
 
 
 def _tested(name: str, method: str, standing: Standing, comparisons: Sequence[Paired]) -> Standing:
     metric = metric_of(name)
     better: list[str] = []
     worse: list[str] = []
-    for one in comparisons if metric.ranked else ():
-        winner = one.winner(higher=metric.direction == "higher") if one.about["metric"] == name else None
-        if winner is None or method not in (one.first, one.second):
+    for pair in comparisons if metric.ranked else ():
+        winner = pair.winner(higher=metric.direction == "higher") if pair.about["metric"] == name else None
+        if winner is None or method not in (pair.first, pair.second):
             continue
-        other = one.second if one.first == method else one.first
+        other = pair.second if pair.first == method else pair.first
         (better if winner == method else worse).append(other)
     return replace(standing, better=tuple(better), worse=tuple(worse))
 
@@ -191,7 +193,7 @@ def _sorted(
         signed = 0.0 if value is None else -value if metric_of(lead or "").higher else value
         return method in unranked, standing is None or standing.rank is None, signed, method
 
-    return tuple(sorted((one.method for one in methods), key=place))
+    return tuple(sorted((method.method for method in methods), key=place))
 
 
 @dataclass(frozen=True)
@@ -215,8 +217,8 @@ class ImageComparisons:
         return {
             "kind": "images",
             "definitions": self.definitions.as_json(),
-            "comparisons": [one.as_json() for one in self.comparisons],
-            "differences": [one.as_json() for one in self.differences],
+            "comparisons": [comparison.as_json() for comparison in self.comparisons],
+            "differences": [difference.as_json() for difference in self.differences],
             "notes": list(self.notes),
         }
 
@@ -225,7 +227,7 @@ class ImageComparisons:
         for difference in self.differences:
             yield f"the protocols differ in {difference.path}"
         yield f"differences of means over stories ({self.definitions.named()})"
-        yield from (f"  {one.line(1, 3)}" for one in self.comparisons)
+        yield from (f"  {comparison.line(1, 3)}" for comparison in self.comparisons)
         for note in self.notes:
             yield f"note: {note}"
 
@@ -247,14 +249,14 @@ def compare_folders(
         ours, theirs = (score_folder(folder, definitions).methods for folder in (first, second))
         every = [(a, b) for a in ours for b in theirs]
         pairs = [(a, b) for a, b in every if a.method == b.method] or every
-    found = image_comparisons(pairs, definitions)
-    if not found:
+    comparisons = image_comparisons(pairs, definitions)
+    if not comparisons:
         problem = UserError(
             str(second), what="no two methods have values for the same stories",
             fix="compare evaluations of the same stories and metrics",
         )  # fmt: skip
         raise InputError([problem])
-    return ImageComparisons(definitions, found, differences, notes_of_both(manifests))
+    return ImageComparisons(definitions, comparisons, differences, notes_of_both(manifests))
 
 
 def image_comparisons(

@@ -16,17 +16,17 @@ class Definitions(Choices, Uncertainty):
 
     def all(self) -> dict[str, str]:
         """Return the value of every definition that can be chosen, by its name."""
-        return {one.name: self.of(one) for one in choices()}
+        return {choice.name: self.of(choice) for choice in choices()}
 
     def as_json(self) -> dict[str, Any]:
         """Return them as plain JSON."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "chosen"}
+        plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "chosen"}
         return plain | {name.replace("-", "_"): value for name, value in self.all().items()}
 
     def named(self) -> str:
         """Return the definitions as a line for people."""
-        told = [f"{name}={value}" for name, value in self.all().items()]
-        return ", ".join([*told, *([] if self.least is None else [f"least={self.least:g}"])])
+        choices_made = [f"{name}={value}" for name, value in self.all().items()]
+        return ", ".join([*choices_made, *([] if self.least is None else [f"least={self.least:g}"])])
 
 
 def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  # noqa: ANN401 - fields of a class
@@ -35,7 +35,7 @@ def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  
     Raises:
         ConfigError: there is no such metric, definition or number.
     """
-    made, known = Definitions(**uncertainty), {one.name: one.options for one in choices()}
+    made, known = Definitions(**uncertainty), {choice.name: choice.options for choice in choices()}
     for text in texts:
         name, equals, value = text.partition("=")
         if value in known.get(name, ()):
@@ -45,7 +45,7 @@ def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  
         elif name == "splits" and value.isascii() and value.isdigit() and int(value) > 0:
             made = replace(made, splits=int(value))
         else:
-            listed = "; ".join(f"{one}={'|'.join(values)}" for one, values in known.items())
+            listed = "; ".join(f"{name}={'|'.join(values)}" for name, values in known.items())
             raise ConfigError(
                 f"--define {name}{equals}{value}",
                 what=f"there is no such definition; there are: {listed}; least=-1...1; splits=1, 2, ...",

@@ -43,7 +43,7 @@ class _Means:
 
     def rows(self, name: str, images: "Sequence[Image | None]") -> Rows:
         """Return a row for every picture, ``nan`` where there is none."""
-        there = [place for place, image in enumerate(images) if image is not None]
+        there = [index for index, image in enumerate(images) if image is not None]
         some = [image for image in images if image is not None]
         made = self.store.rows(self.models[name], some, self.settings.batch)
         rows = np.full((len(images), max(1, made.shape[1])), np.nan, dtype=np.float32)
@@ -107,7 +107,7 @@ def _cut_references(files: Sequence[str], boxes: Sequence[Json], definition: Def
     images = [open_shot(file) for file in files]
     pairs = zip(images, boxes, strict=True)
     cut = [crop_of(image, some[0], definition) if some else None for image, some in pairs]
-    if any(one is not None for one in cut):
+    if any(crop is not None for crop in cut):
         return _Cut(cut, whole=False)
     return _Cut(list(images), whole=bool(images))
 
@@ -116,8 +116,8 @@ def _mirror(pictures: "Sequence[Image | None]", rows: Mapping[str, Rows], means:
     """Return the vectors of the mirror image of the first reference that an encoder knows."""
     from PIL import ImageOps
 
-    for place, picture in enumerate(pictures):
-        if picture is not None and any(not np.isnan(table[place]).any() for table in rows.values()):
+    for index, picture in enumerate(pictures):
+        if picture is not None and any(not np.isnan(table[index]).any() for table in rows.values()):
             made = means.all(tuple(rows), [ImageOps.mirror(picture)])
             return {name: packed(table) for name, table in made.items()}
     return {}

@@ -74,7 +74,7 @@ def _pictures(item: Item, means: _Means, more: Collection[str]) -> Json:
     references = item["story"]["references"] if means.models["style"] is not None else {}
     return {
         "numbers": numbers,
-        "models": {name: None if one is None else one.identity for name, one in means.models.items()},
+        "models": {name: None if model is None else model.identity for name, model in means.models.items()},
         **{name: means.rows(name, images) for name in ("style", "aesthetic", "inception", *more)},
         "clip": likeness,
         "references": {

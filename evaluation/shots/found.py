@@ -67,9 +67,9 @@ class BoxRows:
         """Return the boxes of each picture, shape (images, 320)."""
         rows = np.full((len(images), MOST_BOXES, _BOX), np.nan, dtype=np.float32)
         for row, boxes in zip(rows, self._detector.detect(images), strict=True):
-            best = sorted(boxes, key=lambda one: (-one.score, one.left, one.top, one.right, one.bottom))
-            for place, box in enumerate(best[:MOST_BOXES]):
-                row[place] = (box.left, box.top, box.right, box.bottom, box.score)
+            best = sorted(boxes, key=lambda box: (-box.score, box.left, box.top, box.right, box.bottom))
+            for index, box in enumerate(best[:MOST_BOXES]):
+                row[index] = (box.left, box.top, box.right, box.bottom, box.score)
         return rows.reshape(len(images), MOST_BOXES * _BOX)
 
 
@@ -111,28 +111,28 @@ UNSTATED = "not stated"
 _REALISTIC, _HUMANS = "realistic_human", ("realistic_human", "unrealistic_human")
 
 
-def kinds_of_story(found: FoundStory) -> dict[str, str]:
+def kinds_of_story(story: FoundStory) -> dict[str, str]:
     """Return of which kind a story is, in each respect of :data:`STORY_KINDS`."""
-    facts = found.facts
-    realistic = facts.realistic if facts.realistic is not None else _by_tags(found)
+    facts = story.facts
+    realistic = facts.realistic if facts.realistic is not None else _by_tags(story)
     realism = None if realistic is None else "realistic" if realistic else "unrealistic"
-    told = dict(zip(STORY_KINDS, (realism, facts.story_type, facts.culture, facts.style), strict=True))
-    return {name: value or UNSTATED for name, value in told.items()}
+    answers = dict(zip(STORY_KINDS, (realism, facts.story_type, facts.culture, facts.style), strict=True))
+    return {name: value or UNSTATED for name, value in answers.items()}
 
 
-def kinds_of_characters(found: FoundStory) -> Mapping[Group, frozenset[str]]:
+def kinds_of_characters(story: FoundStory) -> Mapping[Group, frozenset[str]]:
     """Return which characters of a story are of each kind, in each respect of :data:`CHARACTER_KINDS`."""
     kinds: dict[Group, set[str]] = {}
-    for key, tag in found.characters.items():
-        facts = found.facts.characters.get(key)
-        told = (tag, facts.gender if facts else None, facts.ethnicity if facts else None)
-        for name, value in zip(CHARACTER_KINDS, told, strict=True):
+    for key, tag in story.characters.items():
+        facts = story.facts.characters.get(key)
+        answers = (tag, facts.gender if facts else None, facts.ethnicity if facts else None)
+        for name, value in zip(CHARACTER_KINDS, answers, strict=True):
             kinds.setdefault((name, value or UNSTATED), set()).add(key)
     return {group: frozenset(keys) for group, keys in sorted(kinds.items())}
 
 
-def _by_tags(found: FoundStory) -> bool | None:
-    humans = {tag == _REALISTIC for tag in found.characters.values() if tag in _HUMANS}
+def _by_tags(story: FoundStory) -> bool | None:
+    humans = {tag == _REALISTIC for tag in story.characters.values() if tag in _HUMANS}
     return humans.pop() if len(humans) == 1 else None
 
 
@@ -149,25 +149,25 @@ def read_found(folder: str | Path) -> tuple[FoundStory, ...]:
     """
     path = Path(folder) / IMAGES
     problems: list[UserError] = []
-    found: dict[tuple[str, str], FoundStory] = {}
+    stories: dict[tuple[str, str], FoundStory] = {}
     for where, line in _lines(path, problems):
         try:
-            one = FoundStory.model_validate(parse_json(line))
-            boxes_are(one.boxes)
+            story = FoundStory.model_validate(parse_json(line))
+            boxes_are(story.boxes)
         except ValidationError as error:
             for detail in error.errors(include_url=False, include_input=False):
-                place = f"{where} {format_path(detail['loc'])}"
-                problems.append(_problem(place, "a value that the type allows", str(detail["msg"])))
+                field = f"{where} {format_path(detail['loc'])}"
+                problems.append(_problem(field, "a value that the type allows", str(detail["msg"])))
             continue
         except ValueError as error:
             problems.append(_problem(where, "a line of an evaluation of images", str(error)))
             continue
-        if (one.method, one.story_id) in found:
-            problems.append(_problem(where, "each story of a method once", f"{one.story_id} again"))
-        found[one.method, one.story_id] = one
+        if (story.method, story.story_id) in stories:
+            problems.append(_problem(where, "each story of a method once", f"{story.story_id} again"))
+        stories[story.method, story.story_id] = story
     if problems:
         raise InputError(problems)
-    return tuple(found[key] for key in sorted(found))
+    return tuple(stories[key] for key in sorted(stories))
 
 
 def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]:

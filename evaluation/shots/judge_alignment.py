@@ -64,8 +64,8 @@ def packets_of(item: Item, settings: AlignmentSettings, tools: Tools) -> Iterato
                 if crop["shot"] == shot.index:
                     (picture,) = pictures_of([crop], tools.store)
                     key = crop["character"]
-                    told = {"character": _name(script, key), "description": _text(shot.static)}
-                    yield _packet("action", item_of(shot.index, "action", key), told, picture)
+                    shown = {"character": _name(script, key), "description": _text(shot.static)}
+                    yield _packet("action", item_of(shot.index, "action", key), shown, picture)
 
 
 def item_of(number: int, dimension: str, character: str | None = None) -> str:
@@ -99,12 +99,12 @@ def meanings_of(perspective: str) -> list[str]:
     Writers and judges use some of them differently: a close up shows the head, or begins at the chest.
     """
     camera = read_camera(perspective)
-    found = []
+    meanings = []
     for name, value in zip(LISTS, camera.words, strict=True):
         if value is not None:
             entry = vocabulary(name).entries[value]
-            found.append(f"{entry['en']}: {entry['description']}")
-    return found
+            meanings.append(f"{entry['en']}: {entry['description']}")
+    return meanings
 
 
 def read_rating(reply: Json) -> dict[str, Json]:

@@ -35,7 +35,8 @@ class Keyframes:
         """Whether every shot of every script has a picture and no shot of a video is left over."""
         stories = self.review.stories.values()
         return all(
-            one.reviewed or (one.problem is None and not one.missing and not one.surplus) for one in stories
+            story.reviewed or (story.problem is None and not story.missing and not story.surplus)
+            for story in stories
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -47,27 +48,28 @@ class Keyframes:
             "complete": self.complete,
             "stories": {
                 key: {
-                    "problem": one.problem, "found": len(one.found), "shots": len(one.shots),
-                    "missing": list(one.missing), "surplus": list(one.surplus), "reviewed": one.reviewed,
+                    "problem": story.problem, "found": len(story.found), "shots": len(story.shots),
+                    "missing": list(story.missing), "surplus": list(story.surplus),
+                    "reviewed": story.reviewed,
                 }
-                for key, one in stories.items()
+                for key, story in stories.items()
             },
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
         """Yield a line for every story that a person has to look at, and where to correct it."""
-        for key, one in self.review.stories.items():
-            if one.reviewed:
+        for key, story in self.review.stories.items():
+            if story.reviewed:
                 continue
-            if one.problem is not None:
-                yield f"story {key}: no shots: {one.problem}"
-            elif one.missing or one.surplus:
+            if story.problem is not None:
+                yield f"story {key}: no shots: {story.problem}"
+            elif story.missing or story.surplus:
                 yield (
-                    f"story {key}: {len(one.found)} shots found, {len(one.shots)} in the script;"
-                    f" missing: {_listed(one.missing)}; surplus: {_listed(one.surplus)}"
+                    f"story {key}: {len(story.found)} shots found, {len(story.shots)} in the script;"
+                    f" missing: {_listed(story.missing)}; surplus: {_listed(story.surplus)}"
                 )
-        pictures = sum(len(one.shots) - len(one.missing) for one in self.review.stories.values())
-        asked = sum(len(one.shots) for one in self.review.stories.values())
+        pictures = sum(len(story.shots) - len(story.missing) for story in self.review.stories.values())
+        asked = sum(len(story.shots) for story in self.review.stories.values())
         yield f"{pictures} of {asked} shots have a keyframe in {self.folder}"
         if not self.complete:
             yield f"correct {self.folder / REVIEW}, set reviewed to true, and run the command again"
@@ -108,17 +110,17 @@ def take_keyframes(
 
     def keep(story_id: str, so_far: Review) -> None:
         _write_review(target, so_far)
-        one = so_far.stories[story_id]
-        progress(f"story {story_id}: {one.problem or f'{len(one.found)} shots'}")
+        story = so_far.stories[story_id]
+        progress(f"story {story_id}: {story.problem or f'{len(story.found)} shots'}")
 
-    found = review_videos(folder, shot_set, finding or Finding(), known, keep)
-    _write_review(target, found)
+    reviewed = review_videos(folder, shot_set, finding or Finding(), known, keep)
+    _write_review(target, reviewed)
     try:
-        for story_id, story in found.stories.items():
+        for story_id, story in reviewed.stories.items():
             _write(target / story_id / "shots", folder, story)
     except OSError as error:
         raise _unwritten(target, error) from error
-    return Keyframes(target, found)
+    return Keyframes(target, reviewed)
 
 
 def read_review(path: Path) -> Review:
@@ -167,20 +169,20 @@ def _unwritten(target: Path, error: OSError) -> TargetError:
     )  # fmt: skip
 
 
-def _write(place: Path, videos: Path, story: StoryReview) -> None:
+def _write(path: Path, videos: Path, story: StoryReview) -> None:
     """Write the pictures of one story; shots that have none any more lose theirs."""
     wanted: dict[int, list[Path]] = {}
     for match in story.shots:
         frame = story.frame_of(match)
         if frame is not None:
-            wanted.setdefault(frame, []).append(place / f"shot_{match.shot:02d}.png")
+            wanted.setdefault(frame, []).append(path / f"shot_{match.shot:02d}.png")
     files = {file for some in wanted.values() for file in some}
-    for old in place.glob("shot_*.png") if place.is_dir() else ():
+    for old in path.glob("shot_*.png") if path.is_dir() else ():
         if old not in files:
             old.unlink()
     if not wanted or story.video is None:
         return
-    place.mkdir(parents=True, exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     try:
         for taken in frames_at(videos / story.video, sorted(wanted)):
             data = encode_image(taken.image, format="png")

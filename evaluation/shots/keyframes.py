@@ -91,7 +91,7 @@ class StoryReview(Own):
     def settled(self) -> "StoryReview":
         """Return the review with ``surplus`` as its matches now have it."""
         used = {match.found for match in self.shots if match.frame is None}
-        surplus = tuple(one.number for one in self.found if one.number not in used)
+        surplus = tuple(shot.number for shot in self.found if shot.number not in used)
         return self.model_copy(update={"surplus": surplus})
 
     @property
@@ -151,8 +151,8 @@ def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
         if story_id is None:
             continue
         if story_id in videos:
-            found = f"{videos[story_id].name} and {path.name}"
-            problems.append(_problem(f"story {story_id}", "one video", found, "keep one of them"))
+            both = f"{videos[story_id].name} and {path.name}"
+            problems.append(_problem(f"story {story_id}", "one video", both, "keep one of them"))
         videos.setdefault(story_id, path)
     if not videos and not problems:
         expected = "videos named by their story, such as 01.mp4"
@@ -217,9 +217,9 @@ def review_videos(
             stories[story.story_id] = old.settled()
         else:
             where = path.relative_to(folder).as_posix()
-            found = drafted(story, path, finding)
+            draft = drafted(story, path, finding)
             about = {"video": where, "sha256": hashes[story.story_id]}
-            stories[story.story_id] = found.model_copy(update=about)
+            stories[story.story_id] = draft.model_copy(update=about)
             tell(story.story_id, Review(stories={**before, **stories}))
     return Review(stories=stories)
 
@@ -230,23 +230,23 @@ def drafted(story: ShotStory, path: Path, finding: Finding) -> StoryReview:
         shots = finding.shots_of(path)
     except MediaProblem as problem:
         return StoryReview(problem=problem.code, shots=matches_of(story, 0))
-    found = tuple(
+    spans = tuple(
         Found(
-            number=number, first=one.first, last=one.last, start=round(float(one.start), 3),
-            end=round(float(one.end), 3), keyframe=one.middle,
+            number=number, first=span.first, last=span.last, start=round(float(span.start), 3),
+            end=round(float(span.end), 3), keyframe=span.middle,
         )
-        for number, one in enumerate(shots.spans, 1)
+        for number, span in enumerate(shots.spans, 1)
     )  # fmt: skip
-    matches = matches_of(story, len(found))
-    review = StoryReview(method=shots.method, frames=shots.frames, found=found, shots=matches)
+    matches = matches_of(story, len(spans))
+    review = StoryReview(method=shots.method, frames=shots.frames, found=spans, shots=matches)
     return review.settled()
 
 
-def matches_of(story: ShotStory, found: int) -> tuple[Match, ...]:
+def matches_of(story: ShotStory, count: int) -> tuple[Match, ...]:
     """Return the shots of a script, the first so many of them matched to the shots found, in order."""
     return tuple(
-        Match(shot=shot.index, text=_text(shot), found=place if place <= found else None)
-        for place, shot in enumerate(story.script.shots, 1)
+        Match(shot=shot.index, text=_text(shot), found=index if index <= count else None)
+        for index, shot in enumerate(story.script.shots, 1)
     )
 
 
@@ -269,8 +269,8 @@ def check_known(known: dict[str, StoryReview], shot_set: ShotSet, hashes: dict[s
             problems.append(_problem(where, "the video that was reviewed", other, fix))
         wanted = [shot.index for shot in story.script.shots]
         if [match.shot for match in review.shots] != wanted:
-            found = f"shots {[match.shot for match in review.shots]}"
-            problems.append(_problem(where, f"shots {wanted}, each once", found, "list each shot once"))
+            listed = f"shots {[match.shot for match in review.shots]}"
+            problems.append(_problem(where, f"shots {wanted}, each once", listed, "list each shot once"))
         for match in review.shots:
             if match.found is not None and not 1 <= match.found <= len(review.found):
                 expected = f"a shot of the video, 1 to {len(review.found)}, or null"

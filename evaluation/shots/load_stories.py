@@ -86,7 +86,7 @@ def chosen_stories(shot_set: ShotSet, settings: ShotSelection) -> ShotSet:
             what=f"the set has no story {', '.join(unknown)}",
             fix=f"check the spelling; an id is written like {next(iter(shot_set.by_id), '01')}",
         )
-    kept = [one for one in shot_set.stories if not settings.stories or one.story_id in settings.stories]
+    kept = [story for story in shot_set.stories if not settings.stories or story.story_id in settings.stories]
     return ShotSet(shot_set.folder, tuple(kept[: settings.limit]))
 
 
@@ -123,19 +123,19 @@ def checked_outputs(
     require_distinct([folder.resolve().name for folder in folders])
     choice = Choice(settings.mode, settings.language, settings.timestamp)
     options = CheckOptions(choice=choice, first=settings.first_shot)
-    checked = [check_shots(folder, chosen, options) for folder in sorted(folders, key=lambda one: one.name)]
+    checked = [check_shots(folder, chosen, options) for folder in sorted(folders, key=lambda path: path.name)]
     problems = [
         UserError(
-            f"{one.method}/{issue.where}",
+            f"{outputs.method}/{issue.where}",
             what=f"a picture cannot be matched with a shot: [{issue.code}] {issue.message}",
             fix=issue.cure,
         )
-        for one in checked
-        for issue in one.fatal[:_SHOWN]
+        for outputs in checked
+        for issue in outputs.fatal[:_SHOWN]
     ]
     if problems:
         raise InputError(problems)
-    if not any(shots for one in checked for shots in one.shots.values()):
+    if not any(shots for outputs in checked for shots in outputs.shots.values()):
         raise nothing_to_judge("shot", checked)
     return tuple(checked)
 
@@ -175,11 +175,11 @@ def _story(shot_set: ShotSet, story: ShotStory, drawn: Drawn | None) -> Json:
 
 def _facts(story: ShotStory, known: StoryFacts | None) -> Json:
     """Return what the set says of a story and its characters beyond what is judged."""
-    told: Json = {} if known is None else known.as_json()
-    told.pop("story_id", None)
-    characters = {key: told.get("characters", {}).get(key) for key in story.script.characters}
+    facts: Json = {} if known is None else known.as_json()
+    facts.pop("story_id", None)
+    characters = {key: facts.get("characters", {}).get(key) for key in story.script.characters}
     return {
-        **told,
+        **facts,
         "story_type": story.script.kind,
         "characters": {key: facts for key, facts in characters.items() if facts is not None},
     }
@@ -190,14 +190,14 @@ def _shots(checked: ShotOutputs, story: ShotStory) -> list[Json]:
     listed = []
     for shot in story.script.shots:
         cast = list(dict.fromkeys(story.script.cast(shot)))
-        found = there.get(shot.index)
+        picture = there.get(shot.index)
         listed.append(
             {
                 "number": shot.index,
                 "onstage": len(cast),
                 "expected": [key for key in cast if key in story.script.characters],
-                "file": None if found is None else str(found.file.absolute()),
-                "sha256": None if found is None else found.sha256,
+                "file": None if picture is None else str(picture.file.absolute()),
+                "sha256": None if picture is None else picture.sha256,
             }
         )
     return listed

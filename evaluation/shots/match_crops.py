@@ -24,17 +24,17 @@ def run(item: Item, tools: Tools) -> Outcome:
     assert isinstance(settings, MatchSettings)
     if settings.whole:
         there = [shot for shot in item["shots"] if shot["file"] is not None]
-        found = [(shot["number"], key, None) for shot in there for key in shot["expected"]]
+        triples = [(shot["number"], key, None) for shot in there for key in shot["expected"]]
     elif item["crops"] is None:
-        found = []
+        triples = []
     else:
         crops = item["crops"]
         matched = cids(characters_of(crops), shots_of(item["shots"], crops), Settings(least=settings.least))
         boxes = item["boxes"]["shots"]
-        found = [
-            (one.shot, one.character, boxes[str(one.shot)][one.crop])
-            for one in matched.matches
-            if one.crop is not None
+        triples = [
+            (match.shot, match.character, boxes[str(match.shot)][match.crop])
+            for match in matched.matches
+            if match.crop is not None
         ]
-    rows = [{"shot": shot, "character": key, "box": box} for shot, key, box in found]
+    rows = [{"shot": shot, "character": key, "box": box} for shot, key, box in triples]
     return Made({"matches": rows})

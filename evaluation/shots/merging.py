@@ -53,37 +53,37 @@ def merge_found(places: Sequence[Path], *, first_wins: bool = False) -> Looked:
     kept: dict[Key, tuple[Path, FoundStory]] = {}
     problems: list[UserError] = []
     units: list[set[Key]] = []
-    for place in places:
+    for folder in places:
         units.append(set())
-        for one in read_found(place):
-            key = (one.method, one.story_id)
+        for story in read_found(folder):
+            key = (story.method, story.story_id)
             units[-1].add(key)
             if key not in kept:
-                kept[key] = place, one
+                kept[key] = folder, story
                 continue
             first, known = kept[key]
-            other = [name for name in GROUND if getattr(known, name) != getattr(one, name)]
-            if FoundFacts() not in (known.facts, one.facts) and known.facts != one.facts:
+            other = [name for name in GROUND if getattr(known, name) != getattr(story, name)]
+            if FoundFacts() not in (known.facts, story.facts) and known.facts != story.facts:
                 other.append("facts")
             if other:
-                problems.append(_other_pictures(first, place, one, other))
+                problems.append(_other_pictures(first, folder, story, other))
                 continue
-            made, differ = _joined(known, one)
+            made, differ = _joined(known, story)
             if differ and not first_wins:
-                problems.append(_otherwise(first, place, one, differ))
+                problems.append(_otherwise(first, folder, story, differ))
             kept[key] = first, made
     if problems:
         raise InputError(problems)
     return Looked(tuple(kept[key][1] for key in sorted(kept)), tuple(map(frozenset, units)))
 
 
-def write_found(folder: Path, found: Iterable[FoundStory]) -> None:
+def write_found(folder: Path, stories: Iterable[FoundStory]) -> None:
     """Write ``images.jsonl`` into a folder that exists.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    write_atomic(folder / IMAGES, jsonl_lines(one.as_json() for one in found))
+    write_atomic(folder / IMAGES, jsonl_lines(story.as_json() for story in stories))
 
 
 def image_subject(manifests: Sequence[EvaluationManifest], looked: Looked) -> dict[str, Any]:
@@ -92,35 +92,38 @@ def image_subject(manifests: Sequence[EvaluationManifest], looked: Looked) -> di
     Findings of parts about other stories add; of parts that share stories, the larger number counts.
     """
     stories: dict[str, list[FoundStory]] = {}
-    for one in looked.found:
-        stories.setdefault(one.method, []).append(one)
+    for story in looked.found:
+        stories.setdefault(story.method, []).append(story)
     methods = {}
     for method, some in sorted(stories.items()):
         codes, seen = Counter[str](), set[Key]()
         for manifest, unit in zip(manifests, looked.units, strict=True):
             own = {key for key in unit if key[0] == method}
-            told = (manifest.subject.get("methods") or {}).get(method) if own else None
-            found = Counter[str]((told or {}).get("findings") or {})
-            codes = codes | found if own & seen else codes + found
+            account = (manifest.subject.get("methods") or {}).get(method) if own else None
+            findings = Counter[str]((account or {}).get("findings") or {})
+            codes = codes | findings if own & seen else codes + findings
             seen |= own
         methods[method] = {
             **_counts(some),
             "findings": dict(sorted(codes.items())),
             "outputs_sha256": _outputs_hash(some),
             "boxes": sum(
-                len(boxes) for one in some if one.boxes is not None for boxes in one.boxes["shots"].values()
+                len(boxes)
+                for story in some
+                if story.boxes is not None
+                for boxes in story.boxes["shots"].values()
             ),
         }
     return {"methods": methods}
 
 
-def image_protocol(protocol: Mapping[str, Any], found: Iterable[FoundStory]) -> dict[str, Any]:
+def image_protocol(protocol: Mapping[str, Any], stories: Iterable[FoundStory]) -> dict[str, Any]:
     """Return the parts of a merged protocol that have an order or a sum of their own."""
-    stories = sorted({one.story_id for one in found})
+    names = sorted({story.story_id for story in stories})
     whole = (protocol.get("release") or {}).get("stories")
     asked = protocol.get("dimensions") or ()
     return {
-        "stories": None if len(stories) == whole else stories,
+        "stories": None if len(names) == whole else names,
         "dimensions": [name for name in DIMENSIONS if name in asked],
     }
 
@@ -129,15 +132,15 @@ def _outputs_hash(stories: Sequence[FoundStory]) -> str:
     """Return what identifies the pictures of a method, as :class:`.images.outputs.ShotOutputs` has it."""
     return digest(
         [
-            [one.story_id, [[shot.number, shot.sha256] for shot in one.shots if shot.sha256 is not None]]
-            for one in stories
+            [story.story_id, [[shot.number, shot.sha256] for shot in story.shots if shot.sha256 is not None]]
+            for story in stories
         ]
     )
 
 
 def _counts(stories: Sequence[FoundStory]) -> dict[str, Json]:
-    there = [sum(shot.sha256 is not None for shot in one.shots) for one in stories]
-    asked = [len(one.shots) for one in stories]
+    there = [sum(shot.sha256 is not None for shot in story.shots) for story in stories]
+    asked = [len(story.shots) for story in stories]
     return {
         "stories_requested": len(stories),
         "stories_complete": sum(count == wanted for count, wanted in zip(there, asked, strict=True)),
@@ -148,52 +151,52 @@ def _counts(stories: Sequence[FoundStory]) -> dict[str, Json]:
     }
 
 
-def _joined(known: FoundStory, one: FoundStory) -> tuple[FoundStory, list[str]]:
+def _joined(known: FoundStory, story: FoundStory) -> tuple[FoundStory, list[str]]:
     """Return a story with what either part found, and what they found differently."""
     differ = []
     update: dict[str, Any] = {}
     for name in ("boxes", "crops"):
-        mine, theirs = getattr(known, name), getattr(one, name)
+        mine, theirs = getattr(known, name), getattr(story, name)
         if mine is not None and theirs is not None and mine != theirs:
             differ.append(name)
         update[name] = theirs if mine is None else mine
     if "boxes" in differ and known.crops is None:
         update["crops"] = None  # crops are of their own boxes
-    update["pictures"], others = _pictures(known.pictures, one.pictures)
-    update["facts"] = one.facts if known.facts == FoundFacts() else known.facts
-    update["views"] = known.views if (known.views or {}).get("shots") else one.views
+    update["pictures"], others = _pictures(known.pictures, story.pictures)
+    update["facts"] = story.facts if known.facts == FoundFacts() else known.facts
+    update["views"] = known.views if (known.views or {}).get("shots") else story.views
     return known.model_copy(update=update), [*differ, *others]
 
 
-def _pictures(known: Json, one: Json) -> tuple[Json, list[str]]:
-    if known is None or one is None:
-        return (one if known is None else known), []
+def _pictures(known: Json, other: Json) -> tuple[Json, list[str]]:
+    if known is None or other is None:
+        return (other if known is None else known), []
     differ, made = [], dict(known)
-    for name in sorted({*known, *one} - ABOUT_PICTURES):
-        mine, theirs = known.get(name), one.get(name)
+    for name in sorted({*known, *other} - ABOUT_PICTURES):
+        mine, theirs = known.get(name), other.get(name)
         if mine is not None and theirs is not None and mine != theirs:
             differ.append(name)
         if mine is None and theirs is not None:
             made[name] = theirs
-            if name in one["models"]:
-                made["models"] = {**made["models"], name: one["models"][name]}
+            if name in other["models"]:
+                made["models"] = {**made["models"], name: other["models"][name]}
             if name == "style":
-                made["references"] = one["references"]
+                made["references"] = other["references"]
     return made, differ
 
 
-def _other_pictures(first: Path, place: Path, one: FoundStory, names: Sequence[str]) -> UserError:
+def _other_pictures(first: Path, path: Path, story: FoundStory, names: Sequence[str]) -> UserError:
     return UserError(
-        f"{one.method}/{one.story_id}", what=f"{first} and {place} differ in {', '.join(names)}",
+        f"{story.method}/{story.story_id}", what=f"{first} and {path} differ in {', '.join(names)}",
         fix="evaluate with the same stories.jsonl"
         if names == ["facts"]
         else "evaluate the same pictures, or rename the method in one of them",
     )  # fmt: skip
 
 
-def _otherwise(first: Path, place: Path, one: FoundStory, names: Sequence[str]) -> UserError:
+def _otherwise(first: Path, path: Path, story: FoundStory, names: Sequence[str]) -> UserError:
     return UserError(
-        f"{one.method}/{one.story_id}",
-        what=f"{first} and {place} have other {', '.join(names)}, by models of the same names",
+        f"{story.method}/{story.story_id}",
+        what=f"{first} and {path} have other {', '.join(names)}, by models of the same names",
         fix="evaluate on one machine, or keep the first folder's with --first-wins",
     )

@@ -47,11 +47,11 @@ class About(ReplyTally):
         boxes, crops, pictures = item["boxes"], item["crops"], item["pictures"]
         if boxes is not None:
             self._models["detector"] = boxes["model"]
-            self._boxes[method] += sum(len(found) for found in boxes["shots"].values())
+            self._boxes[method] += sum(len(boxes_of_shot) for boxes_of_shot in boxes["shots"].values())
         if crops is not None:
             self._models["characters"] = crops["models"]
         if pictures is not None:
-            self._models |= {name: one for name, one in pictures["models"].items() if one is not None}
+            self._models |= {name: model for name, model in pictures["models"].items() if model is not None}
 
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
@@ -64,10 +64,10 @@ class About(ReplyTally):
         )
 
     def _method(self, method: str) -> dict[str, Any]:
-        told = self._outputs[method]
-        accounting = {name: value for name, value in told["accounting"].items() if name != "method"}
+        outputs = self._outputs[method]
+        accounting = {name: value for name, value in outputs["accounting"].items() if name != "method"}
         return {
-            **accounting, "findings": told["codes"], "outputs_sha256": told["sha256"],
+            **accounting, "findings": outputs["codes"], "outputs_sha256": outputs["sha256"],
             "boxes": self._boxes[method],
         }  # fmt: skip
 
@@ -80,10 +80,10 @@ class About(ReplyTally):
     def _protocol(self) -> dict[str, Any]:
         given = self._run.settings["judge_alignment"]
         settings = AlignmentSettings.model_validate(given)
-        one: Json = next(iter(self._outputs.values()), {name: None for name in UNREAD})
+        outputs: Json = next(iter(self._outputs.values()), {name: None for name in UNREAD})
         judges = sorted(settings.judges)
         return {
-            **{name: one[name] for name in UNREAD},
+            **{name: outputs[name] for name in UNREAD},
             "models": dict(sorted(self._models.items())),
             "metrics": {metric.name: metric.version for metric in metrics() if self._has(metric, settings)},
             "judges": sorted(public_judge(spec).spec for spec in judges),

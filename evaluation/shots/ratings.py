@@ -63,62 +63,62 @@ class Stability:
 
 
 def collect_panels(
-    judgements: Iterable[Judgement], found: Iterable[FoundStory]
+    judgements: Iterable[Judgement], stories: Iterable[FoundStory]
 ) -> dict[tuple[str, str], Panel]:
     """Return the ratings of every method and judge.
 
     Raises:
         InputError: a rating is about a shot that was not evaluated, or is none; every problem is listed.
     """
-    known = {(one.method, one.story_id): {shot.number for shot in one.shots} for one in found}
+    known = {(story.method, story.story_id): {shot.number for shot in story.shots} for story in stories}
     problems: list[UserError] = []
     panels: dict[tuple[str, str], Panel] = {}
-    for one in last_attempts(judgements):
-        read = _ITEM.fullmatch(one.item)
-        rating = None if one.parsed is None else one.parsed.get("rating")
-        if read is None or int(read[1]) not in known.get((one.method or "", one.unit), ()):
-            problems.append(_problem(one, "a question about a shot that was evaluated", one.item))
-        elif one.parsed is not None and (isinstance(rating, bool) or rating not in range(MOST + 1)):
-            problems.append(_problem(one, "a rating of 0 to 4", repr(rating)))
+    for judgement in last_attempts(judgements):
+        read = _ITEM.fullmatch(judgement.item)
+        rating = None if judgement.parsed is None else judgement.parsed.get("rating")
+        if read is None or int(read[1]) not in known.get((judgement.method or "", judgement.unit), ()):
+            problems.append(_problem(judgement, "a question about a shot that was evaluated", judgement.item))
+        elif judgement.parsed is not None and (isinstance(rating, bool) or rating not in range(MOST + 1)):
+            problems.append(_problem(judgement, "a rating of 0 to 4", repr(rating)))
         else:
-            panel = panels.setdefault((one.method or "", one.judge.spec), Panel())
-            rated = panel.runs.setdefault(one.vote, {}).setdefault(one.unit, {})
+            panel = panels.setdefault((judgement.method or "", judgement.judge.spec), Panel())
+            rated = panel.runs.setdefault(judgement.vote, {}).setdefault(judgement.unit, {})
             rated[int(read[1]), read[2], read[3]] = rating
-            panel.outcomes[one.outcome] += 1
+            panel.outcomes[judgement.outcome] += 1
     if problems:
         raise InputError(problems)
     return panels
 
 
 def story_ratings(
-    found: FoundStory, panel: Panel, asked_from: int, definitions: Definitions
+    story: FoundStory, panel: Panel, asked_from: int, definitions: Definitions
 ) -> dict[str, Score]:
     """Return the sub-scores of a story: of several runs the mean of those that have a value.
 
     Their counts say what was asked and answered in all runs, and of how many shots, or characters on stage.
     """
     runs = [
-        _run(found, rated[found.story_id], asked_from, definitions)
+        _run(story, rated[story.story_id], asked_from, definitions)
         for _, rated in sorted(panel.runs.items())
-        if found.story_id in rated
+        if story.story_id in rated
     ]
     scores = {name: _mean([run[name] for run in runs]) for name in NAMES}
-    asked = {one for rated in panel.runs.values() for one in rated.get(found.story_id, ())}
-    return {name: _covered(score, name, found, asked) for name, score in scores.items()}
+    asked = {asked_for for rated in panel.runs.values() for asked_for in rated.get(story.story_id, ())}
+    return {name: _covered(score, name, story, asked) for name, score in scores.items()}
 
 
 def actions_of(
-    found: FoundStory, characters: frozenset[str], *, panel: Panel, definitions: Definitions
+    story: FoundStory, characters: frozenset[str], *, panel: Panel, definitions: Definitions
 ) -> Score:
     """Return the rating of what some characters of a story do: of several runs the mean."""
     shots = tuple(
         shot.model_copy(update={"expected": tuple(key for key in shot.expected if key in characters)})
-        for shot in found.shots
+        for shot in story.shots
     )
-    own = found.model_copy(update={"shots": shots})
-    runs = [rated[found.story_id] for _, rated in sorted(panel.runs.items()) if found.story_id in rated]
+    own = story.model_copy(update={"shots": shots})
+    runs = [rated[story.story_id] for _, rated in sorted(panel.runs.items()) if story.story_id in rated]
     score = _mean([individual_action(_actions(own, rated), definitions.of(DEFINITION)) for rated in runs])
-    asked = {one for rated in runs for one in rated}
+    asked = {asked_for for rated in runs for asked_for in rated}
     return _covered(score, "action", own, asked)
 
 
@@ -128,72 +128,72 @@ def stability(
     """Return each sub-score of the set in every run, with mean and standard deviation."""
     values: dict[str, list[float]] = {name: [] for name in NAMES}
     for _, rated in sorted(panel.runs.items()):
-        told = [
-            _run(one, rated[one.story_id], asked_from, definitions)
-            for one in stories
-            if one.story_id in rated
+        runs = [
+            _run(story, rated[story.story_id], asked_from, definitions)
+            for story in stories
+            if story.story_id in rated
         ]
         for name in NAMES:
-            known = [value for run in told if (value := run[name].value) is not None]
+            known = [value for run in runs if (value := run[name].value) is not None]
             if known:
                 values[name].append(sum(known) / len(known))
     return {name: _stability(runs) for name, runs in values.items()}
 
 
-def _run(found: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> dict[str, Score]:
+def _run(story: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> dict[str, Score]:
     scores = {name: alignment(_of(rated, name)) for name in ("scene", "shot")}
-    scores["interaction"] = _interaction(found, rated, asked_from, definitions)
-    scores["action"] = individual_action(_actions(found, rated), definitions.of(DEFINITION))
+    scores["interaction"] = _interaction(story, rated, asked_from, definitions)
+    scores["action"] = individual_action(_actions(story, rated), definitions.of(DEFINITION))
     return scores | {AVERAGE.name: average([scores[name] for name in DIMENSIONS], definitions.of(DEFINITION))}
 
 
-def _covered(score: Score, name: str, found: FoundStory, asked: Collection[Asked]) -> Score:
+def _covered(score: Score, name: str, story: FoundStory, asked: Collection[Asked]) -> Score:
     """Return a score with what it leaves out: shots that were not asked about, characters without a crop."""
     if name == AVERAGE.name:
         return score
     own = {(number, key) for number, dimension, key in asked if dimension == name}
     if name == "action":
-        cast = {(shot.number, key) for shot in found.shots for key in shot.expected}
-        told = {"expected": len(cast), "matched": len(cast & own)}
+        cast = {(shot.number, key) for shot in story.shots for key in shot.expected}
+        counts = {"expected": len(cast), "matched": len(cast & own)}
     else:
-        gone = sum(shot.sha256 is None for shot in found.shots)
-        told = {
-            "shots": len(found.shots), "without_image": gone,
-            "not_asked": len(found.shots) - gone - len({number for number, _ in own}),
+        gone = sum(shot.sha256 is None for shot in story.shots)
+        counts = {
+            "shots": len(story.shots), "without_image": gone,
+            "not_asked": len(story.shots) - gone - len({number for number, _ in own}),
         }  # fmt: skip
-    return score.model_copy(update={"counts": {**score.counts, **told}})
+    return score.model_copy(update={"counts": {**score.counts, **counts}})
 
 
 def _of(rated: Rated, name: str, numbers: Iterable[int] | None = None) -> list[int | None]:
     wanted = None if numbers is None else set(numbers)
     return [
         rating
-        for (number, dimension, _), rating in sorted(rated.items(), key=lambda one: one[0][:2])
+        for (number, dimension, _), rating in sorted(rated.items(), key=lambda entry: entry[0][:2])
         if dimension == name and (wanted is None or number in wanted)
     ]
 
 
-def _interaction(found: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> Score:
+def _interaction(story: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> Score:
     least = RELATIONS_FROM if definitions.of(DEFINITION) == "paper" else 0
     if asked_from > least:
         why = f"it was asked only of shots with {asked_from} characters or more"
         return Score(value=None, status="undefined", reason=why)
     return alignment(
-        _of(rated, "interaction", [one.number for one in found.shots if len(one.expected) >= least])
+        _of(rated, "interaction", [shot.number for shot in story.shots if len(shot.expected) >= least])
     )
 
 
-def _actions(found: FoundStory, rated: Rated) -> list[list[int | None] | None]:
+def _actions(story: FoundStory, rated: Rated) -> list[list[int | None] | None]:
     """Return the ratings of each shot with somebody on stage; None where nothing was detected."""
-    return [_action(found, shot, rated) for shot in found.shots if shot.expected]
+    return [_action(story, shot, rated) for shot in story.shots if shot.expected]
 
 
-def _action(found: FoundStory, shot: FoundShot, rated: Rated) -> list[int | None] | None:
-    boxes = {} if found.boxes is None else found.boxes["shots"]
+def _action(story: FoundStory, shot: FoundShot, rated: Rated) -> list[int | None] | None:
+    boxes = {} if story.boxes is None else story.boxes["shots"]
     if shot.sha256 is None or not boxes.get(str(shot.number)):
         return None
     asked = [(shot.number, "action", key) for key in shot.expected]
-    return [rated[one] for one in asked if one in rated]
+    return [rated[key] for key in asked if key in rated]
 
 
 def _mean(scores: Sequence[Score]) -> Score:
@@ -217,9 +217,9 @@ def by_story(
     """Return story -> its sub-scores; none without a panel."""
     if panel is None:
         return {}
-    return {one.story_id: story_ratings(one, panel, asked_from, definitions) for one in stories}
+    return {story.story_id: story_ratings(story, panel, asked_from, definitions) for story in stories}
 
 
-def _problem(one: Judgement, expected: str, found: str) -> UserError:
-    where = f"{one.method}/{one.unit}, {one.judge.spec}, vote {one.vote}"
+def _problem(judgement: Judgement, expected: str, found: str) -> UserError:
+    where = f"{judgement.method}/{judgement.unit}, {judgement.judge.spec}, vote {judgement.vote}"
     return UserError(where, expected=expected, found=found, fix="score the archive with its own images.jsonl")

@@ -59,19 +59,19 @@ def compare_texts(story: Json, numbers: Sequence[int], images: "Sequence[Image]"
 
 
 def _compared(texts: Sequence[str], pictures: Rows, means: TextMeans) -> Json:
-    there = [place for place, text in enumerate(texts) if text]
+    there = [index for index, text in enumerate(texts) if text]
     cosines: list[float | None] = [None] * len(texts)
     cut: list[int | None] = [None] * len(texts)
     if there:
-        found = means.store.texts(means.model, [texts[place] for place in there], means.batch)
-        for place, row, lost in zip(there, found.rows, found.cut, strict=True):
-            cosines[place], cut[place] = _cosine(pictures[place], row), lost
+        encoded = means.store.texts(means.model, [texts[index] for index in there], means.batch)
+        for index, row, lost in zip(there, encoded.rows, encoded.cut, strict=True):
+            cosines[index], cut[index] = _cosine(pictures[index], row), lost
     return {"cosines": cosines, "cut": cut}
 
 
 def _cosine(picture: Rows, text: Rows) -> float | None:
     """Return the cosine of two unit vectors, summed exactly; None where there is no vector."""
-    value = math.fsum(float(one) * float(other) for one, other in zip(picture, text, strict=True))
+    value = math.fsum(float(x) * float(other) for x, other in zip(picture, text, strict=True))
     return None if math.isnan(value) else min(1.0, max(-1.0, value))
 
 
@@ -90,17 +90,19 @@ def generated_references(root: Path, choice: Choice) -> dict[int, dict[str, list
     Raises:
         ConfigError: a story has several time stamps and no choice is made.
     """
-    return {int(found.story_id): _pictures(found) for found in story_folders(root, choice)}
+    return {int(folder.story_id): _pictures(folder) for folder in story_folders(root, choice)}
 
 
 def references_of(story: ShotStory, drawn: dict[str, list[Path]]) -> dict[str, list[Json]]:
     """Return the pictures of each character of a story; none where there is none that can be decoded."""
-    found: dict[str, list[Json]] = {}
+    references: dict[str, list[Json]] = {}
     for key, sheet in story.script.characters.items():
         names = dict.fromkeys(filter(None, (compared(key), compared(sheet.name_en or ""))))
         files = [file for name in names for file in drawn.get(name, ())]
-        found[key] = [one for file in dict.fromkeys(files) if (one := _usable(file)) is not None]
-    return found
+        references[key] = [
+            reference for file in dict.fromkeys(files) if (reference := _usable(file)) is not None
+        ]
+    return references
 
 
 def compared(name: str) -> str:
@@ -108,9 +110,9 @@ def compared(name: str) -> str:
     return _MARKS.sub(" ", name).strip().casefold()
 
 
-def _pictures(found: StoryFolder) -> dict[str, list[Path]]:
+def _pictures(story: StoryFolder) -> dict[str, list[Path]]:
     drawn: dict[str, list[Path]] = {}
-    for folder in _folders(found):
+    for folder in _folders(story):
         for entry in sorted(folder.iterdir()):
             inside = sorted(entry.iterdir()) if entry.is_dir() else [entry]
             name = entry.name if entry.is_dir() else entry.stem
@@ -121,13 +123,15 @@ def _pictures(found: StoryFolder) -> dict[str, list[Path]]:
     return drawn
 
 
-def _folders(found: StoryFolder) -> Iterator[Path]:
+def _folders(folder: StoryFolder) -> Iterator[Path]:
     """Yield the folders of characters: in the folder with the shots, or beside it where it is named so."""
-    places = [found.folder]
-    if found.folder.name.lower().endswith(("shots", "shot")):
-        places.append(found.folder.parent)
-    for place in places:
-        yield from sorted(one for one in place.iterdir() if one.is_dir() and CHARACTERS.fullmatch(one.name))
+    places = [folder.folder]
+    if folder.folder.name.lower().endswith(("shots", "shot")):
+        places.append(folder.folder.parent)
+    for parent in places:
+        yield from sorted(
+            path for path in parent.iterdir() if path.is_dir() and CHARACTERS.fullmatch(path.name)
+        )
 
 
 def _usable(file: Path) -> Json | None:

@@ -149,8 +149,8 @@ def image_budget(request: RunRequest) -> ImageBudget:
     selection, asking = (request.config.stages[name] for name in ("load_stories", "judge_alignment"))
     assert isinstance(selection, ShotSelection)
     assert isinstance(asking, AlignmentSettings)
-    whole, report = read_shot_set(next(one.path for one in request.sources if one.role == SHOTS))
-    methods = sum(one.role == OUTPUTS for one in request.sources)
+    whole, report = read_shot_set(next(source.path for source in request.sources if source.role == SHOTS))
+    methods = sum(source.role == OUTPUTS for source in request.sources)
     scripts = [story.script for story in chosen_stories(whole, selection).stories]
     casts = [
         len({*script.cast(shot)} & script.characters.keys()) for script in scripts for shot in script.shots

@@ -34,28 +34,28 @@ def score_folder(folder: str | Path, definitions: Definitions | None = None) -> 
     return score_archive(archive, read_found(folder), definitions or Definitions())
 
 
-def score_archive(archive: Archive, found: Sequence[FoundStory], definitions: Definitions) -> ImageScores:
+def score_archive(archive: Archive, looked_at: Sequence[FoundStory], definitions: Definitions) -> ImageScores:
     """Score an archive with what was found in its pictures.
 
     Raises:
         InputError: a rating is about a shot that was not evaluated.
     """
     manifest = archive.manifest
-    panels = collect_panels(archive.judgements, found)
+    panels = collect_panels(archive.judgements, looked_at)
     notes = list(incomplete_notes(manifest))
     methods = []
-    for method, some in groupby(sorted(found, key=_by_method), key=_by_method):
+    for method, some in groupby(sorted(looked_at, key=_by_method), key=_by_method):
         stories = tuple(some)
         judged = {judge: panel for (name, judge), panel in panels.items() if name == method}
         accounting = manifest.subject.get("methods", {}).get(method) or counted(stories)
         methods.append(_score_method(stories, judged, (manifest.protocol, accounting), definitions))
-        pictures = sum(shot.sha256 is not None for one in stories for shot in one.shots)
+        pictures = sum(shot.sha256 is not None for story in stories for shot in story.shots)
         notes += [
             f"the {metric.label.lower()} score of {method}, of {pictures} pictures, means little"
             for metric in metrics()
             if metric.name in methods[-1].scores and pictures < metric.few
         ]
-    most = max((len(one.stories) for one in methods), default=0)
+    most = max((len(method.stories) for method in methods), default=0)
     notes += definitions.notes(most, "story")
     release = manifest.protocol.get("release") or {}
     return ImageScores(definitions, release.get("sha256"), tuple(methods), tuple(notes))
@@ -63,15 +63,15 @@ def score_archive(archive: Archive, found: Sequence[FoundStory], definitions: De
 
 def counted(stories: Sequence[FoundStory]) -> dict[str, int]:
     """Return how much was asked for and is there."""
-    there = [sum(shot.sha256 is not None for shot in one.shots) for one in stories]
+    there = [sum(shot.sha256 is not None for shot in story.shots) for story in stories]
     return {
         "stories_requested": len(stories), "stories_without_shot": sum(not count for count in there),
-        "shots_requested": sum(len(one.shots) for one in stories), "shots_valid": sum(there),
+        "shots_requested": sum(len(story.shots) for story in stories), "shots_valid": sum(there),
     }  # fmt: skip
 
 
-def _by_method(one: FoundStory) -> str:
-    return one.method
+def _by_method(story: FoundStory) -> str:
+    return story.method
 
 
 def _score_method(
@@ -82,19 +82,22 @@ def _score_method(
 ) -> MethodScores:
     protocol, accounting = said
     asked_from = int(str(protocol.get("interaction_from", 2)))
-    scored = {one.story_id: score_story(one, definitions) for one in stories}
-    rated: dict[str, dict[str, Score]] = {one.story_id: {} for one in stories}
+    scored = {story.story_id: score_story(story, definitions) for story in stories}
+    rated: dict[str, dict[str, Score]] = {story.story_id: {} for story in stories}
     actions: dict[str, Actions] = {}
     for judge, panel in sorted(judged.items()):
         for story, scores in by_story(stories, panel, asked_from, definitions).items():
             rated[story] |= {_named(name, judge, judged): score for name, score in scores.items()}
         actions[_named("action", judge, judged)] = partial(actions_of, panel=panel, definitions=definitions)
-    per_story = tuple(replace(one, scores={**one.scores, **rated[key]}) for key, one in scored.items())
+    per_story = tuple(
+        replace(scored_story, scores={**scored_story.scores, **rated[key]})
+        for key, scored_story in scored.items()
+    )
     scores = with_intervals(pooled(per_story), per_story, definitions)
     deviations: dict[str, float | None] = {}
     for metric in metrics():
-        if metric.whole and (told := metric.whole([Story(one) for one in stories], definitions)):
-            scores[metric.name], deviations[metric.name] = told
+        if metric.whole and (whole := metric.whole([Story(story) for story in stories], definitions)):
+            scores[metric.name], deviations[metric.name] = whole
     return MethodScores(
         method=stories[0].method,
         scores={name: scores[name] for name in _ordered(scores)},

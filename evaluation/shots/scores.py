@@ -50,17 +50,17 @@ class StoryScore:
     terms: Mapping[str, Terms] = field(default_factory=dict, repr=False)
 
 
-def score_story(found: FoundStory, definitions: Definitions) -> StoryScore:
+def score_story(line: FoundStory, definitions: Definitions) -> StoryScore:
     """Return the metrics of a story that need no judge."""
-    story = Story(found)
+    story = Story(line)
     terms = {
-        metric.name: told for metric in metrics() if (told := _terms(metric, story, definitions)) is not None
+        metric.name: term for metric in metrics() if (term := _terms(metric, story, definitions)) is not None
     }
     who = matched(story, definitions)
-    kinds = {} if who is None else kinds_of_characters(found)
+    kinds = {} if who is None else kinds_of_characters(line)
     by_keys = {keys: _over(story.over(keys), definitions) for keys in {*kinds.values()}}
     return StoryScore(
-        found.story_id,
+        line.story_id,
         {name: some.score for name, some in terms.items()},
         () if who is None else who.cids.matches,
         {group: by_keys[keys] for group, keys in kinds.items()},
@@ -75,26 +75,26 @@ def _terms(metric: Metric, story: Story, definitions: Definitions) -> Terms | No
 def _over(story: Story, definitions: Definitions) -> dict[str, Score]:
     """Return the metrics of single characters over those of a story that count."""
     return {
-        metric.name: told.score
+        metric.name: term.score
         for metric in metrics()
-        if metric.per_character and (told := _terms(metric, story, definitions)) is not None
+        if metric.per_character and (term := _terms(metric, story, definitions)) is not None
     }
 
 
 def pooled(stories: Sequence[StoryScore]) -> dict[str, Score]:
     """Return the mean over stories of every metric that any of them has; coverage is added up."""
-    names = list(dict.fromkeys(name for one in stories for name in one.scores))
+    names = list(dict.fromkeys(name for story in stories for name in story.scores))
     made = {}
     for name in names:
-        scores = [one.scores[name] for one in stories if name in one.scores]
+        scores = [story.scores[name] for story in stories if name in story.scores]
         values = [score.value for score in scores if score.value is not None]
         counts: Counter[str] = Counter()
         for score in scores:
             counts.update(score.counts)
         reasons = Counter(score.reason for score in scores if score.reason)
         why = str(reasons.most_common(1)[0][0]) if reasons else "no story has a value"
-        told = {**counts, "stories": len(stories), "stories_counted": len(values)}
-        made[name] = Score.ratio(sum(values), len(values), why, **told)
+        counted = {**counts, "stories": len(stories), "stories_counted": len(values)}
+        made[name] = Score.ratio(sum(values), len(values), why, **counted)
     return made
 
 
@@ -112,7 +112,7 @@ def with_intervals(
     replicates = divided(sums[:, : len(names)], sums[:, len(names) :])
     means = np.array([scores[name].value for name in names], dtype=np.float64)
     low, high = definitions.ends(means, replicates, known.sum(axis=0))
-    ends = {name: (_end(low[place]), _end(high[place])) for place, name in enumerate(names)}
+    ends = {name: (_end(low[index]), _end(high[index])) for index, name in enumerate(names)}
     return {
         name: score.model_copy(update=dict(zip(("low", "high"), ends[name], strict=True)))
         if name in ends
@@ -128,7 +128,7 @@ def values_of(
     return np.array(
         [
             [
-                np.nan if (one := story.scores.get(name)) is None or one.value is None else one.value
+                np.nan if (score := story.scores.get(name)) is None or score.value is None else score.value
                 for name in names
             ]
             for story in stories
@@ -172,7 +172,7 @@ class Stratum:
 
 
 def strata_of(
-    found: Sequence[FoundStory],
+    lines: Sequence[FoundStory],
     scored: Sequence[StoryScore],
     actions: Mapping[str, Actions],
     definitions: Definitions,
@@ -180,7 +180,7 @@ def strata_of(
     """Return one method's scores by every kind; none in a respect in which nothing is stated.
 
     Args:
-        found: the stories of the method.
+        lines: the stories of the method.
         scored: their scores, in the same order.
         actions: name of the score of individual actions -> what tells it; one per judge.
         definitions: how often stories are drawn.
@@ -188,17 +188,17 @@ def strata_of(
     stories: dict[Group, list[StoryScore]] = {}
     characters: dict[Group, list[StoryScore]] = {}
     counts: dict[Group, int] = {}
-    for one, score in zip(found, scored, strict=True):
-        for group in kinds_of_story(one).items():
+    for story, score in zip(lines, scored, strict=True):
+        for group in kinds_of_story(story).items():
             stories.setdefault(group, []).append(score)
-        groups_of = kinds_of_characters(one)
+        groups_of = kinds_of_characters(story)
         acted = {
-            keys: {name: action(one, keys) for name, action in actions.items()}
+            keys: {name: action(story, keys) for name, action in actions.items()}
             for keys in {*groups_of.values()}
         }
         for group, keys in groups_of.items():
-            told = {**score.of_characters.get(group, {}), **acted[keys]}
-            characters.setdefault(group, []).append(StoryScore(one.story_id, told))
+            values = {**score.of_characters.get(group, {}), **acted[keys]}
+            characters.setdefault(group, []).append(StoryScore(story.story_id, values))
             counts[group] = counts.get(group, 0) + len(keys)
     made = []
     for respects, groups in ((STORY_KINDS, stories), (CHARACTER_KINDS, characters)):
@@ -210,7 +210,7 @@ def strata_of(
                 some = groups[by, kind]
                 scores = with_intervals(pooled(some), some, definitions)
                 made.append(Stratum(by, kind, len(some), counts.get((by, kind)), scores))
-    return tuple(one for one in made if one.scores)
+    return tuple(stratum for stratum in made if stratum.scores)
 
 
 @dataclass(frozen=True)
@@ -249,19 +249,19 @@ class MethodScores:
             },
             "accounting": dict(self.accounting),
             "stability": {
-                judge: {name: asdict(one) for name, one in told.items()}
-                for judge, told in self.stability.items()
+                judge: {name: asdict(runs) for name, runs in dimensions.items()}
+                for judge, dimensions in self.stability.items()
             },
             "outcomes": {judge: dict(counts) for judge, counts in self.outcomes.items()},
             "inception_deviation": self.deviations.get("inception"),
-            "strata": [one.as_json() for one in self.strata],
+            "strata": [stratum.as_json() for stratum in self.strata],
             "stories": [
                 {
-                    "story_id": one.story_id,
-                    "scores": {name: score.as_json() for name, score in one.scores.items()},
-                    "matches": [asdict(match) for match in one.matches],
+                    "story_id": story.story_id,
+                    "scores": {name: score.as_json() for name, score in story.scores.items()},
+                    "matches": [asdict(match) for match in story.matches],
                 }
-                for one in self.stories
+                for story in self.stories
             ],
         }
 
@@ -288,24 +288,24 @@ class ImageScores:
             "kind": "images",
             "definitions": self.definitions.as_json(),
             "release": {"sha256": self.release_sha256},
-            "methods": [one.as_json() for one in self.methods],
+            "methods": [method.as_json() for method in self.methods],
             "notes": list(self.notes),
         }
 
     def lines(self) -> Iterable[str]:
         """Return the scores as a table for people, with intervals and coverage."""
         yield f"shot images ({self.definitions.named()})"
-        for one in self.methods:
-            told = one.accounting
+        for method in self.methods:
+            account = method.accounting
             yield ""
             yield (
-                f"{one.method}: {told['shots_valid']} of {told['shots_requested']} shots,"
-                f" {told['stories_without_shot']} of {told['stories_requested']} stories without any"
+                f"{method.method}: {account['shots_valid']} of {account['shots_requested']} shots,"
+                f" {account['stories_without_shot']} of {account['stories_requested']} stories without any"
             )
-            for name, score in one.scores.items():
+            for name, score in method.scores.items():
                 yield f"  {name:<18}{shown(name, score)}"
-            for judge, told in one.stability.items():
-                for name, runs in told.items():
+            for judge, dimensions in method.stability.items():
+                for name, runs in dimensions.items():
                     if runs.deviation is not None:
                         yield (
                             f"  {judge} {name}: {runs.mean:.2f} +- {runs.deviation:.2f} over"
@@ -316,22 +316,22 @@ class ImageScores:
 
     def rows(self) -> Iterable[dict[str, Any]]:
         """Yield one row per method, story and metric; a story that is empty is the whole set."""
-        for one in self.methods:
-            for name, score in one.scores.items():
-                yield _row(one.method, "", name, score)
-            for story in one.stories:
+        for method in self.methods:
+            for name, score in method.scores.items():
+                yield _row(method.method, "", name, score)
+            for story in method.stories:
                 for name, score in story.scores.items():
-                    yield _row(one.method, story.story_id, name, score)
+                    yield _row(method.method, story.story_id, name, score)
 
     def strata_rows(self) -> Iterable[dict[str, Any]]:
         """Yield one row per method, kind of story or character, and metric."""
-        for one in self.methods:
-            for stratum in one.strata:
-                told = {"by": stratum.by, "kind": stratum.kind}
+        for method in self.methods:
+            for stratum in method.strata:
+                stratum_columns = {"by": stratum.by, "kind": stratum.kind}
                 for name, score in stratum.scores.items():
-                    row = _row(one.method, "", name, score)
+                    row = _row(method.method, "", name, score)
                     del row["story_id"]
-                    yield {"method": row.pop("method"), **told, **row}
+                    yield {"method": row.pop("method"), **stratum_columns, **row}
 
 
 def of_100(name: str, score: Score) -> float | None:

@@ -199,8 +199,8 @@ def check_weights(config: RunConfig) -> None:
         ConfigError: there is no such model or device, or an option is wrong. MissingRequirement: weights are
             missing; all that are missing are listed.
     """
-    looking = [one for one in config.stages.values() if isinstance(one, VisionSettings)]
-    lacks = [lack for one in looking for lack in lacks_of(one, *one.looking())]
+    looking = [stage for stage in config.stages.values() if isinstance(stage, VisionSettings)]
+    lacks = [lack for settings in looking for lack in lacks_of(settings, *settings.looking())]
     if lacks:
         raise MissingRequirement(
             "models that look at pictures",

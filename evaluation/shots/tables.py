@@ -55,33 +55,33 @@ class ShotScore:
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-def score_shots(found: FoundStory, scored: StoryScore, panels: Sequence[Panel]) -> tuple[ShotScore, ...]:
+def score_shots(story: FoundStory, scored: StoryScore, panels: Sequence[Panel]) -> tuple[ShotScore, ...]:
     """Return every shot of a story, in order.
 
     ``cids_cross`` of a shot is the mean over its matched characters; a rating is the mean over judges and
     votes, that of actions over characters too. The others are the terms whose mean is the story's score.
 
     Args:
-        found: the story's line in the archive.
+        story: the story's line in the archive.
         scored: its scores, with the matches.
         panels: the ratings of the method's judges.
     """
-    rated = _ratings(found.story_id, panels)
-    looked = Story(found).boxes() or [None] * len(found.shots)
+    rated = _ratings(story.story_id, panels)
+    looked = Story(story).boxes() or [None] * len(story.shots)
     names = [name for name in shot_scores() if name in scored.terms]
     made = []
-    for place, (shot, found_boxes) in enumerate(zip(found.shots, looked, strict=True)):
-        told = {name: scored.terms[name].of_shot(place) for name in names}
+    for index, (shot, found_boxes) in enumerate(zip(story.shots, looked, strict=True)):
+        values = {name: scored.terms[name].of_shot(index) for name in names}
         for name in DIMENSIONS if panels else ():
             ratings = rated.get((shot.number, name))
-            told[name] = _mean(ratings) if ratings is not None else _unasked(shot, name)
+            values[name] = _mean(ratings) if ratings is not None else _unasked(shot, name)
         made.append(
             ShotScore(
-                found.method, found.story_id, shot.number, shot.sha256, shot.onstage,
+                story.method, story.story_id, shot.number, shot.sha256, shot.onstage,
                 None if found_boxes is None else tuple(tuple(box) for box in found_boxes),
                 tuple(match for match in scored.matches if match.shot == shot.number),
-                {name: value for name, value in told.items() if isinstance(value, float)},
-                {name: value for name, value in told.items() if isinstance(value, str)},
+                {name: value for name, value in values.items() if isinstance(value, float)},
+                {name: value for name, value in values.items() if isinstance(value, str)},
             )
         )  # fmt: skip
     return tuple(made)
@@ -92,38 +92,39 @@ def shot_scores() -> tuple[str, ...]:
     return tuple(metric.name for metric in metrics() if metric.per_shot)
 
 
-def style_table(found: FoundStory) -> tuple[tuple[int, ...], Floats] | None:
+def style_table(story: FoundStory) -> tuple[tuple[int, ...], Floats] | None:
     """Return the numbers of a story's pictures and the cosines of their styles; None where nobody looked.
 
     Shape (pictures, pictures), in [-1, 1]; ``nan`` for a picture that the model made nothing of.
     """
-    if found.pictures is None or found.pictures["style"] is None:
+    if story.pictures is None or story.pictures["style"] is None:
         return None
-    rows = unit(doubles(found.pictures["style"]))
+    rows = unit(doubles(story.pictures["style"]))
     table: Floats = np.clip(rows @ rows.T, -1.0, 1.0)
-    return tuple(int(number) for number in found.pictures["numbers"]), table
+    return tuple(int(number) for number in story.pictures["numbers"]), table
 
 
 def _ratings(story: str, panels: Sequence[Panel]) -> dict[tuple[int, str], list[list[int | None]]]:
     """Return shot and dimension -> per judge and vote the ratings."""
-    found: dict[tuple[int, str], list[list[int | None]]] = {}
+    by_shot: dict[tuple[int, str], list[list[int | None]]] = {}
     for panel in panels:
-        told: dict[tuple[int, str], list[int | None]] = {}
+        votes: dict[tuple[int, str], list[int | None]] = {}
         for _, stories in sorted(panel.runs.items()):
             for (number, name, _), rating in sorted(
-                stories.get(story, {}).items(), key=lambda one: (one[0][0], one[0][1], one[0][2] or "")
+                stories.get(story, {}).items(),
+                key=lambda entry: (entry[0][0], entry[0][1], entry[0][2] or ""),
             ):
-                told.setdefault((number, name), []).append(rating)
-        for key, ratings in told.items():
-            found.setdefault(key, []).append(ratings)
-    return found
+                votes.setdefault((number, name), []).append(rating)
+        for key, ratings in votes.items():
+            by_shot.setdefault(key, []).append(ratings)
+    return by_shot
 
 
 def _mean(judges: Iterable[Sequence[int | None]]) -> float | str:
     """Return the mean over judges of the mean of what each said."""
     means = []
     for ratings in judges:
-        known = [one for one in ratings if one is not None]
+        known = [rating for rating in ratings if rating is not None]
         if known:
             means.append(sum(known) / len(known))
     return sum(means) / len(means) if means else "no rating"
@@ -143,21 +144,23 @@ NAMES = ("method", "story_id", "shot")
 """Columns that name a row."""
 
 
-def scored_shots(archive: Archive, found: Sequence[FoundStory], scores: ImageScores) -> tuple[ShotScore, ...]:
+def scored_shots(
+    archive: Archive, stories: Sequence[FoundStory], scores: ImageScores
+) -> tuple[ShotScore, ...]:
     """Return the shots of all methods, as they were scored.
 
     Raises:
         InputError: a rating is about a shot that was not evaluated.
     """
-    panels = sorted(collect_panels(archive.judgements, found).items())
-    scored = {(method.method, one.story_id): one for method in scores.methods for one in method.stories}
+    panels = sorted(collect_panels(archive.judgements, stories).items())
+    scored = {(method.method, story.story_id): story for method in scores.methods for story in method.stories}
     return tuple(
         shot
-        for one in found
+        for story in stories
         for shot in score_shots(
-            one,
-            scored[one.method, one.story_id],
-            [panel for (method, _), panel in panels if method == one.method],
+            story,
+            scored[story.method, story.story_id],
+            [panel for (method, _), panel in panels if method == story.method],
         )
     )
 

@@ -29,7 +29,9 @@ def counts_of(codes: NDArray[np.int64], categories: int) -> Counts:
     Returns:
         Shape (units, categories).
     """
-    return np.stack([(codes == one).sum(axis=0) for one in range(categories)], axis=1).astype(np.float64)
+    return np.stack([(codes == category).sum(axis=0) for category in range(categories)], axis=1).astype(
+        np.float64
+    )
 
 
 def observed_agreement(counts: Counts) -> float:
@@ -155,10 +157,10 @@ def calibration_error(bins: tuple[Bin, ...]) -> float:
     It is the mean over bins of the distance between accuracy and confidence, weighted by size.
     Source: KathaTrace, Eq. 48 and 62.
     """
-    total = sum(one.count for one in bins)
+    total = sum(part.count for part in bins)
     if not total:
         return float("nan")
-    return sum(one.count * abs(one.accuracy - one.confidence) for one in bins) / total
+    return sum(part.count * abs(part.accuracy - part.confidence) for part in bins) / total
 
 
 def _bins(confidence: Floats, right: Floats, places: NDArray[np.int64], size: int) -> tuple[Bin, ...]:

@@ -82,8 +82,8 @@ def percentile_interval(values: Floats, level: float = LEVEL) -> tuple[Floats, F
     whole = there.all(axis=0) & bool(len(flat))
     if whole.any():
         ends[:, whole] = np.quantile(flat[:, whole], (tail, 1 - tail), axis=0)
-    for place in np.flatnonzero(~whole & there.any(axis=0)):
-        ends[:, place] = np.quantile(flat[there[:, place], place], (tail, 1 - tail))
+    for column in np.flatnonzero(~whole & there.any(axis=0)):
+        ends[:, column] = np.quantile(flat[there[:, column], column], (tail, 1 - tail))
     return ends[0].reshape(shape), ends[1].reshape(shape)
 
 
@@ -154,4 +154,4 @@ def rank_intervals(
         return ()
     means = resampled_sums(table, resamples, seed) / len(table)
     low, high = percentile_interval(ranks(means, higher=higher))
-    return tuple((math.floor(one), math.ceil(other)) for one, other in zip(low, high, strict=True))
+    return tuple((math.floor(lowest), math.ceil(other)) for lowest, other in zip(low, high, strict=True))

@@ -225,8 +225,8 @@ def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[
         for name in ("p_bootstrap", "p_wilcoxon")
     }
     made = []
-    for place, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
-        values = {**row, **{name: float(column[place]) for name, column in corrected.items()}}
+    for index, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
+        values = {**row, **{name: float(column[index]) for name, column in corrected.items()}}
         made.append(
             Paired(
                 about=dict(pair.about), first=pair.first, second=pair.second, unit=unit,

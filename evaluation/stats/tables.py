@@ -80,11 +80,13 @@ class TableCorrelations:
             "excluded": [list(key) for key in self.excluded],
             "columns": [
                 {
-                    "first": one.first,
-                    "second": one.second,
-                    "correlations": {found.name: found.as_json() for found in one.correlations},
+                    "first": pairing.first,
+                    "second": pairing.second,
+                    "correlations": {
+                        correlation.name: correlation.as_json() for correlation in pairing.correlations
+                    },
                 }
-                for one in self.pairings
+                for pairing in self.pairings
             ],
         }
 
@@ -98,10 +100,12 @@ class TableCorrelations:
             if keys:
                 listed = "; ".join(" / ".join(key) for key in keys[:LISTED])
                 yield f"{len(keys)} {what}: {listed}" + ("; ..." if len(keys) > LISTED else "")
-        for one in self.pairings:
-            yield f"{one.first} : {one.second}"
-            for found in one.correlations:
-                yield f"  {found.name:<9}{_number(found)}  {found.pairs} pairs" + _gaps(found)
+        for pairing in self.pairings:
+            yield f"{pairing.first} : {pairing.second}"
+            for correlation in pairing.correlations:
+                yield f"  {correlation.name:<9}{_number(correlation)}  {correlation.pairs} pairs" + _gaps(
+                    correlation
+                )
 
 
 def read_table(path: str | Path) -> Table:
@@ -111,12 +115,12 @@ def read_table(path: str | Path) -> Table:
         InputError: it cannot be read, has no header, a column twice, or a row of another length; every
             problem is listed.
     """
-    place = Path(path)
+    file = Path(path)
     try:
-        text = read_plain(place, follow=True).decode("utf-8-sig")
+        text = read_plain(file, follow=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([_problem(str(place), "a table in UTF-8", reason_of(error))]) from error
-    comma = place.suffix.lower() == ".csv"
+        raise InputError([_problem(str(file), "a table in UTF-8", reason_of(error))]) from error
+    comma = file.suffix.lower() == ".csv"
     try:
         lines = [
             line
@@ -127,23 +131,23 @@ def read_table(path: str | Path) -> Table:
             if line
         ]  # fmt: skip
     except csv.Error as error:
-        raise InputError([_problem(str(place), "a table", str(error))]) from error
+        raise InputError([_problem(str(file), "a table", str(error))]) from error
     header = tuple(name.strip() for name in lines[0]) if lines else ()
     problems: list[UserError] = []
     if not header:
-        problems.append(_problem(str(place), "a header and rows", "an empty file"))
+        problems.append(_problem(str(file), "a header and rows", "an empty file"))
     problems.extend(
-        _problem(str(place), "each column once", f"{name} twice")
+        _problem(str(file), "each column once", f"{name} twice")
         for name in sorted({name for name in header if header.count(name) > 1})
     )
     for number, line in enumerate(lines[1:], 2):
         if len(line) != len(header):
-            problems.append(_problem(f"{place} row {number}", f"{len(header)} cells", str(len(line))))
+            problems.append(_problem(f"{file} row {number}", f"{len(header)} cells", str(len(line))))
     if problems:
         raise InputError(problems)
     read = without_guard if comma else str
     rows = tuple(dict(zip(header, (read(cell.strip()) for cell in line), strict=True)) for line in lines[1:])
-    return Table(place, header, rows)
+    return Table(file, header, rows)
 
 
 def correlate_tables(
@@ -171,10 +175,10 @@ def correlate_tables(
     """
     problems: list[UserError] = []
     named = aliases or {}
-    one, two = _keyed(first, on, named, problems), _keyed(second, on, named, problems)
+    ours, two = _keyed(first, on, named, problems), _keyed(second, on, named, problems)
     if problems:
         raise InputError(problems)
-    both = [key for key in one if key in two]
+    both = [key for key in ours if key in two]
     left_out = _excluded(both, exclude)
     shared = [key for key in both if key not in left_out]
     if not shared:
@@ -194,7 +198,7 @@ def correlate_tables(
         )  # fmt: skip
     pairings = []
     for left, right in chosen:
-        x = _numbers(first, left, one, shared, problems)
+        x = _numbers(first, left, ours, shared, problems)
         y = _numbers(second, right, two, shared, problems)
         pairings.append(Pairing(left, right, tuple(correlate(name, x, y) for name in NAMES)))
     if problems:
@@ -202,8 +206,8 @@ def correlate_tables(
     return TableCorrelations(
         tuple(on),
         len(shared),
-        tuple(key for key in one if key not in two),
-        tuple(key for key in two if key not in one),
+        tuple(key for key in ours if key not in two),
+        tuple(key for key in two if key not in ours),
         tuple(pairings),
         tuple(key for key in both if key in left_out),
     )
@@ -211,7 +215,7 @@ def correlate_tables(
 
 def _excluded(keys: Sequence[Key], patterns: Sequence[str]) -> set[Key]:
     """Return the rows that have one of the names."""
-    found: set[Key] = set()
+    excluded: set[Key] = set()
     for pattern in patterns:
         some = {key for key in keys if any(fnmatchcase(name, pattern) for name in key)}
         if not some:
@@ -219,8 +223,8 @@ def _excluded(keys: Sequence[Key], patterns: Sequence[str]) -> set[Key]:
                 "--exclude", what=f"no row of both tables is called {pattern}",
                 fix="check the spelling, or leave it out",
             )  # fmt: skip
-        found |= some
-    return found
+        excluded |= some
+    return excluded
 
 
 def _keyed(
@@ -228,13 +232,13 @@ def _keyed(
 ) -> dict[Key, Mapping[str, str]]:
     for name in on:
         _check_column(table, name, "--on")
-    found: dict[Key, Mapping[str, str]] = {}
+    rows: dict[Key, Mapping[str, str]] = {}
     for row in table.rows:
         key = tuple(aliases.get(row[name], row[name]) for name in on)
-        if key in found:
+        if key in rows:
             problems.append(_problem(str(table.path), f"{' / '.join(key)} once", "it twice"))
-        found[key] = row
-    return found
+        rows[key] = row
+    return rows
 
 
 def _numbers(
@@ -278,15 +282,19 @@ def _check_column(table: Table, name: str, option: str) -> None:
         )  # fmt: skip
 
 
-def _number(found: Correlation) -> str:
-    if found.value is None:
-        return f"undefined: {found.reason}"
-    interval = "" if found.low is None or found.high is None else f"  [{found.low:.3f}, {found.high:.3f}]"
-    return f"{found.value:7.3f}{interval}"
+def _number(correlation: Correlation) -> str:
+    if correlation.value is None:
+        return f"undefined: {correlation.reason}"
+    interval = (
+        ""
+        if correlation.low is None or correlation.high is None
+        else f"  [{correlation.low:.3f}, {correlation.high:.3f}]"
+    )
+    return f"{correlation.value:7.3f}{interval}"
 
 
-def _gaps(found: Correlation) -> str:
-    return f", {found.left_out} with a number missing" if found.left_out else ""
+def _gaps(correlation: Correlation) -> str:
+    return f", {correlation.left_out} with a number missing" if correlation.left_out else ""
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:

@@ -93,7 +93,7 @@ def check_models(
         What was found; a model that cannot be opened is a finding as well.
     """
     return VisionCheck(
-        tuple(found for name in names for found in _check(name, place, settings.get(name, {})))
+        tuple(finding for name in names for finding in _check(name, place, settings.get(name, {})))
     )
 
 
@@ -154,20 +154,22 @@ def _encoder(model: Encoder) -> Iterator[tuple[str, Status, str]]:
 
 def _texts(model: TextEncoder) -> Iterator[tuple[str, Status, str]]:
     """Check shape, lengths and batches of texts, what is cut, and that each is closer to its own drawing."""
-    found = model.encode_texts(CAPTIONS)
+    encoded = model.encode_texts(CAPTIONS)
     wanted = (len(CAPTIONS), model.card.dimensions)
-    yield "texts", _judged(found.rows.shape == wanted), f"{found.rows.shape}, {wanted} wanted"
-    lengths = np.linalg.norm(found.rows, axis=1)
-    sound = bool(np.isfinite(found.rows).all() and (np.abs(lengths - 1) <= _NORM).all())
+    yield "texts", _judged(encoded.rows.shape == wanted), f"{encoded.rows.shape}, {wanted} wanted"
+    lengths = np.linalg.norm(encoded.rows, axis=1)
+    sound = bool(np.isfinite(encoded.rows).all() and (np.abs(lengths - 1) <= _NORM).all())
     yield "lengths of texts", _judged(sound), f"{lengths.min():.4f} to {lengths.max():.4f}, 1 wanted"
     apart = float(
-        np.abs(np.concatenate([model.encode_texts([one]).rows for one in CAPTIONS]) - found.rows).max()
+        np.abs(
+            np.concatenate([model.encode_texts([caption]).rows for caption in CAPTIONS]) - encoded.rows
+        ).max()
     )
     limit = model.card.tolerance
     yield "batches of texts", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
-    short, long = found.cut[0], model.encode_texts([" ".join(CAPTIONS * 50)]).cut[0]
+    short, long = encoded.cut[0], model.encode_texts([" ".join(CAPTIONS * 50)]).cut[0]
     yield "cut", _judged(short == 0 < long), f"{short} tokens of a short text, {long} of a long one"
-    likeness = found.rows @ model.encode(draw_pair()).T
+    likeness = encoded.rows @ model.encode(draw_pair()).T
     own, other = float(np.trace(likeness)), float(likeness[0, 1] + likeness[1, 0])
     status: Status = "ok" if own > other else "warning"
     yield "captions", status, f"{own / 2:.3f} to their own drawings, {other / 2:.3f} to the others"
@@ -194,10 +196,10 @@ def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:
 def _detector(model: Detector) -> Iterator[tuple[str, Status, str]]:
     """Check that boxes lie in their picture, best first, and that something is found."""
     pictures = [*draw_pair(), *(shown for shown in map(photograph, _PHOTOGRAPHS) if shown is not None)]
-    found = model.detect(pictures)
-    sound = len(found) == len(pictures) and all(map(_sound, found, pictures))
+    detected = model.detect(pictures)
+    sound = len(detected) == len(pictures) and all(map(_sound, detected, pictures))
     yield "boxes", _judged(sound), "lie in their pictures, best first" if sound else "are no sound boxes"
-    counts = [len(boxes) for boxes in found]
+    counts = [len(boxes) for boxes in detected]
     yield "found", "ok" if any(counts) else "warning", f"{counts} in {len(pictures)} pictures"
 
 

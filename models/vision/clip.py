@@ -30,21 +30,21 @@ class TextTower:
     def encode(self, texts: Sequence[str]) -> TextRows:
         """Return unit vectors of texts, and how many tokens of each were cut off."""
         torch = library()
-        told = [self._tokens(text) for text in texts]
+        tokens = [self._tokens(text) for text in texts]
         with torch.inference_mode():
-            ids = torch.tensor([ids for ids, _ in told], device=self._place.device)
+            ids = torch.tensor([ids for ids, _ in tokens], device=self._place.device)
             # Causal attention: what stands behind the end of a text changes nothing before it.
             rows = self._module(input_ids=ids).text_embeds.float().cpu().numpy()
-        return TextRows(unit_rows(np.asarray(rows, dtype=np.float32)), tuple(cut for _, cut in told))
+        return TextRows(unit_rows(np.asarray(rows, dtype=np.float32)), tuple(cut for _, cut in tokens))
 
     def _tokens(self, text: str) -> tuple[list[int], int]:
         """Return a text as tokens of the network's full length, and how many were cut off."""
         start, end = self._tokenizer.bos_token_id, self._tokenizer.eos_token_id
-        found = self._tokenizer.encode(text, add_special_tokens=False, verbose=False)
-        found = [one for one in found if one not in (start, end)]  # a text may spell them out
-        kept = found[: self._length - _ENDS]
+        tokens = self._tokenizer.encode(text, add_special_tokens=False, verbose=False)
+        tokens = [token for token in tokens if token not in (start, end)]  # a text may spell them out
+        kept = tokens[: self._length - _ENDS]
         ids = [start, *kept, end]
-        return ids + [end] * (self._length - len(ids)), len(found) - len(kept)
+        return ids + [end] * (self._length - len(ids)), len(tokens) - len(kept)
 
 
 def load_text_tower(place: Place, source: Source, local: Path | None) -> TextTower:

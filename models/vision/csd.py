@@ -106,5 +106,5 @@ def _renamed(state: Mapping[str, Any], tower: Any) -> Iterator[tuple[str, Any]]:
             for part, piece in zip(("q", "k", "v"), torch.chunk(tensor, 3), strict=True):
                 yield f"{layer}self_attn.{part}_proj.{kind}", piece
             continue
-        place, _, kind = rest.rpartition(".")
-        yield f"{layer}{_IN_BLOCK.get(place, place)}.{kind}", tensor
+        layer_part, _, kind = rest.rpartition(".")
+        yield f"{layer}{_IN_BLOCK.get(layer_part, layer_part)}.{kind}", tensor

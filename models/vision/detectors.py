@@ -81,14 +81,14 @@ class GroundingDino:
         one does not depend on the others.
         """
         groups: dict[tuple[int, int], list[int]] = {}
-        for place, image in enumerate(images):
-            groups.setdefault(fitted(image.size, self._asked.sides), []).append(place)
-        found: dict[int, tuple[Box, ...]] = {}
+        for index, image in enumerate(images):
+            groups.setdefault(fitted(image.size, self._asked.sides), []).append(index)
+        boxes_of: dict[int, tuple[Box, ...]] = {}
         for size, places in groups.items():
-            scores, boxes = self._forward([images[place] for place in places], size)
-            for row, place in enumerate(places):
-                found[place] = self._kept(scores[row], boxes[row], images[place].size)
-        return [found[place] for place in range(len(images))]
+            scores, boxes = self._forward([images[index] for index in places], size)
+            for row, index in enumerate(places):
+                boxes_of[index] = self._kept(scores[row], boxes[row], images[index].size)
+        return [boxes_of[index] for index in range(len(images))]
 
     def _forward(self, images: "Sequence[Image]", size: tuple[int, int]) -> tuple[Rows, Rows]:
         """Return scores, shape (images, queries), and boxes in shares, shape (images, queries, 4)."""
@@ -96,11 +96,11 @@ class GroundingDino:
         with torch.inference_mode():
             pixels = torch.from_numpy(np.stack([_pixels(image, size) for image in images]))
             words = {key: value.repeat(len(images), 1) for key, value in self._words.items()}
-            found = self._module(
+            output = self._module(
                 pixel_values=pixels.to(self.place.device, number_type(self.place.dtype)), **words
             )
-            scores = found.logits.float().sigmoid().amax(dim=-1)
-            return scores.cpu().numpy(), found.pred_boxes.float().cpu().numpy()
+            scores = output.logits.float().sigmoid().amax(dim=-1)
+            return scores.cpu().numpy(), output.pred_boxes.float().cpu().numpy()
 
     def _kept(self, scores: Rows, boxes: Rows, size: tuple[int, int]) -> tuple[Box, ...]:
         made = []
@@ -205,11 +205,14 @@ class PeopleDetector:
         if not images:
             return []
         least, most, size = self._limits
-        found = self._model.predict(
+        predictions = self._model.predict(
             [image.convert("RGB") for image in images], batch=len(images), classes=[self._person], conf=least,
             iou=most, imgsz=size, rect=False, device=self.place.device, verbose=False, save=False,
         )  # fmt: skip
-        return [_boxes(one.boxes.data.tolist(), image.size) for one, image in zip(found, images, strict=True)]
+        return [
+            _boxes(prediction.boxes.data.tolist(), image.size)
+            for prediction, image in zip(predictions, images, strict=True)
+        ]
 
 
 def load_people(

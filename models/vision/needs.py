@@ -52,11 +52,11 @@ def with_weights(settings: S) -> S:
     hashes: dict[str, str] = {}
     for name in settings.looking():
         try:
-            found = files_hash(name, settings.options.get(name, {}))
+            sha256 = files_hash(name, settings.options.get(name, {}))
         except MissingRequirement:
             continue
-        if found is not None:
-            hashes[name] = found
+        if sha256 is not None:
+            hashes[name] = sha256
     return settings.model_copy(update={"weights": hashes})
 
 
@@ -155,8 +155,8 @@ def listed(lacks: Iterable[Lack]) -> str:
         reasons.setdefault(lack.why, {}).setdefault(lack.what, {})[lack.wanted_by] = None
     parts = []
     for why, things in reasons.items():
-        told = "; ".join(f"{what}, for {', '.join(wanted)}" for what, wanted in things.items())
-        parts.append(f"{told} ({why})" if why else told)
+        listed_things = "; ".join(f"{what}, for {', '.join(wanted)}" for what, wanted in things.items())
+        parts.append(f"{listed_things} ({why})" if why else listed_things)
     return "; ".join(parts)
 
 

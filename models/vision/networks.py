@@ -108,8 +108,8 @@ class Network:
         torch = library()
         with torch.inference_mode():
             pixels = torch.from_numpy(self.preparation.pixels(images))
-            found = self.forward(pixels.to(self.place.device, number_type(self.place.dtype)))
-            return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+            values = self.forward(pixels.to(self.place.device, number_type(self.place.dtype)))
+            return np.asarray(values.float().cpu().numpy(), dtype=np.float32)
 
 
 class NetworkEncoder:

@@ -106,8 +106,10 @@ def open_vision(
     with redirect_stdout(sys.stderr):  # libraries tell there what they fetch; ours is for results
         model = loader(place, **given)
     if kind is not None and not isinstance(model, _PROTOCOLS[kind]):
-        found = next((one for one, type_ in _PROTOCOLS.items() if isinstance(model, type_)), "no known kind")
-        what = f"a model of the kind {kind} is needed here, and this is: {found}"
+        actual = next(
+            (name for name, type_ in _PROTOCOLS.items() if isinstance(model, type_)), "no known kind"
+        )
+        what = f"a model of the kind {kind} is needed here, and this is: {actual}"
         raise ConfigError(f"model {name}", what=what, fix=f"name one such as {_listed(kind)}")
     return model
 

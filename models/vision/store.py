@@ -103,8 +103,8 @@ class VectorStore:
         """
 
         def make(some: Sequence[str]) -> Rows:
-            found = model.encode_texts(some)
-            return np.concatenate([found.rows, np.array(found.cut, dtype=np.float32)[:, None]], axis=1)
+            encoded = model.encode_texts(some)
+            return np.concatenate([encoded.rows, np.array(encoded.cut, dtype=np.float32)[:, None]], axis=1)
 
         rows = self._rows([text_key(model.identity, text) for text in texts], texts, make, batch)
         return TextRows(rows[:, :-1], tuple(int(cut) for cut in rows[:, -1:].ravel()))
@@ -148,18 +148,16 @@ class VectorStore:
         return gone
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Rows]:
-        found: dict[bytes, Rows] = {}
+        rows: dict[bytes, Rows] = {}
         with self._lock, self._file:
             turn = self._turn()
             for start in range(0, len(keys), _MOST_AT_ONCE):
                 some = keys[start : start + _MOST_AT_ONCE]
                 marks = ",".join("?" * len(some))
                 lines = self._file.execute(f"SELECT key, row FROM vectors WHERE key IN ({marks})", some)
-                found |= {bytes(key): np.frombuffer(row, dtype="<f4") for key, row in lines.fetchall()}
-            self._file.executemany(
-                "UPDATE vectors SET used = ? WHERE key = ?", [(turn, key) for key in found]
-            )
-        return found
+                rows |= {bytes(key): np.frombuffer(row, dtype="<f4") for key, row in lines.fetchall()}
+            self._file.executemany("UPDATE vectors SET used = ? WHERE key = ?", [(turn, key) for key in rows])
+        return rows
 
     def _write(self, rows: Mapping[bytes, Rows]) -> None:
         with self._lock, self._file:

@@ -154,7 +154,7 @@ def suppressed(boxes: Sequence[Box], most: float) -> tuple[Box, ...]:
     The order is by score, then by place, so that it never depends on the order given.
     """
     kept: list[Box] = []
-    for box in sorted(boxes, key=lambda one: (-one.score, one.left, one.top, one.right, one.bottom)):
+    for box in sorted(boxes, key=lambda box: (-box.score, box.left, box.top, box.right, box.bottom)):
         if all(box.overlap(other) <= most for other in kept):
             kept.append(box)
     return tuple(kept)

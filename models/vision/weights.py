@@ -164,17 +164,17 @@ def unreachable() -> str | None:
         from huggingface_hub import constants, get_session
     except ImportError as error:
         raise missing("huggingface_hub") from error
-    place, now = constants.ENDPOINT, time.monotonic()
+    address, now = constants.ENDPOINT, time.monotonic()
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE forbids to ask the Hub"
-    if place in _asked and now - _asked[place][0] < BELIEVED:
-        return _asked[place][1]
+    if address in _asked and now - _asked[address][0] < BELIEVED:
+        return _asked[address][1]
     lost: str | None = None
     try:
-        get_session().head(place, timeout=PATIENCE)
+        get_session().head(address, timeout=PATIENCE)
     except Exception as error:  # noqa: BLE001 - adapter boundary: whatever keeps an answer away
-        lost = f"the Hub at {place} cannot be reached ({type(error).__name__})"
-    _asked[place] = (time.monotonic(), lost)
+        lost = f"the Hub at {address} cannot be reached ({type(error).__name__})"
+    _asked[address] = (time.monotonic(), lost)
     return lost
 
 
@@ -207,16 +207,16 @@ def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any
         MissingRequirement: the weights are neither there nor to be had, are damaged, or lack tensors that
             the model has: the library would make those up.
     """
-    place, how = source.repo, dict[str, Any](revision=source.revision)
+    origin, how = source.repo, dict[str, Any](revision=source.revision)
     if local is not None:
-        place, how = str(local), dict[str, Any](local_files_only=True)
+        origin, how = str(local), dict[str, Any](local_files_only=True)
     elif unreachable() is not None:
         how["local_files_only"] = True  # the library would go on asking
     if not hasattr(kind, "base_model_prefix"):
-        return told(source, local, lambda: kind.from_pretrained(place, **how))
+        return told(source, local, lambda: kind.from_pretrained(origin, **how))
     with _quiet():  # tensors of other parts of a checkpoint are no news; missing ones are told below
         asked = {**how, "output_loading_info": True, "ignore_mismatched_sizes": True}
-        model, info = told(source, local, lambda: kind.from_pretrained(place, **asked))
+        model, info = told(source, local, lambda: kind.from_pretrained(origin, **asked))
     absent = sorted({*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])})
     if absent:
         where = "" if local is None else f" in {local}"
@@ -293,16 +293,16 @@ def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
     torch = library()
     path = fetch_file(source, local)
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         # The library's own words advise to execute what is in the file.
         raise needed(source, f"{path}, which is damaged, or holds more than tensors") from error
     for inner in ("model_state_dict", "state_dict"):
-        if isinstance(found, Mapping) and inner in found:
-            found = found[inner]
-    if not isinstance(found, Mapping):
+        if isinstance(state, Mapping) and inner in state:
+            state = state[inner]
+    if not isinstance(state, Mapping):
         raise needed(source, f"{path} without tensors by name")
-    return {name.removeprefix("module."): tensor for name, tensor in found.items()}
+    return {name.removeprefix("module."): tensor for name, tensor in state.items()}
 
 
 def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None:  # noqa: ANN401 - torch's own

@@ -99,13 +99,13 @@ def _changes(old: Json, new: Json, steps: Steps) -> Iterator[Change]:
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
-            place = (*steps, name)
+            inner = (*steps, name)
             if name not in new:
-                yield Change(path_text(place), "removed", old=old[name])
+                yield Change(path_text(inner), "removed", old=old[name])
             elif name not in old:
-                yield Change(path_text(place), "added", new=new[name])
+                yield Change(path_text(inner), "added", new=new[name])
             else:
-                yield from _changes(old[name], new[name], place)
+                yield from _changes(old[name], new[name], inner)
     elif isinstance(old, list) and isinstance(new, list):
         yield from _list_changes(old, new, steps)
     else:

@@ -70,11 +70,11 @@ def readings(content: bytes | str) -> Iterator[str]:
         yield plain(text)
         if _CODED.search(text) is None:
             continue
-        for found in _decoded(text):
-            left -= len(found)
+        for reading in _decoded(text):
+            left -= len(reading)
             if left < 0:
                 raise TooMuchEncoded("more text is encoded in it than can be searched")
-            waiting.append(found)
+            waiting.append(reading)
 
 
 def key_of(content: bytes | str) -> tuple[int, int]:
@@ -99,7 +99,7 @@ def _decoded(text: str) -> Iterator[str]:
 
 def _unescaped(text: str) -> str:
     if "%" in text:
-        text = _PERCENT.sub(lambda found: _of_bytes(bytes.fromhex(found[0].replace("%", ""))), text)
+        text = _PERCENT.sub(lambda match: _of_bytes(bytes.fromhex(match[0].replace("%", ""))), text)
     if "\\" in text:
         text = _ESCAPE.sub(_unescape, text)
     if "&" in text:
@@ -107,14 +107,14 @@ def _unescaped(text: str) -> str:
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
-def _unescape(found: re.Match[str]) -> str:
-    escape = found[0]
+def _unescape(match: re.Match[str]) -> str:
+    escape = match[0]
     if escape.startswith("\\u"):
         return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "replace")
     if escape.startswith(("\\x", "\\U")):
         number = int(escape[2:], 16)
         return chr(number) if number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF else ""
-    return found[1] or " "
+    return match[1] or " "
 
 
 def _from_base64(run: str) -> Iterator[bytes]:

@@ -75,11 +75,11 @@ class Marks:
         self._shortest = min((len(text) for text in self.stories.values()), default=0) // 2
         holders: dict[str, list[int]] = {}
         for story_id, text in sorted(self.stories.items()):
-            found = shingles(text)
-            if len(found) >= _FEWEST:
-                for group in found:
+            groups = shingles(text)
+            if len(groups) >= _FEWEST:
+                for group in groups:
                     holders.setdefault(group, []).append(len(self._sizes))
-                self._sizes.append((story_id, len(found)))
+                self._sizes.append((story_id, len(groups)))
         self._fewest = max(
             1, min(_LIKE, CONTAINED) * min((size for _, size in self._sizes), default=math.inf)
         )
@@ -97,10 +97,10 @@ class Marks:
         if len(text) < SHORTEST:
             return []
         quote = self._quoted(text)
-        found = [] if quote is None else [f"holds {described(quote)}"]
+        findings = [] if quote is None else [f"holds {described(quote)}"]
         if len(text) >= self._shortest:
-            found += self._alike(text)
-        return found
+            findings += self._alike(text)
+        return findings
 
     def _quoted(self, text: str) -> str | None:
         words = text.split()
@@ -114,14 +114,14 @@ class Marks:
         return None if match is None else match[0]
 
     def _alike(self, text: str) -> Iterator[str]:
-        found = shingles(text)
-        known = [self._groups[group] for group in found if group in self._groups]
+        groups = shingles(text)
+        known = [self._groups[group] for group in groups if group in self._groups]
         if len(known) < self._fewest:  # too few in common with any story for either of the two
             return
         shared = np.bincount(np.concatenate(known))
         for number in np.flatnonzero(shared).tolist():
             (story_id, size), count = self._sizes[number], int(shared[number])
-            if count / (size + len(found) - count) >= _LIKE:
+            if count / (size + len(groups) - count) >= _LIKE:
                 share = similarity(signature(text), signature(self.stories[story_id]))
                 if share >= DEFAULT_THRESHOLD:
                     yield f"a text like the hidden story {story_id} ({share:.0%})"
@@ -198,7 +198,7 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
 def _tree(words: Sequence[str]) -> str:
     # The words are sorted, so what the first and the last share, all share.
     prefix = "".join(
-        one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(words[0], words[-1], strict=False))
+        word for word, _ in takewhile(lambda pair: pair[0] == pair[1], zip(words[0], words[-1], strict=False))
     )
     rest = [word[len(prefix) :] for word in words]
     branches = [_tree(list(group)) for _, group in groupby(filter(None, rest), key=lambda word: word[0])]

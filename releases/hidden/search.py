@@ -28,13 +28,13 @@ def search_rows(public: Path) -> Iterator[Issue]:
     """Yield the files of a public release that hold rows of the hidden split, whosever they are."""
     for path in files_in(public):
         if path.endswith(".parquet"):
-            found = _has_split(public / path)
+            has_split = _has_split(public / path)
         elif path.endswith((".jsonl", ".json", ".csv")):
             with open_plain(public / path) as lines:
-                found = any(_SPLIT_ROW.search(line) for line in lines)
+                has_split = any(_SPLIT_ROW.search(line) for line in lines)
         else:
             continue
-        if found:
+        if has_split:
             yield Issue(path, "$", "hidden-leak", "holds a row of the hidden test split", CURE)
 
 
@@ -99,14 +99,14 @@ def _table(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
 def _search_content(content: bytes | str, where: str, marks: Marks) -> Iterator[Issue]:
     if (key := key_of(content)) in marks.clean:
         return
-    found = False
+    told_one = False
     for text in readings(content):
         named = marks.named(text)
         messages = [] if named is None else [f"holds {named!r} of a hidden story"]
         for message in (*messages, *marks.findings(text)):
-            found = True
+            told_one = True
             yield Issue(where, "$", "hidden-leak", message, CURE)
-    if not found:
+    if not told_one:
         marks.clean.add(key)
 
 
@@ -136,10 +136,10 @@ def _notes(file: Path) -> Iterator[str]:
         yield str(table.metadata.created_by)
         waiting: list[Any] = [table.metadata, table.schema_arrow, *table.schema_arrow]
         while waiting:
-            one = waiting.pop()
-            for key, value in (one.metadata or {}).items():
+            node = waiting.pop()
+            for key, value in (node.metadata or {}).items():
                 yield from (key.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
-            kind: Any = getattr(one, "type", None)
+            kind: Any = getattr(node, "type", None)
             waiting += [kind.field(number) for number in range(getattr(kind, "num_fields", 0))]
         yield "\n".join(_names(table.schema_arrow))
 

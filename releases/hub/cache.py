@@ -134,8 +134,8 @@ def open_cache(kind: str, repo: str, endpoint: str | None = None, root: Path | N
     """
     from platformdirs import user_cache_path
 
-    place = urlsplit((endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"))
-    host = re.sub(r"[^A-Za-z0-9.-]", "_", place.netloc.rpartition("@")[2] + place.path.rstrip("/"))
+    address = urlsplit((endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"))
+    host = re.sub(r"[^A-Za-z0-9.-]", "_", address.netloc.rpartition("@")[2] + address.path.rstrip("/"))
     return Cache((root or user_cache_path("fabula") / "hub") / kind / host / repo.replace("/", "--"))
 
 

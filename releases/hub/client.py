@@ -102,8 +102,8 @@ class Hub:
     @property
     def address(self) -> str:
         """The address of the repository's page, without a password that the Hub's may hold."""
-        place = urlsplit(self.endpoint)
-        plain = place._replace(netloc=place.netloc.rpartition("@")[2]).geturl()
+        parts = urlsplit(self.endpoint)
+        plain = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         return f"{plain}/datasets/{self.repo}"
 
     def ask(self, step: str, call: Callable[["HfApi"], T], done: Callable[[], T | None] = lambda: None) -> T:

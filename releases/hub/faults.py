@@ -95,7 +95,7 @@ def fault_of(error: BaseException, redactor: Redactor) -> HubFault | None:
 
     A full or failing disk, and our own mistakes, are none of the Hub's.
     """
-    named = (_named(one, redactor) for one in _chain(error))
+    named = (_named(cause, redactor) for cause in _chain(error))
     return next((fault for fault in named if fault is not None), None) or _odd(error, redactor)
 
 
@@ -148,10 +148,10 @@ def _raised_by_client(error: BaseException) -> bool:
 def _chain(error: BaseException) -> list[BaseException]:
     """Return an exception and what caused it; the client wraps faults of uploads in others."""
     exceptions: list[BaseException] = []
-    one: BaseException | None = error
-    while one is not None and len(exceptions) < 10:
-        exceptions.append(one)
-        one = one.__cause__
+    cause: BaseException | None = error
+    while cause is not None and len(exceptions) < 10:
+        exceptions.append(cause)
+        cause = cause.__cause__
     return exceptions
 
 
@@ -229,8 +229,8 @@ class Retries:
         while True:
             attempt += 1
             try:
-                found = done() if maybe_done else None
-                return ask() if found is None else found
+                made = done() if maybe_done else None
+                return ask() if made is None else made
             except HubFault as fault:
                 pause = self.pause(attempt, fault.retry_after) if fault.kind in _TRANSIENT else None
                 if pause is None:

@@ -166,8 +166,8 @@ def _require_documents(folder: Path) -> None:
     missing = [name for name in (README, LICENSE) if not (folder / name).is_file()]
     if missing:
         fix = f"give the package back with `fabula export katha {folder} --out PACKAGE`, and upload that"
-        found = f"it is an imported package without {' and '.join(missing)} at the top"
-        problem = UserError(str(folder), what=f"the release cannot be published: {found}", fix=fix)
+        lacking = f"it is an imported package without {' and '.join(missing)} at the top"
+        problem = UserError(str(folder), what=f"the release cannot be published: {lacking}", fix=fix)
         raise InputError([problem])
 
 

@@ -69,8 +69,8 @@ class Additions:
     @property
     def files(self) -> dict[str, str]:
         """Path of a file that not every release has -> what it holds."""
-        found = {subset.request.file: _told(subset.request) for subset in self.subsets}
-        return {**found, **({REVIEWS: "summaries of human reviews"} if self.reviewed else {})}
+        files = {subset.request.file: _told(subset.request) for subset in self.subsets}
+        return {**files, **({REVIEWS: "summaries of human reviews"} if self.reviewed else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,14 +134,14 @@ def _check_values(values: Mapping[str, Any], stories: int) -> Iterator[Issue]:
         )
     size = size_category(stories)
     if _texts(values.get("size_categories")) != [size]:
-        found = values.get("size_categories")
+        stated = values.get("size_categories")
         yield _issue(
-            "$.size_categories", f"expected [{size!r}] for {stories} records, found {found!r}", "correct it"
+            "$.size_categories", f"expected [{size!r}] for {stories} records, found {stated!r}", "correct it"
         )
     tasks = _texts(values.get("task_categories"))
     if not tasks or not HUB_TASKS.issuperset(tasks):
-        found = values.get("task_categories")
-        yield _issue("$.task_categories", f"not all known to the Hub: {found!r}", "use the Hub's task ids")
+        stated = values.get("task_categories")
+        yield _issue("$.task_categories", f"not all known to the Hub: {stated!r}", "use the Hub's task ids")
     if not isinstance(values.get("pretty_name"), str):
         yield _issue("$.pretty_name", "missing", "give the release a title")
     if not _texts(values.get("tags")):
@@ -182,7 +182,7 @@ def _check_configs(configs: Json, parquet: set[str], form: ReleaseForm) -> Itera
 
 
 def _texts(value: Json) -> list[str]:
-    return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else []
+    return value if isinstance(value, list) and all(isinstance(text, str) for text in value) else []
 
 
 def _issue(path: str, message: str, cure: str) -> Issue:

@@ -111,10 +111,10 @@ class _Table:
 
         values = sorted({key for story in everyone for key in _keys(story)})
         types = sorted({name for story in everyone for name in story.parts})
-        place = {key: number for number, key in enumerate((*values, *types))}
-        target = _targets(everyone, groups, quotas, place)
+        column_of = {key: number for number, key in enumerate((*values, *types))}
+        target = _targets(everyone, groups, quotas, column_of)
         questions = [[story.parts.get(name, 0) for name in types] for story in pool]
-        columns = [[place[key] for key in _keys(story)] for story in pool]
+        columns = [[column_of[key] for key in _keys(story)] for story in pool]
         numbers = {group: number for number, group in enumerate(quotas)}
         fields = len(_keys(everyone[0])) if everyone else 0
         return cls(
@@ -122,8 +122,8 @@ class _Table:
             questions=np.array(questions, dtype=np.int64).reshape(len(pool), len(types)),
             weights=np.array(
                 [
-                    _WEIGHT * _SCALE // (one + _SCALE) // (_PAIR if key.startswith(_AND) else 1)
-                    for key, one in zip(place, target, strict=True)
+                    _WEIGHT * _SCALE // (wanted + _SCALE) // (_PAIR if key.startswith(_AND) else 1)
+                    for key, wanted in zip(column_of, target, strict=True)
                 ],
                 dtype=np.int64,
             ),
@@ -185,7 +185,7 @@ def _targets(
     everyone: Sequence[Traits],
     groups: Mapping[str, str],
     quotas: Mapping[str, int],
-    place: Mapping[str, int],
+    column_of: Mapping[str, int],
 ) -> list[int]:
     """Return column -> how many a subset should have of it, times the scale."""
     sizes = Counter(groups[story.id] for story in everyone)
@@ -193,11 +193,11 @@ def _targets(
     for story in everyone:
         if groups[story.id] in quotas:
             counts = sums[groups[story.id]]
-            counts.update(place[key] for key in _keys(story))
-            counts.update({place[name]: number for name, number in story.parts.items()})
+            counts.update(column_of[key] for key in _keys(story))
+            counts.update({column_of[name]: number for name, number in story.parts.items()})
     return [
         sum(quota * sums[group][column] * _SCALE // sizes[group] for group, quota in quotas.items())
-        for column in range(len(place))
+        for column in range(len(column_of))
     ]
 
 

@@ -111,7 +111,7 @@ def _parents_first(requests: Iterable[SubsetRequest]) -> list[SubsetRequest]:
     ordered: list[SubsetRequest] = []
     while waiting:
         drawn = {request.name for request in ordered}
-        ready = [one for one in waiting.values() if one.parent is None or one.parent in drawn]
+        ready = [request for request in waiting.values() if request.parent is None or request.parent in drawn]
         if not ready:
             raise _unordered(list(waiting.values()), known)
         ordered += ready

@@ -231,7 +231,7 @@ def _known(root: Path) -> dict[str, ShotRecord]:
 def _records(
     part: ShotSet, facts: Mapping[str, StoryFacts], known: Mapping[str, ShotRecord]
 ) -> Iterator[dict[str, Any]]:
-    for story in sorted(part.stories, key=lambda one: one.story_id):
+    for story in sorted(part.stories, key=lambda story: story.story_id):
         script, before = story.script.as_json(), known.get(story.story_id)
         if before is not None and before.script != script:
             before = None  # somebody changed it since, and nothing says what

@@ -210,7 +210,7 @@ def stated_subsets(folder: Path) -> list[Subset]:
     subsets = read_subsets(folder)
     if not subsets:
         return []
-    entries = {one["name"]: one for one in read_json(folder / SUBSETS)["subsets"]}
+    entries = {entry["name"]: entry for entry in read_json(folder / SUBSETS)["subsets"]}
     return [
         Subset(request, members, entries[name].get("kept"), entries[name]["closeness"])
         for name, (request, members) in subsets.items()
@@ -253,7 +253,7 @@ def check_subsets(folder: Path) -> Iterator[Issue]:
         yield from _check_members(folder, request, members, stories)
         yield from _check_nested(request, members, parent)
         yield from _check_gold(request, members, reviews)
-        part = [stories[one] for one in members if one in stories]
+        part = [stories[member] for member in members if member in stories]
         if part:
             yield from _check_entry(entries[name], part, list(stories.values()))
 
@@ -270,7 +270,7 @@ def _check_members(
         if len(members) != request.count:
             yield _issue(request, f"it has {len(members)} stories, and {request.count} were asked for")
         return
-    counts = Counter(stories[one].category for one in members if one in stories)
+    counts = Counter(stories[member].category for member in members if member in stories)
     for category in sorted({story.category for story in stories.values()}):
         if counts[category] != request.count:
             message = f"{counts[category]} stories of {category}, {request.count} were asked for"

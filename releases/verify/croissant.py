@@ -36,9 +36,9 @@ def check_croissant(folder: Path, metadata: Mapping[str, Any], form: ReleaseForm
     nodes = [node for node in distribution if node.get("@type") == "cr:FileObject"]
     yield from _check_files(folder, nodes, form)
     sets = {node["@id"]: node for node in distribution if node.get("@type") == "cr:FileSet"}
-    found = files_in(folder)
+    files = files_in(folder)
     for name, node in sets.items():
-        if not any(fnmatch.fnmatchcase(path, str(node.get("includes"))) for path in found):
+        if not any(fnmatch.fnmatchcase(path, str(node.get("includes"))) for path in files):
             yield _issue(name, "croissant-file", f"{node.get('includes')!r} matches no file", "name it")
     yield from _check_record_sets(metadata.get("recordSet", []), set(sets), form)
     twice = [name for name, count in Counter(_ids(metadata)).items() if count > 1]
@@ -51,7 +51,7 @@ def _check_dataset(metadata: Mapping[str, Any]) -> Iterator[Issue]:
         if not isinstance(metadata.get(name), str) or not metadata[name].strip():
             yield _issue(f"$.{name}", "croissant-property", "missing or empty", "fill it")
     creators = metadata.get("creator")
-    if not isinstance(creators, list) or not creators or not all(one.get("name") for one in creators):
+    if not isinstance(creators, list) or not creators or not all(creator.get("name") for creator in creators):
         yield _issue("$.creator", "croissant-property", "no creator with a name", "name who made the data")
     if metadata.get("conformsTo") != list(CONFORMS_TO):
         yield _issue("$.conformsTo", "croissant-property", f"not {list(CONFORMS_TO)}", "state both")
@@ -111,8 +111,8 @@ def _check_field(field: Mapping[str, Any], file_sets: set[str], fields: set[str]
 def _ids(node: Json) -> Iterator[str]:
     """Yield the ids that nodes define; an object with nothing but an id is a reference."""
     if isinstance(node, list):
-        for one in node:
-            yield from _ids(one)
+        for member in node:
+            yield from _ids(member)
     elif isinstance(node, dict):
         if "@id" in node and "@type" in node and len(node) > 1 and isinstance(node["@id"], str):
             yield node["@id"]

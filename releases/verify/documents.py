@@ -81,7 +81,9 @@ def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exac
         statistics={},
         totals={},
         languages=[],
-        left_out=sorted(LeftOut(**one) for one in document.get("left_out", {}).get(reading.form.unit, ())),
+        left_out=sorted(
+            LeftOut(**entry) for entry in document.get("left_out", {}).get(reading.form.unit, ())
+        ),
         rows=count_rows(expected_rows(folder, reading.form.rows)),
         hashes={},
         canary=str(document.get("canary", "")),
@@ -178,10 +180,12 @@ def _difference(name: str, stated: bytes, made: bytes) -> str:
     """Say where a document differs from what the data make; what it holds there is not quoted."""
     if name.endswith(".json"):
         changes = changes_between(parse_json(stated), parse_json(made))
-        told = [f"{one.path} should be {_short(one.new)}" for one in changes if one.kind != "removed"]
-        told += [f"{one.path} should not be there" for one in changes if one.kind == "removed"]
-        more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-        return "; ".join(told[:_SHOWN]) + more if told else "not written as packing writes it"
+        parts = [
+            f"{change.path} should be {_short(change.new)}" for change in changes if change.kind != "removed"
+        ]
+        parts += [f"{change.path} should not be there" for change in changes if change.kind == "removed"]
+        more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+        return "; ".join(parts[:_SHOWN]) + more if parts else "not written as packing writes it"
     lines, wanted = stated.splitlines(keepends=True), made.splitlines(keepends=True)
     number = next((n for n, pair in enumerate(zip(lines, wanted, strict=False)) if pair[0] != pair[1]), None)
     if number is None:
@@ -237,8 +241,8 @@ def _false_values(stated: Json, made: Json, steps: tuple[str | int, ...]) -> Ite
         for key in sorted((stated.keys() & made.keys()) - _WORDING):
             yield from _false_values(stated[key], made[key], (*steps, key))
     elif isinstance(stated, list) and isinstance(made, list) and len(stated) == len(made):
-        for number, (one, other) in enumerate(zip(stated, made, strict=True)):
-            yield from _false_values(one, other, (*steps, number))
+        for number, (stated_part, other) in enumerate(zip(stated, made, strict=True)):
+            yield from _false_values(stated_part, other, (*steps, number))
     elif stated != made or isinstance(stated, bool) != isinstance(made, bool):
         yield f"{path_text(steps)} is not {_short(made)}, which the data give"
 

@@ -27,14 +27,14 @@ def check_listing(
     folder: Path, document: Mapping[str, Json], record_ids: Mapping[str, str]
 ) -> Iterator[Issue]:
     """Yield files that are missing, that nobody listed, or that are no plain files."""
-    found = files_in(folder)
+    files = files_in(folder)
     listed = set(_entries(document)) | {RELEASE, SUMS} | set(record_ids)
-    for path in sorted(listed - set(found)):
+    for path in sorted(listed - set(files)):
         yield Issue(path, "$", "file-missing", "the file is listed, but missing", _RESTORE)
-    for path in sorted(set(found) - listed):
+    for path in sorted(set(files) - listed):
         if _entries(document):
             yield Issue(path, "$", "file-extra", "the file is not listed", "remove it")
-    for path in found:
+    for path in files:
         if (folder / path).is_symlink() or not (folder / path).is_file():
             yield Issue(path, "$", "file-not-plain", "a link or a special file", "put a plain file there")
 
@@ -203,14 +203,14 @@ def count_rows(expected: Digests) -> dict[str, int]:
 
 def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> Iterator[Issue]:
     try:
-        with open_table(file, plain=True) as found:
-            if _columns(found.schema_arrow) != _columns(arrow_schema(table)):
+        with open_table(file, plain=True) as opened:
+            if _columns(opened.schema_arrow) != _columns(arrow_schema(table)):
                 yield _issue(path, "the columns are not those that packing writes")
                 return
-            if set(found.metadata.metadata or {}) - _WRITTEN or _has_notes(found.schema_arrow):
+            if set(opened.metadata.metadata or {}) - _WRITTEN or _has_notes(opened.schema_arrow):
                 yield _issue(path, "it has metadata that packing does not write")
-            if found.metadata.num_rows != len(wanted):
-                yield _issue(path, f"{found.metadata.num_rows} rows; the JSONL files have {len(wanted)}")
+            if opened.metadata.num_rows != len(wanted):
+                yield _issue(path, f"{opened.metadata.num_rows} rows; the JSONL files have {len(wanted)}")
                 return
         yield from _check_rows(file, path, table, wanted)
     except (ValueError, OSError) as error:  # pyarrow's errors about damaged files are such
@@ -218,8 +218,8 @@ def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> It
 
 
 def _check_rows(file: Path, path: str, table: Table, wanted: list[bytes]) -> Iterator[Issue]:
-    with open_table(file) as found:
-        rows = (row for batch in batches(found, file.stat().st_size) for row in batch.to_pylist())
+    with open_table(file) as opened:
+        rows = (row for batch in batches(opened, file.stat().st_size) for row in batch.to_pylist())
         for number, (row, digest) in enumerate(zip(rows, wanted, strict=True)):
             if digest_of(row) != digest:
                 yield _issue(path, f"row {number} ({_key(row, table)}) differs from the JSONL files")

@@ -96,21 +96,23 @@ class Findings:
     checked: dict[str, int] = field(default_factory=dict)
     documents: Documents | None = None
 
-    def gather(self, name: str, found: Iterable[Issue]) -> None:
+    def gather(self, name: str, issues: Iterable[Issue]) -> None:
         """Take the issues of one check; what it cannot read is an issue too."""
         try:
-            self.issues.extend(found)
+            self.issues.extend(issues)
         except DAMAGE as error:
             message = f"this check could not go on: {type(error).__name__}: {error}"
             self.issues.append(Issue(name, "$", "unreadable", message, "correct the other findings first"))
 
-    def take(self, found: "Findings", folder: str, name: str) -> None:
+    def take(self, findings: "Findings", folder: str, name: str) -> None:
         """Take the findings of a hidden folder, and say that they are its; what they quote stays there."""
-        for issue in found.issues:
-            told = issue if issue.code in TELLING_IDS else replace(issue, message=UNTOLD, cure=_BY_ITSELF)
-            self.issues.append(replace(told, where=f"{folder}/{issue.where}"))
+        for issue in findings.issues:
+            sayable = issue if issue.code in TELLING_IDS else replace(issue, message=UNTOLD, cure=_BY_ITSELF)
+            self.issues.append(replace(sayable, where=f"{folder}/{issue.where}"))
         shown = ("files", "stories under rules")
-        self.checked |= {f"{name} {what}": found.checked[what] for what in shown if what in found.checked}
+        self.checked |= {
+            f"{name} {what}": findings.checked[what] for what in shown if what in findings.checked
+        }
 
     def hush(self) -> None:
         """Keep what rules quote out of the findings about lines that hold a hidden story."""
@@ -143,8 +145,8 @@ def document_of(folder: Path, form: ReleaseForm, findings: Findings) -> Mapping[
         for problem in error.problems:
             message = problem.what
             _, _, path = problem.where.rpartition(f"{RELEASE} ")
-            place = path if path.startswith("$") else "$"
-            findings.issues.append(Issue(RELEASE, place, "release-document", message, problem.fix))
+            path_in = path if path.startswith("$") else "$"
+            findings.issues.append(Issue(RELEASE, path_in, "release-document", message, problem.fix))
         return {}
 
 

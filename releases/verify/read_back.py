@@ -113,17 +113,17 @@ def _batched_rows(split: Any) -> Iterator[dict[str, Json]]:  # noqa: ANN401 - no
 
 
 def _compare(
-    reader: str, place: str, rows: Iterator[dict[str, Json]], wanted: list[bytes], table: Table
+    reader: str, file: str, rows: Iterator[dict[str, Json]], wanted: list[bytes], table: Table
 ) -> Iterator[Issue]:
     count = 0
     for row in rows:
         if count >= len(wanted) or digest_of(row) != wanted[count]:
             key = {name: row.get(name) for name in table.key}
-            yield _different(reader, place, f"row {count} ({key}) is not what the JSONL files say")
+            yield _different(reader, file, f"row {count} ({key}) is not what the JSONL files say")
             return
         count += 1
     if count != len(wanted):
-        yield _different(reader, place, f"{count} rows, not {len(wanted)} as in the JSONL files")
+        yield _different(reader, file, f"{count} rows, not {len(wanted)} as in the JSONL files")
 
 
 def _plain(table: Table, row: Mapping[str, Any]) -> dict[str, Json]:
@@ -135,7 +135,7 @@ def _decoded(value: Any) -> Json:  # noqa: ANN401 - bytes, numbers, arrays
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if isinstance(value, list):
-        return [_decoded(one) for one in value]
+        return [_decoded(member) for member in value]
     return value
 
 
@@ -154,8 +154,8 @@ def _unread(reader: str, table: str, error: Exception) -> Issue:
     return Issue(table, "$", "read-back", message, _REPAIR)
 
 
-def _different(reader: str, place: str, what: str) -> Issue:
-    return Issue(place, "$", "read-back", f"read with {reader}: {what}", _REPAIR)
+def _different(reader: str, file: str, what: str) -> Issue:
+    return Issue(file, "$", "read-back", f"read with {reader}: {what}", _REPAIR)
 
 
 def refused_tables(folder: Path) -> Iterator[Issue]:
@@ -216,16 +216,16 @@ def main(folder: Path, tables: Sequence[Table], rows: Rows) -> int:
     bound_memory(folder)
     refused = list(refused_tables(folder))
     if refused:
-        sys.stdout.write(json.dumps({"issues": [one.as_dict() for one in refused], "rows": {}}) + "\n")
+        sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in refused], "rows": {}}) + "\n")
         return 0
     expected = expected_rows(folder, rows)
     with tempfile.TemporaryDirectory(prefix="fabula-read-back-") as cache:
-        found = [
+        issues = [
             *read_with_datasets(folder, expected, Path(cache), tables),
             *read_with_croissant(folder, expected, tables),
         ]
     counts = {f"{table}/{split}": len(digests) for (table, split), digests in sorted(expected.items())}
-    sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in found], "rows": counts}) + "\n")
+    sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in issues], "rows": counts}) + "\n")
     return 0
 
 

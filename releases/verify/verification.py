@@ -99,10 +99,10 @@ def _check_hidden_test(
         findings.gather(RELEASE, check_promises(document))
     findings.gather(CANARY, check_canary(folder, document))
     if beside:
-        found = Findings()
-        held = _check_data(sibling, form.reading(form), found)
-        found.gather("hidden", check_hidden_folder(sibling, held))
-        findings.take(found, sibling.name, "hidden")
+        hidden_findings = Findings()
+        held = _check_data(sibling, form.reading(form), hidden_findings)
+        hidden_findings.gather("hidden", check_hidden_folder(sibling, held))
+        findings.take(hidden_findings, sibling.name, "hidden")
         findings.gather("hidden", check_hidden(folder, document, sibling, secret))
         if secret is not None:
             _gather_commitments(document, sibling, secret, findings)
@@ -207,8 +207,8 @@ def _check_public(
     findings.documents = "bytes" if exact else "facts"
     findings.gather("documents", documents())
     findings.gather("tables", check_table_bytes(folder, document, form))
-    for name, found in reading.check_beside(folder, document, exact=exact):
-        findings.gather(name, found)
+    for name, issues in reading.check_beside(folder, document, exact=exact):
+        findings.gather(name, issues)
     findings.gather(CHANGES, check_changes(folder, document, form.changes, exact=exact))
     findings.gather(CROISSANT, _check_metadata(folder, form))
     if readers:

@@ -113,9 +113,9 @@ def read_texts(view: EpisodeView) -> Texts:
     tokens = [_TOKEN.findall(action) for action in lowered]
     overview = view.script.story_overview or ""
     return Texts(
-        tokens=Counter(token for found in tokens for token in found),
+        tokens=Counter(token for text in tokens for token in text),
         action_tokens=tuple(map(len, tokens)),
-        action_long_tokens=tuple(sum(len(token) > 1 for token in found) for found in tokens),
+        action_long_tokens=tuple(sum(len(token) > 1 for token in text) for text in tokens),
         action_words=tuple(len(action.split()) for action in actions),
         prompt_words=tuple(len(shot.prompt.split()) for shot in view.shots),
         tags=Counter(tag for action in lowered for tag, words in _TAGGED.items() if words.search(action)),
@@ -217,8 +217,8 @@ class Measures:
 
     def slots(self, kind: EntityType) -> int:
         """Return how many slots of the schedule are of a type."""
-        place = TYPES.index(kind)
-        return sum(load[place] for load in self.loads)
+        column = TYPES.index(kind)
+        return sum(load[column] for load in self.loads)
 
     def of(self, kind: EntityType) -> tuple[Track, ...]:
         """Return the scheduled entities of a type."""
@@ -261,9 +261,9 @@ def measure(view: EpisodeView) -> Measures:
         cuts=cuts,
         chains=_chains(cuts),
         carried=tuple(
-            frozenset(kind for kind, _ in shown[place - 1] & shown[place])
-            for place in range(1, len(shown))
-            if cuts[place]
+            frozenset(kind for kind, _ in shown[index - 1] & shown[index])
+            for index in range(1, len(shown))
+            if cuts[index]
         ),
         headers=tuple(bool(header.lines) for header in view.headers),
         only_known=tuple(

@@ -109,10 +109,10 @@ def _descriptions(view: EpisodeView, where: str) -> Iterator[Issue]:
             same[text][entry.name] = None
     for names in same.values():
         if len(names) > 1:
-            told = ", ".join(map(show, list(names)[:_MOST_TOLD])) + (
+            shown = ", ".join(map(show, list(names)[:_MOST_TOLD])) + (
                 ", ..." if len(names) > _MOST_TOLD else ""
             )
-            message = f"{told} have the same"
+            message = f"{shown} have the same"
             yield issue("description-repeated", where, "$.entity_descriptions", message)
 
 
@@ -164,16 +164,16 @@ def check_schedule(view: EpisodeView, where: str) -> Iterator[Issue]:
 
 
 def _slot(
-    view: EpisodeView, folded: Mapping[str, str], slot: tuple[str, str], place: tuple[str, str]
+    view: EpisodeView, folded: Mapping[str, str], slot: tuple[str, str], where_and_path: tuple[str, str]
 ) -> Iterator[Issue]:
     name, listed = slot
     labels = view.labels.get(name)
     if labels is None:
         near = folded.get(name.casefold())
         hint = f"; {show(near)} differs only in case" if near is not None else ""
-        yield issue("unregistered", *place, f"{show(name)} is not in the registry{hint}")
+        yield issue("unregistered", *where_and_path, f"{show(name)} is not in the registry{hint}")
     elif LISTS[listed] not in {type_of_label(label) for label in labels}:
-        yield issue("type-mismatch", *place, f"{show(name)} is {' and '.join(labels)}")
+        yield issue("type-mismatch", *where_and_path, f"{show(name)} is {' and '.join(labels)}")
 
 
 def _shot(shot: EpisodeShot, where: str, path: str) -> Iterator[Issue]:

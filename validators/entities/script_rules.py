@@ -39,8 +39,8 @@ def check_script(view: EpisodeView, where: str) -> Iterator[Issue]:
 
 def _keys(script: EntityEpisode, where: str) -> Iterator[Issue]:
     yield from _own_keys(script, where, "$")
-    for place, scene in enumerate(script.scenes):
-        yield from _own_keys(scene, where, f"$.scenes[{place}]")
+    for index, scene in enumerate(script.scenes):
+        yield from _own_keys(scene, where, f"$.scenes[{index}]")
     for key, shot in script.entity_schedule.items():
         yield from _own_keys(shot, where, f"$.entity_schedule[{show(key)}]")
     for label, entry in script.entity_descriptions.items():
@@ -76,8 +76,8 @@ def _numbers(view: EpisodeView, where: str) -> Iterator[Issue]:
     if numbers != list(range(1, len(numbers) + 1)):
         message = f"expected 1 to {len(numbers)}, found {show(numbers)}"
         yield issue("scene-order", where, "$.scenes[*].scene_num", message)
-    for place, scene in enumerate(script.scenes):
-        yield from _scene(scene, where, f"$.scenes[{place}]")
+    for index, scene in enumerate(script.scenes):
+        yield from _scene(scene, where, f"$.scenes[{index}]")
     for name, stated, counted in (
         ("_num_scenes", script.num_scenes, len(script.scenes)),
         ("_num_shots", script.num_shots, len(view.shots)),
@@ -89,8 +89,8 @@ def _numbers(view: EpisodeView, where: str) -> Iterator[Issue]:
 def _scene(scene: EntityScene, where: str, path: str) -> Iterator[Issue]:
     lengths = [len(scene.video_prompts), len(scene.cut), len(scene.action_descriptions)]
     if len(set(lengths)) > 1:
-        told = ", ".join(map(str, lengths))
-        yield issue("list-length", where, path, f"prompts, cuts and actions have the lengths {told}")
+        listed = ", ".join(map(str, lengths))
+        yield issue("list-length", where, path, f"prompts, cuts and actions have the lengths {listed}")
     elif not lengths[0]:
         yield issue("no-shots", where, path, "expected a shot, found none")
     if scene.cut and not scene.cut[0]:
@@ -99,18 +99,18 @@ def _scene(scene: EntityScene, where: str, path: str) -> Iterator[Issue]:
 
 def _schedule_keys(view: EpisodeView, where: str) -> Iterator[Issue]:
     wanted = [shot.key for shot in view.shots]
-    found = list(view.script.entity_schedule)
-    if wanted == found:
+    keys = list(view.script.entity_schedule)
+    if wanted == keys:
         return
-    for key in sorted(set(wanted) - set(found)):
+    for key in sorted(set(wanted) - set(keys)):
         yield issue("schedule-key", where, "$.entity_schedule", f"the shot {show(key)} is missing")
-    for key in sorted(set(found) - set(wanted)):
+    for key in sorted(set(keys) - set(wanted)):
         path = f"$.entity_schedule[{show(key)}]"
         yield issue("schedule-key", where, path, f"{show(key)} is no shot of the script")
     twice = sorted(key for key, count in Counter(wanted).items() if count > 1)
     for key in twice:
         yield issue("schedule-key", where, "$.entity_schedule", f"{show(key)} stands for several shots")
-    if sorted(wanted) == sorted(found):
+    if sorted(wanted) == sorted(keys):
         yield issue("schedule-order", where, "$.entity_schedule", "its keys are not in story order")
 
 
@@ -122,11 +122,11 @@ def _window(view: EpisodeView, where: str) -> Iterator[Issue]:
         message = f"expected {len(view.shots)}, found {len(ids)}"
         yield issue("window-length", where, path, message)
     numbers = []
-    for place, one in enumerate(ids):
-        match = _WINDOW_ID.fullmatch(one)
+    for index, scene_id in enumerate(ids):
+        match = _WINDOW_ID.fullmatch(scene_id)
         if match is None or match[1] != view.episode_id:
-            message = f"expected {view.episode_id}__shot0001 or the like, found {show(one)}"
-            yield issue("window-id", where, f"{path}[{place}]", message)
+            message = f"expected {view.episode_id}__shot0001 or the like, found {show(scene_id)}"
+            yield issue("window-id", where, f"{path}[{index}]", message)
             return
         numbers.append(int(match[2]))
     steps = [after - before for before, after in pairwise(numbers)]
@@ -186,11 +186,11 @@ def check_texts(view: EpisodeView, where: str) -> Iterator[Issue]:
 def _mentions(view: EpisodeView, shot: EpisodeShot, where: str) -> Iterator[Issue]:
     scheduled: set[str] = set()
     for listed, kind in LISTS.items():
-        for place, name in enumerate(shot.scheduled.names(kind)):
+        for index, name in enumerate(shot.scheduled.names(kind)):
             scheduled.add(name)
             how = named(shot.action, name)
             if how != "exact":
-                path = f"$.entity_schedule[{show(shot.key)}].{listed}[{place}]"
+                path = f"$.entity_schedule[{show(shot.key)}].{listed}[{index}]"
                 yield issue(_CODES[how], where, path, f"the action names {show(name)} {_HOW[how]}")
     for name in view.index.held(shot.action):
         if name not in scheduled:
@@ -238,14 +238,14 @@ def _line(line: HeaderLine, descriptions: Mapping[str, str], where: str, path: s
 
 
 def _place(
-    name: str, opens: int | None, number: int, described: set[str], place: tuple[str, str]
+    name: str, opens: int | None, number: int, described: set[str], where_and_path: tuple[str, str]
 ) -> Iterator[Issue]:
     if name in described:
-        yield issue("header-repeated", *place, f"{show(name)} was described before")
+        yield issue("header-repeated", *where_and_path, f"{show(name)} was described before")
     elif opens is None:
-        yield issue("header-unscheduled", *place, f"{show(name)} is scheduled in no shot")
+        yield issue("header-unscheduled", *where_and_path, f"{show(name)} is scheduled in no shot")
     elif opens != number:
-        yield issue("header-elsewhere", *place, f"{show(name)} is first scheduled in shot {opens}")
+        yield issue("header-elsewhere", *where_and_path, f"{show(name)} is first scheduled in shot {opens}")
 
 
 def _path(shot: EpisodeShot, field: str) -> str:

@@ -69,17 +69,17 @@ def check_splits(splits: EntitySplits, where: str, known: Collection[str]) -> It
         where: how issues call it.
         known: the episodes that have a file, one that cannot be used included.
     """
-    for tier, place, item in splits.objects():
+    for tier, index, item in splits.objects():
         message = f"an object of {len(item.as_json())} fields stands for {show(item.episode_id)}"
-        yield issue("split-object", where, f"$.{tier}[{place}]", message)
+        yield issue("split-object", where, f"$.{tier}[{index}]", message)
     tiers = {tier: splits.ids(tier) for tier in splits.root}
     for tier, ids in tiers.items():
-        for place, episode in enumerate(ids):
+        for index, episode in enumerate(ids):
             if episode not in known:
-                yield issue("split-unknown", where, f"$.{tier}[{place}]", f"no script of {show(episode)}")
+                yield issue("split-unknown", where, f"$.{tier}[{index}]", f"no script of {show(episode)}")
     yield from _repeated(tiers, where)
     if ALL in tiers:
-        joined = [one for tier, ids in tiers.items() if tier != ALL for one in ids]
+        joined = [name for tier, ids in tiers.items() if tier != ALL for name in ids]
         if len(tiers) > 1 and list(tiers[ALL]) != joined:
             message = f"expected the {len(joined)} of the other tiers in order, found {len(tiers[ALL])}"
             yield issue("split-all", where, f"$.{ALL}", message)
@@ -100,7 +100,7 @@ def check_tiers(splits: Sequence[EntitySplits], episodes: Sequence[tuple[str, st
     """Yield the episodes that no split file names; each comes as its id and the name of its file."""
     if not splits:
         return
-    named = {one for part in splits for tier in part.root for one in part.ids(tier)}
+    named = {name for part in splits for tier in part.root for name in part.ids(tier)}
     for episode, where in episodes:
         if episode not in named:
             yield issue("no-tier", where, "$", "no split names it")

@@ -45,14 +45,18 @@ class EntityStatistics:
 
     def as_json(self) -> dict[str, Json]:
         """Return the content of ``statistics.json``: tables, distributions, a line per episode."""
-        tier_of = {one.episode_id: tier for tier, some in self.groups.items() if tier != ALL for one in some}
+        tier_of = {
+            episode.episode_id: tier for tier, some in self.groups.items() if tier != ALL for episode in some
+        }
         everything = self.groups[ALL]
         return {
             "kind": "entities",
             "totals": totals(everything),
             "tables": {table.key: table.as_json() for table in self.tables},
             "distributions": {tier: distributions(some) for tier, some in self.groups.items()},
-            "episodes": {one.episode_id: _line(one, tier_of.get(one.episode_id)) for one in everything},
+            "episodes": {
+                episode.episode_id: _line(episode, tier_of.get(episode.episode_id)) for episode in everything
+            },
         }
 
 
@@ -65,9 +69,9 @@ def entity_statistics(
         measured: the measures of its episodes.
         tiers: tier -> ids of its episodes; ``all`` is made of the episodes that are there.
     """
-    by_id = {one.episode_id: one for one in measured}
+    by_id = {episode.episode_id: episode for episode in measured}
     given = {tier: ids for tier, ids in (tiers or {}).items() if tier != ALL}
-    groups = {tier: [by_id[one] for one in ids if one in by_id] for tier, ids in given.items()}
+    groups = {tier: [by_id[name] for name in ids if name in by_id] for tier, ids in given.items()}
     groups[ALL] = list(by_id.values())
     tables = (make(groups) for make in TABLES)
     return EntityStatistics(groups, tuple(table for table in tables if table.rows))
@@ -77,35 +81,35 @@ def totals(some: Sequence[Measures]) -> dict[str, int]:
     """Return how many episodes, scenes, shots, entities and slots there are."""
     return {
         "episodes": len(some),
-        "scenes": sum(one.scenes for one in some),
-        "shots": sum(one.shots for one in some),
-        "entities": sum(one.rows for one in some),
-        "slots": sum(sum(load) for one in some for load in one.loads),
+        "scenes": sum(episode.scenes for episode in some),
+        "shots": sum(episode.shots for episode in some),
+        "entities": sum(episode.rows for episode in some),
+        "slots": sum(sum(load) for episode in some for load in episode.loads),
     }
 
 
 def distributions(some: Sequence[Measures]) -> dict[str, Json]:
     """Return value -> count of what the figures of the paper show (Figures 3 to 8), in order of values."""
-    tracks = [track for one in some for track in one.tracks]
+    tracks = [track for episode in some for track in episode.tracks]
     result: dict[str, Json] = {
         "max_gap_index": _counted(max(track.steps) for track in tracks if track.recurs),
-        "chain_length": _counted(length for one in some for length in one.chains),
+        "chain_length": _counted(length for episode in some for length in episode.chains),
         "appearances": _counted(len(track.shots) for track in tracks),
         "longest_run": _counted(track.longest_run for track in tracks),
     }
     for index, kind in enumerate(TYPES):
-        result[f"declared_{kind}"] = _counted(one.declared[kind] for one in some)
-        result[f"load_{kind}"] = _counted(load[index] for one in some for load in one.loads)
+        result[f"declared_{kind}"] = _counted(episode.declared[kind] for episode in some)
+        result[f"load_{kind}"] = _counted(load[index] for episode in some for load in episode.loads)
     result["introduced"] = introduced(some)
     return result
 
 
 def introduced(some: Sequence[Measures]) -> list[dict[str, Json]]:
     """Return per number of a shot how many episodes have it, and how many new entities it has on average."""
-    longest = max((one.shots for one in some), default=0)
+    longest = max((episode.shots for episode in some), default=0)
     rows = []
     for number in range(1, longest + 1):
-        there = [one.introduced[number - 1] for one in some if one.shots >= number]
+        there = [episode.introduced[number - 1] for episode in some if episode.shots >= number]
         rows.append({"shot": number, "episodes": len(there), "mean": round(sum(there) / len(there), 6)})
     return rows
 

@@ -66,7 +66,7 @@ def registry_table(groups: Groups) -> Table:
 
 def short_table(groups: Groups) -> Table:
     """Return what section A.1 says of easy and medium episodes together; no rows without these tiers."""
-    together = {SHORT: [one for tier in TIERS[:2] for one in groups.get(tier, ())]}
+    together = {SHORT: [episode for tier in TIERS[:2] for episode in groups.get(tier, ())]}
     make = TableMaker("section_a1", "A.1: easy and medium episodes", together)
     if together[SHORT]:
         for key in ("shots", "scenes"):
@@ -143,7 +143,7 @@ def _widest(less: int, some: Episodes) -> Spread | None:
 
 
 def _sizes(key: str, some: Episodes) -> list[int]:
-    return [int(getattr(one, key)) for one in some]
+    return [int(getattr(episode, key)) for episode in some]
 
 
 def _sum_of(key: str, some: Episodes) -> int:
@@ -159,15 +159,15 @@ def _of_sizes(key: str, count: Callable[[list[int]], float | None], some: Episod
 
 
 def _shots_per_scene(some: Episodes) -> float | None:
-    return median(one.shots / one.scenes for one in some if one.scenes)
+    return median(episode.shots / episode.scenes for episode in some if episode.scenes)
 
 
 def _mean_declared(kind: EntityType, some: Episodes) -> float | None:
-    return mean([one.declared[kind] for one in some])
+    return mean([episode.declared[kind] for episode in some])
 
 
 def _most_declared(kind: EntityType, some: Episodes) -> int | None:
-    return max((one.declared[kind] for one in some), default=None)
+    return max((episode.declared[kind] for episode in some), default=None)
 
 
 def _declared_per_episode(some: Episodes) -> float | None:
@@ -179,11 +179,11 @@ def _slots_per_episode(some: Episodes) -> float | None:
 
 
 def _many_objects(some: Episodes) -> Share | None:
-    return share(sum(one.declared["object"] > MANY_OBJECTS for one in some), len(some))
+    return share(sum(episode.declared["object"] > MANY_OBJECTS for episode in some), len(some))
 
 
 def _objects_p90(some: Episodes) -> float | None:
-    ordered = sorted(one.declared["object"] for one in some)
+    ordered = sorted(episode.declared["object"] for episode in some)
     if not ordered:
         return None
     rank = 0.9 * (len(ordered) - 1)
@@ -209,16 +209,20 @@ def _reappearing(some: Episodes) -> Share | None:
 
 
 def _cuts(some: Episodes) -> Share | None:
-    return share(sum(sum(one.cuts) for one in some), counting.shots(some))
+    return share(sum(sum(episode.cuts) for episode in some), counting.shots(some))
 
 
 def _cuts_within(some: Episodes) -> Share | None:
-    return share(sum(sum(one.cuts[1:]) for one in some), sum(max(0, one.shots - 1) for one in some))
+    return share(
+        sum(sum(episode.cuts[1:]) for episode in some), sum(max(0, episode.shots - 1) for episode in some)
+    )
 
 
 def _by_header(present: bool, some: Episodes) -> Share | None:
-    return share(sum(header is present for one in some for header in one.headers), counting.shots(some))
+    return share(
+        sum(header is present for episode in some for header in episode.headers), counting.shots(some)
+    )
 
 
 def _only_known(some: Episodes) -> Share | None:
-    return share(sum(sum(one.only_known) for one in some), counting.shots(some))
+    return share(sum(sum(episode.only_known) for episode in some), counting.shots(some))

@@ -93,7 +93,9 @@ def structure_table(groups: Groups) -> Table:
 
 def _chain_rows(make: TableMaker) -> None:
     make.row("cuts", "cuts, first shots included", _cuts)
-    make.row("cuts_within", "cuts within episodes", lambda some: sum(len(one.carried) for one in some))
+    make.row(
+        "cuts_within", "cuts within episodes", lambda some: sum(len(episode.carried) for episode in some)
+    )
     runs = "runs of shots without a cut between"
     make.row("chains", "continuation chains", lambda some: len(counting.chains(some)), runs)
     make.row("mean_chain", "mean length of a chain", lambda some: mean(counting.chains(some)))
@@ -153,8 +155,8 @@ def _a(kind: EntityType) -> str:
     return f"an {kind}" if kind == "object" else f"a {kind}"
 
 
-def _mean_load(place: int, some: Episodes) -> float | None:
-    return mean([load[place] for load in counting.loads(some)])
+def _mean_load(column: int, some: Episodes) -> float | None:
+    return mean([load[column] for load in counting.loads(some)])
 
 
 def _first(kind: EntityType, some: Episodes) -> int:
@@ -191,7 +193,7 @@ def _widest(less: int, some: Episodes) -> int | None:
 
 
 def _cuts(some: Episodes) -> Share | None:
-    return share(sum(sum(one.cuts) for one in some), counting.shots(some))
+    return share(sum(sum(episode.cuts) for episode in some), counting.shots(some))
 
 
 def _appearances(some: Episodes) -> list[int]:
@@ -207,4 +209,4 @@ def _longest_run(kind: EntityType, some: Episodes) -> int | None:
 
 
 def _introduced_first(some: Episodes) -> float | None:
-    return mean([one.introduced[0] for one in some if one.shots])
+    return mean([episode.introduced[0] for episode in some if episode.shots])

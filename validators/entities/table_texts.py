@@ -49,8 +49,8 @@ def verb_table(groups: Groups) -> Table:
     """Return Table 9: how often actions have each of its verbs."""
     make = TableMaker("table_9", "Table 9: action verbs", groups)
     whole = Counter[str]()
-    for one in groups[ALL]:
-        whole.update(one.texts.tokens)
+    for episode in groups[ALL]:
+        whole.update(episode.texts.tokens)
     often = {verb: [form for form in forms if whole[form] >= FREQUENT] for verb, forms in VERBS.items()}
     for verb, forms in VERBS.items():
         make.row(
@@ -80,8 +80,10 @@ def mention_table(groups: Groups) -> Table:
         make.row(
             f"overview_{name}", f"{name} named in the overview", partial(_overview_names, kind), overview
         )
-    make.row("odd_names", "names beyond ASCII", lambda some: sum(one.texts.odd_names for one in some))
-    make.row("odd_actions", "actions beyond ASCII", lambda some: sum(one.texts.odd_actions for one in some))
+    make.row("odd_names", "names beyond ASCII", lambda some: sum(episode.texts.odd_names for episode in some))
+    make.row(
+        "odd_actions", "actions beyond ASCII", lambda some: sum(episode.texts.odd_actions for episode in some)
+    )
     return make.table()
 
 
@@ -90,7 +92,7 @@ def _tokens(least: int, some: Episodes) -> int:
 
 
 def _types(least: int, some: Episodes) -> int:
-    return len({token for one in some for token in one.texts.tokens if len(token) >= least})
+    return len({token for episode in some for token in episode.texts.tokens if len(token) >= least})
 
 
 def _type_ratio(least: int, some: Episodes) -> float | None:
@@ -98,8 +100,10 @@ def _type_ratio(least: int, some: Episodes) -> float | None:
 
 
 def _lengths(least: int, some: Episodes) -> list[int]:
-    found = [one.texts.action_tokens if least == 1 else one.texts.action_long_tokens for one in some]
-    return [length for lengths in found for length in lengths]
+    lengths_of = [
+        episode.texts.action_tokens if least == 1 else episode.texts.action_long_tokens for episode in some
+    ]
+    return [length for lengths in lengths_of for length in lengths]
 
 
 def _of_lengths(least: int, count: Callable[[list[int]], float | None], some: Episodes) -> Value:
@@ -107,35 +111,35 @@ def _of_lengths(least: int, count: Callable[[list[int]], float | None], some: Ep
 
 
 def _action_words(some: Episodes) -> list[int]:
-    return [words for one in some for words in one.texts.action_words]
+    return [words for episode in some for words in episode.texts.action_words]
 
 
 def _prompt_words(some: Episodes) -> list[int]:
-    return [words for one in some for words in one.texts.prompt_words]
+    return [words for episode in some for words in episode.texts.prompt_words]
 
 
 def _of_words(
     words: Callable[[Episodes], list[int]], count: Callable[[list[int]], float | None], some: Episodes
 ) -> Value:
-    found = words(some)
-    return count(found) if found else None
+    lengths = words(some)
+    return count(lengths) if lengths else None
 
 
 def _tagged(tag: str, some: Episodes) -> Share | None:
-    return share(sum(one.texts.tags[tag] for one in some), counting.shots(some))
+    return share(sum(episode.texts.tags[tag] for episode in some), counting.shots(some))
 
 
 def _close_ups(some: Episodes) -> Share | None:
-    return share(*(sum(one.texts.tags[tag] for one in some) for tag in ("close_up", "shot_type")))
+    return share(*(sum(episode.texts.tags[tag] for episode in some) for tag in ("close_up", "shot_type")))
 
 
 def _night_by_day(some: Episodes) -> float | None:
-    night, day = (sum(one.texts.tags[tag] for one in some) for tag in ("night", "day"))
+    night, day = (sum(episode.texts.tags[tag] for episode in some) for tag in ("night", "day"))
     return ratio(night, day)
 
 
 def _forms(forms: Sequence[str], some: Episodes) -> int:
-    return sum(one.texts.tokens[form] for one in some for form in forms)
+    return sum(episode.texts.tokens[form] for episode in some for form in forms)
 
 
 def _forms_share(forms: Sequence[str], every: Sequence[str], some: Episodes) -> Share | None:
@@ -143,13 +147,13 @@ def _forms_share(forms: Sequence[str], every: Sequence[str], some: Episodes) -> 
 
 
 def _mentions(kind: EntityType, how: str, some: Episodes) -> Share | None:
-    return share(sum(one.texts.mentions[kind][how] for one in some), counting.slots_of(kind, some))
+    return share(sum(episode.texts.mentions[kind][how] for episode in some), counting.slots_of(kind, some))
 
 
 def _overview_words(some: Episodes) -> float | None:
-    return mean([one.texts.overview_words for one in some])
+    return mean([episode.texts.overview_words for episode in some])
 
 
 def _overview_names(kind: EntityType, some: Episodes) -> Share | None:
-    names = [one.texts.overview_names[kind] for one in some]
+    names = [episode.texts.overview_names[kind] for episode in some]
     return share(sum(named for named, _ in names), sum(of for _, of in names))

@@ -120,8 +120,8 @@ class EpisodeView:
 
     def label_type(self, name: str) -> EntityType | None:
         """Return the type of the labels of a name; None where they name none."""
-        found = (type_of_label(label) for label in self.labels.get(name, ()))
-        return next((kind for kind in found if kind is not None), None)
+        kinds = (type_of_label(label) for label in self.labels.get(name, ()))
+        return next((kind for kind in kinds if kind is not None), None)
 
 
 def view_of(episode_id: str, script: EntityEpisode) -> EpisodeView:
@@ -171,10 +171,10 @@ def _line(line: str, index: NameIndex) -> HeaderLine:
     known = [candidate for candidate in index.candidates(line) if line.startswith(candidate)]
     if colon and name in known:
         return HeaderLine(line, name, description, decorated=False)
-    plain = [one for one in known if line[len(one) :].startswith(": ")]
+    plain = [name_ for name_ in known if line[len(name_) :].startswith(": ")]
     if plain:  # a name with a colon in it
         return HeaderLine(line, plain[0], line[len(plain[0]) + 2 :], decorated=False)
-    bare = [one for one in known if colon and name[len(one) :].startswith(" (")]
+    bare = [name_ for name_ in known if colon and name[len(name_) :].startswith(" (")]
     if bare:
         return HeaderLine(line, max(bare, key=len), description, decorated=True)
     return HeaderLine(line, None, description, decorated=False)
@@ -208,7 +208,7 @@ def named(text: str, name: str) -> Named | None:
     folded, small = text.casefold(), name.casefold()
     if holds(folded, small):
         return "case"
-    words = {one for one in _WORD.findall(small) if len(one) >= _LEAST_LETTERS} - _SMALL_WORDS
+    words = {word for word in _WORD.findall(small) if len(word) >= _LEAST_LETTERS} - _SMALL_WORDS
     return None if words.isdisjoint(_WORD.findall(folded)) else "part"
 
 

@@ -67,7 +67,7 @@ def objections(
     if not FEWEST <= len(events) <= MOST:
         found = f"{len(events)}: {'; '.join(events)[:200]}"
         yield Objection("event-count", "event_list", f"expected {FEWEST} to {MOST} events, found {found}")
-    if twice := [event for place, event in enumerate(events) if folded[place] in folded[:place]]:
+    if twice := [event for index, event in enumerate(events) if folded[index] in folded[:index]]:
         yield Objection("repeated-event", "event_list", f"{show(twice[0])} is there twice")
     if words > max_words:
         yield Objection("too-long", "prompt", f"expected at most {max_words} words, found {words}")
@@ -107,8 +107,8 @@ def nearest(text: str, others: Sequence[str], near: float = NEAR) -> tuple[float
     """
     from rapidfuzz import fuzz, process
 
-    found = process.extractOne(text, others, scorer=fuzz.token_set_ratio, score_cutoff=near)
-    return None if found is None else (float(found[1]), int(found[2]))
+    best = process.extractOne(text, others, scorer=fuzz.token_set_ratio, score_cutoff=near)
+    return None if best is None else (float(best[1]), int(best[2]))
 
 
 def check_prompts(prompts: Mapping[str, EventPrompt], where: str) -> Iterator[Issue]:
@@ -125,8 +125,8 @@ def check_prompts(prompts: Mapping[str, EventPrompt], where: str) -> Iterator[Is
     for name, prompt in prompts.items():
         yield from check_entry(prompt, where, (name,))
         against = list(objections(prompt.prompt, prompt.event_list, participants_in(prompt.labels)))
-        for found in against:
-            yield issue(found.code, where, quoted_path((name, found.field)), found.message)
+        for objection in against:
+            yield issue(objection.code, where, quoted_path((name, objection.field)), objection.message)
         if against:
             continue
         text = compared(prompt.prompt)

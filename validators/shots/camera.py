@@ -69,15 +69,15 @@ def read_camera(text: str) -> Camera:
 
     Of two words of one list the first counts, the other is unknown.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     unknown = []
     for part in filter(None, (piece.strip(" .。\t\n") for piece in _MARKS.split(text))):
-        place, value = _listed(part)
-        if place is None or place in found:
+        name, value = _listed(part)
+        if name is None or name in values:
             unknown.append(part)
         else:
-            found[place] = value
-    distance, angle, kind = (found.get(name) for name in LISTS)
+            values[name] = value
+    distance, angle, kind = (values.get(name) for name in LISTS)
     return Camera(distance, angle, kind, tuple(unknown))
 
 

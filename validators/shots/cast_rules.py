@@ -56,18 +56,18 @@ def _lists(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Is
         if isinstance(names, str):
             yield issue("onstage-list", where, f"{path}.{language}", f"expected a list, found {show(names)}")
     english, chinese = shot.onstage.en, shot.onstage.ch
-    place = f"{path}.ch" if isinstance(chinese, tuple) and not isinstance(english, tuple) else f"{path}.en"
+    field = f"{path}.ch" if isinstance(chinese, tuple) and not isinstance(english, tuple) else f"{path}.en"
     cast = script.cast(shot)
     known = {folded(key): key for key in script.characters}
     for name in cast:
         if name not in script.characters:
             near = known.get(folded(name))
             hint = f"; {show(near)} differs only in space or case" if near else ""
-            yield issue("onstage-unknown", where, place, f"{show(name)} is no character{hint}")
+            yield issue("onstage-unknown", where, field, f"{show(name)} is no character{hint}")
     if len(cast) > MOST_ONSTAGE:
-        yield issue("onstage-count", where, place, f"expected at most {MOST_ONSTAGE}, found {len(cast)}")
+        yield issue("onstage-count", where, field, f"expected at most {MOST_ONSTAGE}, found {len(cast)}")
     for name in (name for name, count in Counter(cast).items() if count > 1):
-        yield issue("onstage-repeated", where, place, f"{show(name)} is there more than once")
+        yield issue("onstage-repeated", where, field, f"{show(name)} is there more than once")
     if isinstance(english, tuple) and isinstance(chinese, tuple):
         yield from _aligned(script, english, chinese, where, path)
 
@@ -90,8 +90,8 @@ def _settings(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator
     setting = shot.setting or TwoTexts()
     for key, sheet in script.characters.items():
         for language, name in _named(key, sheet, normalize_answer(setting.of("en")), setting.of("ch")):
-            place = f"{path}['Setting Description'].{language}"
-            yield issue("setting-character", where, place, f"names {show(name)}")
+            field = f"{path}['Setting Description'].{language}"
+            yield issue("setting-character", where, field, f"names {show(name)}")
 
 
 def _unnamed(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
@@ -109,8 +109,8 @@ def _unnamed(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[
         if chinese and name and not any(part in chinese for part in _parts(name)):
             missing.append(("ch", name))
         for language, who in missing:
-            place = f"{path}['Static Shot Description'].{language}"
-            yield issue("onstage-unnamed", where, place, f"does not name {show(who)}")
+            field = f"{path}['Static Shot Description'].{language}"
+            yield issue("onstage-unnamed", where, field, f"does not name {show(who)}")
 
 
 def words_of(*names: str) -> set[str]:
@@ -121,7 +121,7 @@ def words_of(*names: str) -> set[str]:
 
 def _parts(name: str) -> list[str]:
     """Return the pairs of neighbouring signs of a Chinese name; a name of one sign is its only part."""
-    return [name[place : place + 2] for place in range(max(1, len(name) - 1))]
+    return [name[start : start + 2] for start in range(max(1, len(name) - 1))]
 
 
 def _offstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator[Issue]:
@@ -141,8 +141,8 @@ def _offstage(script: ShotScript, shot: Shot, where: str, path: str) -> Iterator
         if key in present:
             continue
         for language, name in _named(key, sheet, english, chinese):
-            place = f"{path}['Static Shot Description'].{language}"
-            yield issue("offstage-named", where, place, f"names {show(name)}, who is not on stage")
+            field = f"{path}['Static Shot Description'].{language}"
+            yield issue("offstage-named", where, field, f"names {show(name)}, who is not on stage")
 
 
 def _named(key: str, sheet: CharacterSheet, english: str, chinese: str) -> Iterator[tuple[str, str]]:

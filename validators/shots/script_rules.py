@@ -33,9 +33,9 @@ def check_script(script: ShotScript, where: str) -> Iterator[Issue]:
         yield from _both(script.story_type, where, "$.Story_type")
     yield from _characters(script, where)
     yield from _names(script, where)
-    for place, shot in enumerate(script.shots):
-        yield from _fields(shot, where, f"$.Shots[{place}]")
-        yield from check_cast(script, shot, where, f"$.Shots[{place}]")
+    for index, shot in enumerate(script.shots):
+        yield from _fields(shot, where, f"$.Shots[{index}]")
+        yield from check_cast(script, shot, where, f"$.Shots[{index}]")
     yield from _cameras(script, where)
 
 
@@ -72,8 +72,8 @@ def _characters(script: ShotScript, where: str) -> Iterator[Issue]:
             if not (getattr(sheet, name) or "").strip():
                 yield issue("character-text", where, f"{path}.{name}", "expected a text, found none")
         if sheet.num_of_appearances != counts[key]:
-            told = "none" if sheet.num_of_appearances is None else str(sheet.num_of_appearances)
-            message = f"expected {counts[key]}, found {told}"
+            stated = "none" if sheet.num_of_appearances is None else str(sheet.num_of_appearances)
+            message = f"expected {counts[key]}, found {stated}"
             yield issue("appearances", where, f"{path}.num_of_appearances", message)
         if not counts[key]:
             yield issue("never-onstage", where, path, "the character is on stage in no shot")
@@ -125,17 +125,17 @@ def _names(script: ShotScript, where: str) -> Iterator[Issue]:
 
 def _cameras(script: ShotScript, where: str) -> Iterator[Issue]:
     before: Camera | None = None
-    for place, shot in enumerate(script.shots):
-        path = f"$.Shots[{place}]['Shot Perspective Design']"
+    for index, shot in enumerate(script.shots):
+        path = f"$.Shots[{index}]['Shot Perspective Design']"
         if shot.perspective is None:
             before = None
             continue
         language = "en" if shot.perspective.of("en").strip() else "ch"
         camera = read_camera(shot.perspective.of(language))
         chinese = read_camera(shot.perspective.of("ch"))
-        for name, one in {language: camera, "ch": chinese}.items():
-            if one.unknown:
-                message = f"{show(', '.join(one.unknown))} is in no list"
+        for name, read in {language: camera, "ch": chinese}.items():
+            if read.unknown:
+                message = f"{show(', '.join(read.unknown))} is in no list"
                 yield issue("camera", where, f"{path}.{name}", message)
         if not camera.unknown and camera.distance is None:
             yield issue("camera-distance", where, f"{path}.{language}", "names no shot distance")
@@ -194,14 +194,14 @@ def check_plot(script: ShotScript, text: str, language: str, where: str) -> Iter
         where: the script's file.
     """
     left = "".join(text.split())
-    for place, shot in enumerate(script.shots):
-        told = "".join((shot.plot.of(language) if shot.plot is not None else "").split())
-        if not left.startswith(told):
-            path = f"$.Shots[{place}]['Plot Correspondence'].{language}"
-            message = f"expected the story to go on with {show(left[:40])}, found {show(told[:40])}"
+    for index, shot in enumerate(script.shots):
+        plot = "".join((shot.plot.of(language) if shot.plot is not None else "").split())
+        if not left.startswith(plot):
+            path = f"$.Shots[{index}]['Plot Correspondence'].{language}"
+            message = f"expected the story to go on with {show(left[:40])}, found {show(plot[:40])}"
             yield issue("plot-coverage", where, path, message)
             return
-        left = left[len(told) :]
+        left = left[len(plot) :]
     if left:
         yield issue(
             "plot-coverage", where, "$.Shots", f"the end of the story is in no shot: {show(left[:40])}"

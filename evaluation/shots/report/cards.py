@@ -119,21 +119,21 @@ class Looked:
 
     def by_method(self) -> dict[str, list[ShotScore]]:
         """Return method -> all its shots."""
-        every: dict[str, list[ShotScore]] = {one.method: [] for one in self.scores.methods}
+        every: dict[str, list[ShotScore]] = {method.method: [] for method in self.scores.methods}
         for (method, _), some in self.shots.items():
             every[method].extend(some)
         return every
 
     def card(self, shot: ShotScore) -> ShotCard:
         """Return one shot."""
-        found = self.found[shot.method, shot.story_id]
-        file, whole = self._picture(shot, found)
+        story = self.found[shot.method, shot.story_id]
+        file, whole = self._picture(shot, story)
         picture, size = self.snaps.whole(file) if shot.sha256 is not None else (_NOTHING, None)
         who = {match.crop: match.character for match in shot.matches if match.crop is not None}
         boxes = []
         if size is not None and whole and picture.data is not None:
-            for place, box in enumerate(shot.boxes or ()):
-                drawn = _drawn(box, size, place + 1, who.get(place))
+            for index, box in enumerate(shot.boxes or ()):
+                drawn = _drawn(box, size, index + 1, who.get(index))
                 boxes.extend([drawn] if drawn is not None else [])
         return ShotCard(
             method=shot.method,
@@ -154,22 +154,22 @@ class Looked:
             ),
             values=dict(shot.values),
             missing=dict(shot.missing),
-            texts=self._texts(found, shot.number),
+            texts=self._texts(story, shot.number),
         )
 
-    def wall(self, found: FoundStory) -> tuple[WallRow, ...]:
+    def wall(self, story: FoundStory) -> tuple[WallRow, ...]:
         """Return the characters of a story, each with its references and crops."""
-        if found.crops is None:
+        if story.crops is None:
             return ()
-        shots = self.shots[found.method, found.story_id]
-        return tuple(self._row(found, key, tag, shots) for key, tag in found.characters.items())
+        shots = self.shots[story.method, story.story_id]
+        return tuple(self._row(story, key, tag, shots) for key, tag in story.characters.items())
 
-    def _row(self, found: FoundStory, key: str, tag: str | None, shots: tuple[ShotScore, ...]) -> WallRow:
-        boxes = reference_boxes(found, key)
+    def _row(self, story: FoundStory, key: str, tag: str | None, shots: tuple[ShotScore, ...]) -> WallRow:
+        boxes = reference_boxes(story, key)
         references = []
-        for place, sha256 in enumerate(found.references.get(key, ())):
-            box = boxes[place] if place < len(boxes) else None
-            references.append(self.snaps.crop(self.files.reference(found, sha256), box))
+        for index, sha256 in enumerate(story.references.get(key, ())):
+            box = boxes[index] if index < len(boxes) else None
+            references.append(self.snaps.crop(self.files.reference(story, sha256), box))
         crops, missed = [], []
         for shot in shots:
             for match in shot.matches:
@@ -181,63 +181,63 @@ class Looked:
                 crops.append(
                     WallCrop(
                         shot=shot.number,
-                        picture=self._crop(found, shot, key, match.crop),
+                        picture=self._crop(story, shot, key, match.crop),
                         similarity=match.cross,
                     )
                 )
-        known = [one.similarity for one in crops if one.similarity is not None]
+        known = [crop.similarity for crop in crops if crop.similarity is not None]
         mean = sum(known) / len(known) if known else None
         return WallRow(
             character=key, tag=tag, references=tuple(references), crops=tuple(crops), mean=mean,
             missed=tuple(missed),
         )  # fmt: skip
 
-    def _crop(self, found: FoundStory, shot: ShotScore, key: str, place: int) -> Snap:
-        box = (shot.boxes or ())[place] if place < len(shot.boxes or ()) else None
-        file, whole = self._picture(shot, found)
+    def _crop(self, story: FoundStory, shot: ShotScore, key: str, index: int) -> Snap:
+        box = (shot.boxes or ())[index] if index < len(shot.boxes or ()) else None
+        file, whole = self._picture(shot, story)
         if file is not None and whole and box is not None:
             return self.snaps.crop(file, box)
-        views = found.views.get("crops")
-        for one in views if isinstance(views, list) else ():  # what a judge was shown of this very box
+        views = story.views.get("crops")
+        for view in views if isinstance(views, list) else ():  # what a judge was shown of this very box
             wanted = {"shot": shot.number, "character": key, "box": list(box or ())}
-            if isinstance(one, dict) and wanted.items() <= {name: one.get(name) for name in wanted}.items():
-                return self.snaps.crop(self.files.view(one.get("file")), None)
+            if isinstance(view, dict) and wanted.items() <= {name: view.get(name) for name in wanted}.items():
+                return self.snaps.crop(self.files.view(view.get("file")), None)
         return self.snaps.none()
 
-    def _picture(self, shot: ShotScore, found: FoundStory) -> tuple[Path | None, bool]:
+    def _picture(self, shot: ShotScore, story: FoundStory) -> tuple[Path | None, bool]:
         """Return a shot's picture, and whether boxes fit it: those that judges saw may be smaller."""
         file = self.files.shot(shot.method, shot.story_id, shot.number, shot.sha256)
         if file is not None:
             return file, True
-        views = found.views.get("shots")
+        views = story.views.get("shots")
         view = views.get(str(shot.number)) if isinstance(views, dict) else None
         if not isinstance(view, dict):
             return None, False
         sides = [view.get("width"), view.get("height")]
         return self.files.view(view.get("file")), all(
-            isinstance(one, int) and one < self.side for one in sides
+            isinstance(side, int) and side < self.side for side in sides
         )
 
-    def _texts(self, found: FoundStory, number: int) -> dict[str, str]:
-        script = self._script(found)
-        shot = None if script is None else next((one for one in script.shots if one.index == number), None)
+    def _texts(self, story: FoundStory, number: int) -> dict[str, str]:
+        script = self._script(story)
+        shot = None if script is None else next((shot for shot in script.shots if shot.index == number), None)
         if shot is None:
             return {}
         parts = {"Setting": shot.setting, "Framing": shot.perspective, "Description": shot.static}
         return {name: text for name, part in parts.items() if (text := _text(part))}
 
-    def _script(self, found: FoundStory) -> ShotScript | None:
+    def _script(self, story: FoundStory) -> ShotScript | None:
         """Return a story's script; None where it is not at hand, or names other shots or characters."""
-        if found.story_id not in self._scripts:
-            folder, script = self.files.story_folder(found.story_id), None
+        if story.story_id not in self._scripts:
+            folder, script = self.files.story_folder(story.story_id), None
             try:
                 if folder is not None:
                     script = ShotScript.model_validate_json(read_plain(folder / SCRIPT, follow=True))
             except (OSError, ValueError):
                 script = None
-            self._scripts[found.story_id] = script
-        script = self._scripts[found.story_id]
-        return script if script is not None and _fits(script, found) else None
+            self._scripts[story.story_id] = script
+        script = self._scripts[story.story_id]
+        return script if script is not None and _fits(script, story) else None
 
 
 _NOTHING = Snap(lost="no picture was generated")
@@ -245,30 +245,32 @@ _NOTHING = Snap(lost="no picture was generated")
 
 def style_matrix(looked: Looked, key: Key) -> StyleMatrix | None:
     """Return how alike the styles of a story's pictures are; None where nobody looked."""
-    told = style_table(looked.found[key])
+    styles = style_table(looked.found[key])
     story = next(
-        one for method in looked.scores.methods if method.method == key[0]
-        for one in method.stories if one.story_id == key[1]
+        story for method in looked.scores.methods if method.method == key[0]
+        for story in method.stories if story.story_id == key[1]
     )  # fmt: skip
-    if told is None or "csd_self" not in story.scores:
+    if styles is None or "csd_self" not in story.scores:
         return None
-    numbers, table = told
+    numbers, table = styles
     cross = {shot.number: shot.values.get("csd_cross") for shot in looked.shots[key]}
     return StyleMatrix(
         shots=numbers,
-        rows=tuple(tuple(None if isnan(one) else float(one) for one in row) for row in table),
+        rows=tuple(tuple(None if isnan(cosine) else float(cosine) for cosine in row) for row in table),
         cross=tuple(cross.get(number) for number in numbers),
         score=story.scores["csd_self"],
     )
 
 
-def reference_boxes(found: FoundStory, key: str) -> list[Sequence[float] | None]:
+def reference_boxes(story: FoundStory, key: str) -> list[Sequence[float] | None]:
     """Return the box of each reference of a character; None where it counts whole, or has none."""
-    told = (found.boxes or {}).get("references")
-    boxes = told.get(key) if isinstance(told, dict) else None
+    boxes_of_characters = (story.boxes or {}).get("references")
+    boxes = boxes_of_characters.get(key) if isinstance(boxes_of_characters, dict) else None
     return [
-        one[0] if isinstance(one, list) and one and isinstance(one[0], list) and len(one[0]) == BOX else None
-        for one in (boxes if isinstance(boxes, list) else ())
+        some[0]
+        if isinstance(some, list) and some and isinstance(some[0], list) and len(some[0]) == BOX
+        else None
+        for some in (boxes if isinstance(boxes, list) else ())
     ]
 
 
@@ -285,12 +287,12 @@ def _drawn(
     )
 
 
-def _fits(script: ShotScript, found: FoundStory) -> bool:
+def _fits(script: ShotScript, story: FoundStory) -> bool:
     def cast(shot: Shot) -> tuple[str, ...]:
         return tuple(key for key in dict.fromkeys(shot.characters) if key in script.characters)
 
-    told = [(shot.index, cast(shot)) for shot in script.shots]
-    return told == [(shot.number, shot.expected) for shot in found.shots]
+    shots = [(shot.index, cast(shot)) for shot in script.shots]
+    return shots == [(shot.number, shot.expected) for shot in story.shots]
 
 
 def _text(texts: TwoTexts | None) -> str:

@@ -18,21 +18,21 @@ MOST_CELLS = 4000
 def by_story(scores: ImageScores) -> Iterator[ScoreTable]:
     """Yield a table of every story's scores per method, where that is not too much for a page."""
     names = in_order(
-        dict.fromkeys(name for one in scores.methods for story in one.stories for name in story.scores)
+        dict.fromkeys(name for method in scores.methods for story in method.stories for name in story.scores)
     )
-    cells = sum(len(one.stories) for one in scores.methods) * len(names)
+    cells = sum(len(method.stories) for method in scores.methods) * len(names)
     if not names or cells > MOST_CELLS:
         return
-    for place, one in enumerate(scores.methods):
+    for index, method in enumerate(scores.methods):
         yield ScoreTable(
-            name=f"stories_{place + 1}", title=f"Stories of {one.method}", heading="Story",
-            measures=tuple(measure_of(name) for name in names if name in one.scores),
-            rows=tuple(ScoreRow(label=story.story_id, scores=dict(story.scores)) for story in one.stories),
+            name=f"stories_{index + 1}", title=f"Stories of {method.method}", heading="Story",
+            measures=tuple(measure_of(name) for name in names if name in method.scores),
+            rows=tuple(ScoreRow(label=story.story_id, scores=dict(story.scores)) for story in method.stories),
         )  # fmt: skip
 
 
 def accounting(
-    scores: ImageScores, told: Mapping[str, Any], shots: Mapping[str, Sequence[ShotScore]]
+    scores: ImageScores, subject: Mapping[str, Any], shots: Mapping[str, Sequence[ShotScore]]
 ) -> Iterator[CountTable]:
     """Yield what was asked for and is there, per method, and what was missed of the characters."""
     columns = {
@@ -41,13 +41,13 @@ def accounting(
         "shots_requested": "Shots", "shots_valid": "With picture", "missing": "Missing", "boxes": "Boxes",
     }  # fmt: skip
     rows = []
-    for one in scores.methods:
-        about = {**one.accounting, **_plain(told.get(one.method))}
+    for method in scores.methods:
+        about = {**method.accounting, **_plain(subject.get(method.method))}
         values = {name: about.get(name) for name in columns}
         asked, there = about.get("shots_requested"), about.get("shots_valid")
         if isinstance(asked, int) and isinstance(there, int):
             values["missing"] = asked - there
-        rows.append(CountRow(label=one.method, values=values))
+        rows.append(CountRow(label=method.method, values=values))
     yield CountTable(
         name="shots", title="Shots that were asked for, and those with a picture", columns=columns,
         rows=tuple(rows),
@@ -55,7 +55,7 @@ def accounting(
     )  # fmt: skip
     yield from _missing(shots)
     yield from _characters(scores)
-    yield from _findings(scores, told)
+    yield from _findings(scores, subject)
 
 
 def _missing(shots: Mapping[str, Sequence[ShotScore]]) -> Iterator[CountTable]:
@@ -85,11 +85,11 @@ def _characters(scores: ImageScores) -> Iterator[CountTable]:
     }  # fmt: skip
     rows = [
         CountRow(
-            label=one.method,
-            values={name: one.scores["cids_cross"].counts.get(name, 0) for name in columns},
+            label=method.method,
+            values={name: method.scores["cids_cross"].counts.get(name, 0) for name in columns},
         )
-        for one in scores.methods
-        if "cids_cross" in one.scores
+        for method in scores.methods
+        if "cids_cross" in method.scores
     ]
     if rows:
         yield CountTable(
@@ -98,14 +98,14 @@ def _characters(scores: ImageScores) -> Iterator[CountTable]:
         )  # fmt: skip
 
 
-def _findings(scores: ImageScores, told: Mapping[str, Any]) -> Iterator[CountTable]:
+def _findings(scores: ImageScores, subject: Mapping[str, Any]) -> Iterator[CountTable]:
+    listed = {
+        method.method: _plain(_plain(subject.get(method.method)).get("findings")) for method in scores.methods
+    }
     counts = {
-        one.method: Counter(
-            {str(code): count for code, count in _plain(_plain(told.get(one.method)).get("findings")).items()
-             if isinstance(count, int)}
-        )
-        for one in scores.methods
-    }  # fmt: skip
+        name: Counter({str(code): count for code, count in codes.items() if isinstance(count, int)})
+        for name, codes in listed.items()
+    }
     codes = sorted({code for some in counts.values() for code in some})
     if codes:
         yield CountTable(
@@ -121,16 +121,16 @@ def _findings(scores: ImageScores, told: Mapping[str, Any]) -> Iterator[CountTab
 def stability(scores: ImageScores) -> Iterator[ScoreTable]:
     """Yield the sub-scores over repeated runs of the judges (section H.6), where there are several."""
     rows = []
-    for one in scores.methods:
-        for judge, told in one.stability.items():
+    for method in scores.methods:
+        for judge, dimensions in method.stability.items():
             values = {
                 f"{name}_{kind}": Score(value=value, status="ok", counts={"runs": len(runs.runs)})
-                for name, runs in told.items()
+                for name, runs in dimensions.items()
                 for kind, value in (("mean", runs.mean), ("deviation", runs.deviation))
                 if value is not None and runs.deviation is not None
             }
             if values:
-                rows.append(ScoreRow(label=f"{one.method} · {judge}", scores=values))
+                rows.append(ScoreRow(label=f"{method.method} · {judge}", scores=values))
     if rows:
         kinds = ("mean", "deviation")
         names = [metric.name for metric in metrics() if metric.judged]
@@ -154,7 +154,7 @@ def shot_rows(shots: Mapping[str, Sequence[ShotScore]], names: Sequence[str]) ->
                 method=shot.method, story_id=shot.story_id, number=shot.number,
                 picture=shot.sha256 is not None, onstage=shot.onstage,
                 found=None if shot.boxes is None else len(shot.boxes),
-                matched=sum(one.crop is not None for one in cast) if cast else None,
+                matched=sum(member.crop is not None for member in cast) if cast else None,
                 expected=len(cast) if cast else None,
                 values={name: shot.values.get(name) for name in names},
             )  # fmt: skip

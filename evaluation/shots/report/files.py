@@ -60,15 +60,15 @@ class ShotFiles:
             InputError: a folder of outputs is of no method that was evaluated.
         """
         environment = manifest.environment
-        told = _mapping(environment.get("selection"))
+        selection = _mapping(environment.get("selection"))
         known = sources_of(folder, manifest)
         roots = {path.name: path for role, path in known if role == OUTPUTS}
         roots |= _given(outputs, _mapping(manifest.subject.get("methods")))
         if release is None:
             release = next((path for role, path in known if role == SHOTS), None)
-        choice = Choice(*(_text(told.get(name)) for name in ("mode", "language", "timestamp")))
+        choice = Choice(*(_text(selection.get(name)) for name in ("mode", "language", "timestamp")))
         own = manifest.protocol.get("references") == "generated"
-        return cls(folder, roots, release, choice, 0 if told.get("first_shot") == 0 else 1, own)
+        return cls(folder, roots, release, choice, 0 if selection.get("first_shot") == 0 else 1, own)
 
     def shot(self, method: str, story_id: str, number: int, sha256: str | None) -> Path | None:
         """Return the picture of a shot; None where it is not at hand."""
@@ -91,11 +91,11 @@ class ShotFiles:
         path = (root / file).resolve()
         return path if path.is_relative_to(root) and path.is_file() else None
 
-    def reference(self, found: FoundStory, sha256: str) -> Path | None:
+    def reference(self, story: FoundStory, sha256: str) -> Path | None:
         """Return a reference image of a story by its hash; None where it is not at hand."""
         if self.own_references:
-            return self._drawn(found).get(sha256)
-        folder = self.story_folder(found.story_id)
+            return self._drawn(story).get(sha256)
+        folder = self.story_folder(story.story_id)
         return None if folder is None else self._by_hash(folder / IMAGES).get(sha256)
 
     def story_folder(self, story_id: str) -> Path | None:
@@ -110,22 +110,22 @@ class ShotFiles:
             listed: dict[int, list[Path]] = {}
             if method in self.roots:
                 try:
-                    for one in story_folders(find_root(self.roots[method], self.choice), self.choice):
-                        listed.setdefault(int(one.story_id), []).extend(one.files)
+                    for folder in story_folders(find_root(self.roots[method], self.choice), self.choice):
+                        listed.setdefault(int(folder.story_id), []).extend(folder.files)
                 except (InputError, ConfigError, OSError):
                     listed = {}  # the page says where a picture is not at hand
             self._listed[method] = listed
         return self._listed[method]
 
-    def _drawn(self, found: FoundStory) -> dict[str, Path]:
-        root = self.roots.get(found.method)
+    def _drawn(self, story: FoundStory) -> dict[str, Path]:
+        root = self.roots.get(story.method)
         if root is None:
             return {}
-        key = root / found.story_id / "characters"
+        key = root / story.story_id / "characters"
         if key not in self._hashed:
             try:
                 drawn = generated_references(find_root(root, self.choice), self.choice)
-                files = [file for some in drawn.get(_number(found.story_id), {}).values() for file in some]
+                files = [file for some in drawn.get(_number(story.story_id), {}).values() for file in some]
             except (InputError, ConfigError, OSError):
                 files = []
             self._hashed[key] = _hashes(files)
@@ -154,12 +154,12 @@ def _given(outputs: Sequence[Path], methods: Mapping[str, Any]) -> dict[str, Pat
 
 
 def _hashes(files: Sequence[Path]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for file in files[:_MOST_FILES]:
         sha256 = _sha256(file)
         if sha256 is not None:
-            found.setdefault(sha256, file)
-    return found
+            paths.setdefault(sha256, file)
+    return paths
 
 
 def _sha256(file: Path) -> str | None:

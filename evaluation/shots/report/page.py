@@ -70,11 +70,16 @@ _OF_CHARACTERS = (
 def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
     """Yield a table for each respect in which stories or characters of an evaluation differ."""
     for by, title in TITLES.items():
-        some = [(one.method, stratum) for one in scores.methods for stratum in one.strata if stratum.by == by]
+        some = [
+            (method.method, stratum)
+            for method in scores.methods
+            for stratum in method.strata
+            if stratum.by == by
+        ]
         names = in_order(dict.fromkeys(name for _, stratum in some for name in stratum.scores))
         if len({stratum.kind for _, stratum in some}) < 2 or len(some) * len(names) > MOST_CELLS:
             continue
-        ordered = sorted(some, key=lambda one: one[1].kind)
+        ordered = sorted(some, key=lambda entry: entry[1].kind)
         yield ScoreTable(
             name=f"by_{by}", title=title, heading="Kind and method",
             note=_OF_STORIES if some[0][1].characters is None else _OF_CHARACTERS,
@@ -129,20 +134,20 @@ def images_report(
     wanted = wanted or ImageReport()
     used = wanted.definitions
     people = people_of(folder, "images")
-    archive, found = read_archive(folder), read_found(folder)
+    archive, stories = read_archive(folder), read_found(folder)
     manifest = archive.manifest
     _check_release(release, manifest)
-    scores = score_archive(archive, found, used)
+    scores = score_archive(archive, stories, used)
     pairs = image_comparisons(list(combinations(scores.methods, 2)), used)
     board = leaderboard(scores.methods, pairs, used, _excluded(wanted.excluded, scores))
     files = ShotFiles.of(folder, manifest, release, outputs)
-    looked = _looked(archive, found, scores, files, wanted)
+    looked = _looked(archive, stories, scores, files, wanted)
     part = _part(looked, board, wanted)
     accounts = Accounts()
     for judgement in archive.judgements:
         accounts.add(judgement)
-    told = manifest.subject.get("methods")
-    about = told if isinstance(told, Mapping) else {}
+    listed = manifest.subject.get("methods")
+    about = listed if isinstance(listed, Mapping) else {}
     return ReportDocument(
         kind="images",
         title=title_of(scores),
@@ -171,18 +176,18 @@ def images_report(
 
 def _looked(
     archive: Archive,
-    found: Sequence[FoundStory],
+    stories: Sequence[FoundStory],
     scores: ImageScores,
     files: ShotFiles,
     wanted: ImageReport,
 ) -> Looked:
     """Return an evaluation with every shot scored, and what finds and makes its pictures."""
-    shots: dict[Key, list[ShotScore]] = {(one.method, one.story_id): [] for one in found}
-    for shot in scored_shots(archive, found, scores):
+    shots: dict[Key, list[ShotScore]] = {(story.method, story.story_id): [] for story in stories}
+    for shot in scored_shots(archive, stories, scores):
         shots[shot.method, shot.story_id].append(shot)
     return Looked(
         scores=scores,
-        found={(one.method, one.story_id): one for one in found},
+        found={(story.method, story.story_id): story for story in stories},
         shots={key: tuple(some) for key, some in shots.items()},
         files=files,
         snaps=Snaps(int(wanted.megabytes * 1_000_000)),
@@ -210,7 +215,7 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
         name in shot.values or name in shot.missing for some in every.values() for shot in some
     )]  # fmt: skip
     story_names = in_order(
-        dict.fromkeys(name for one in stories for method in one.methods for name in method.scores)
+        dict.fromkeys(name for story in stories for method in story.methods for name in method.scores)
     )
     labels = {name: label_of(name) for name in in_order(dict.fromkeys((*names, *story_names)))}
     return ShotsPart(
@@ -229,13 +234,13 @@ def _part(looked: Looked, board: Leaderboard, wanted: ImageReport) -> ShotsPart:
 
 
 def _pictures_note(snaps: Snaps, wanted: ImageReport) -> str:
-    told = [f"{counted(snaps.made, 'picture')} in this page, of at most {wanted.megabytes:g} MB in all"]
+    parts = [f"{counted(snaps.made, 'picture')} in this page, of at most {wanted.megabytes:g} MB in all"]
     if snaps.gone:
-        told.append(f"{counted(snaps.gone, 'picture')} not available")
+        parts.append(f"{counted(snaps.gone, 'picture')} not available")
     if snaps.spent:
-        told.append(f"{counted(snaps.spent, 'picture')} left out because of that limit")
+        parts.append(f"{counted(snaps.spent, 'picture')} left out because of that limit")
     return (
-        "; ".join(told)
+        "; ".join(parts)
         + ". Boxes are what the detector found. A picture is shown only if it has the hash of the one that "
         "was evaluated."
     )
@@ -247,21 +252,21 @@ def _check_release(release: Path | None, manifest: EvaluationManifest) -> None:
     Raises:
         InputError: it is another, or cannot be read.
     """
-    told = manifest.protocol.get("release")
-    if release is None or not isinstance(told, Mapping):
+    judged = manifest.protocol.get("release")
+    if release is None or not isinstance(judged, Mapping):
         return
-    found = read_shot_set(release)[0].sha256
-    if found != told.get("sha256"):
+    sha256 = read_shot_set(release)[0].sha256
+    if sha256 != judged.get("sha256"):
         problem = UserError(
             str(release),
-            what=f"this set has SHA-256 {found}; the one that was evaluated has {told.get('sha256')}",
+            what=f"this set has SHA-256 {sha256}; the one that was evaluated has {judged.get('sha256')}",
             fix="give that version of the set, or leave --release out",
         )
         raise InputError([problem])
 
 
 def _excluded(names: Collection[str], scores: ImageScores) -> Collection[str]:
-    there = [one.method for one in scores.methods]
+    there = [method.method for method in scores.methods]
     unknown = [name for name in names if name not in there]
     if unknown:
         raise ConfigError(

@@ -49,16 +49,16 @@ def covered(score: Score) -> str:
     if "stories" not in counts:
         return _covered_story(counts)
     stories, valued = counts["stories"], counts.get("stories_counted", 0)
-    told = [counted(stories, "story") if valued == stories else f"{valued:,} of {stories:,} stories"]
+    parts = [counted(stories, "story") if valued == stories else f"{valued:,} of {stories:,} stories"]
     if counts.get("expected", 0) > counts.get("matched", counts.get("expected", 0)):
-        told.append(f"{counts['expected'] - counts['matched']:,} of {counts['expected']:,} not matched")
+        parts.append(f"{counts['expected'] - counts['matched']:,} of {counts['expected']:,} not matched")
     if counts.get("asked", 0) > counts.get("answered", counts.get("asked", 0)):
-        told.append(f"{counts['asked'] - counts['answered']:,} of {counts['asked']:,} ratings missing")
+        parts.append(f"{counts['asked'] - counts['answered']:,} of {counts['asked']:,} ratings missing")
     if "one_reference" in counts and counts.get("counted", 0) < counts.get("characters", 0):
-        told.append(f"{counts['counted']:,} of {counts['characters']:,} characters")
+        parts.append(f"{counts['counted']:,} of {counts['characters']:,} characters")
     if counts.get("without_image"):
-        told.append(f"{counted(counts['without_image'], 'shot')} without picture")
-    return ", ".join(told)
+        parts.append(f"{counted(counts['without_image'], 'shot')} without picture")
+    return ", ".join(parts)
 
 
 def _covered_story(counts: Mapping[str, int]) -> str:
@@ -144,7 +144,7 @@ class Choice:
 def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:
     """Return the worst shots by each score that single shots have; a perfect one is none of them."""
     every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
-    every.sort(key=lambda one: digest(_key(one)))  # of equal ones not always the first of a set are shown
+    every.sort(key=lambda shot: digest(_key(shot)))  # of equal ones not always the first of a set are shown
     made = []
     for metric in metrics():
         name = metric.name
@@ -210,7 +210,7 @@ def shown_stories(
         return tuple(
             (story, "all") for story in there
         ), f"{counted(len(there), 'story')}, all that there are."
-    lead = lead_of(dict.fromkeys(name for one in looked.scores.methods for name in one.scores))
+    lead = lead_of(dict.fromkeys(name for method in looked.scores.methods for name in method.scores))
     ordered = _by_value(looked, methods, there, lead)
     middle = (len(ordered) - 1) / 2
     central = sorted(ordered, key=lambda story: (abs(ordered.index(story) - middle), story))
@@ -228,7 +228,9 @@ def shown_stories(
     by = "" if lead is None else f" in {label_of(lead)}, by the mean over the methods that are shown"
     note = f"{len(taken)} of {counted(len(there), 'story')}: lowest, in the middle and highest{by}."
     kinds = list(wanted)
-    return tuple(sorted(taken.items(), key=lambda one: (kinds.index(one[1]), ordered.index(one[0])))), note
+    return tuple(
+        sorted(taken.items(), key=lambda entry: (kinds.index(entry[1]), ordered.index(entry[0])))
+    ), note
 
 
 def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> StoryGrid:
@@ -238,8 +240,8 @@ def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> 
         key = (method, story)
         if key not in looked.found:
             continue
-        scored = next(one for one in looked.scores.methods if one.method == method)
-        scores = next(one.scores for one in scored.stories if one.story_id == story)
+        scored = next(scores for scores in looked.scores.methods if scores.method == method)
+        scores = next(row.scores for row in scored.stories if row.story_id == story)
         made.append(
             StoryOfMethod(
                 method=method, scores=dict(scores),
@@ -253,8 +255,8 @@ def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> 
 def _by_value(looked: Looked, methods: Sequence[str], stories: Sequence[str], lead: str | None) -> list[str]:
     """Return stories from the lowest mean over methods; those without any value come last."""
     values: dict[str, list[float]] = {story: [] for story in stories}
-    for one in looked.scores.methods:
-        for story in one.stories if one.method in methods else ():
+    for method in looked.scores.methods:
+        for story in method.stories if method.method in methods else ():
             score = story.scores.get(lead or "")
             if score is not None and score.value is not None:
                 values[story.story_id].append(score.value)
@@ -271,7 +273,7 @@ def _by_turns(wanted: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _check(option: str, asked: Sequence[str], there: Sequence[str]) -> None:
-    unknown = [one for one in asked if one not in there]
+    unknown = [name for name in asked if name not in there]
     if unknown:
         raise ConfigError(
             option, expected=f"one of {', '.join(there[:20])}", found=", ".join(unknown),

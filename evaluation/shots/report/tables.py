@@ -43,7 +43,7 @@ MOST_LINES = 8
 
 def title_of(scores: ImageScores) -> str:
     """Return the title of the page."""
-    methods = [one.method for one in scores.methods]
+    methods = [method.method for method in scores.methods]
     if not methods:
         return "Shot images of no method"
     return f"Shot images of {methods[0]}" if len(methods) == 1 else f"Shot images of {len(methods)} methods"
@@ -52,9 +52,9 @@ def title_of(scores: ImageScores) -> str:
 def facts_of(scores: ImageScores, accounts: Accounts, manifest: EvaluationManifest) -> dict[str, str]:
     """Return what the evaluation is about, in short."""
     created = manifest.environment.get("created_at")
-    stories = {story.story_id for one in scores.methods for story in one.stories}
-    asked = [int(one.accounting.get("shots_requested") or 0) for one in scores.methods]
-    there = [int(one.accounting.get("shots_valid") or 0) for one in scores.methods]
+    stories = {story.story_id for method in scores.methods for story in method.stories}
+    asked = [int(method.accounting.get("shots_requested") or 0) for method in scores.methods]
+    there = [int(method.accounting.get("shots_valid") or 0) for method in scores.methods]
     return {
         "Stories": f"{len(stories):,}",
         "Methods": f"{len(scores.methods):,}",
@@ -82,14 +82,14 @@ def reading_of(board: Leaderboard) -> Iterator[str]:
 
 def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, looked: Looked) -> Iterator[str]:
     """Yield what readers must know first."""
-    stories = len({story.story_id for one in scores.methods for story in one.stories})
+    stories = len({story.story_id for method in scores.methods for story in method.stories})
     if not stories:
         yield "The evaluation has no story."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in scores.notes)
-    for one in scores.methods:
-        asked, there = one.accounting.get("shots_requested"), one.accounting.get("shots_valid")
+    for scored in scores.methods:
+        asked, there = scored.accounting.get("shots_requested"), scored.accounting.get("shots_valid")
         if isinstance(asked, int) and isinstance(there, int) and there < asked:
-            yield f"{asked - there:,} of {asked:,} shots of {one.method} have no picture."
+            yield f"{asked - there:,} of {asked:,} shots of {scored.method} have no picture."
     for method, why in board.unranked.items():
         yield f"{method} is shown, but not ranked: {why}."
     for judge, count in sorted(accounts.replies.items()):
@@ -109,7 +109,7 @@ def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
     """Yield similarities and ratings of several methods on lines."""
     if not 1 < len(board.methods) <= MOST_LINES:
         return
-    methods = {one.method: one for one in scores.methods}
+    methods = {method.method: method for method in scores.methods}
     alike: dict[str, list[str]] = {"similarities": [], "ratings": []}
     for name in board.names:
         if metric_of(name).group.endswith("similarity"):
@@ -184,8 +184,8 @@ def measure_of(name: str) -> Measure:
 
 def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
     """Return every score of every method."""
-    methods = {one.method: one for one in scores.methods}
-    names = in_order(dict.fromkeys(name for one in scores.methods for name in one.scores))
+    methods = {method.method: method for method in scores.methods}
+    names = in_order(dict.fromkeys(name for method in scores.methods for name in method.scores))
     return ScoreTable(
         name="headline", title="Scores",
         note="Means over the stories that have a value, with 95 % intervals over stories.",
@@ -218,10 +218,11 @@ def leaders(board: Leaderboard) -> Leaders:
             unranked=board.unranked.get(method),
             places={
                 name: Place(
-                    score=one.score, rank=one.rank, low=one.low, high=one.high, shared=one.shared,
-                    stories=one.stories, better=one.better, worse=one.worse, why=one.why,
+                    score=standing.score, rank=standing.rank, low=standing.low, high=standing.high,
+                    shared=standing.shared,
+                    stories=standing.stories, better=standing.better, worse=standing.worse, why=standing.why,
                 )
-                for name, one in board.cells[method].items()
+                for name, standing in board.cells[method].items()
             },
         )
         for method in board.methods
@@ -241,7 +242,7 @@ def leaders(board: Leaderboard) -> Leaders:
 def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
     """Return the polar charts; None where there are fewer than three scores to show."""
     names = [name for name in in_order(board.names) if metric_of(name).column is not None]
-    methods = {one.method: one for one in scores.methods}
+    methods = {method.method: method for method in scores.methods}
     several = len(methods) > 1
     full: dict[str, float] = {}
     for name in names:
@@ -286,11 +287,11 @@ def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
 
 
 def _best(name: str, methods: Mapping[str, MethodScores], board: Leaderboard) -> float | None:
-    ranked = [one for method, one in methods.items() if method not in board.unranked]
+    ranked = [scored for method, scored in methods.items() if method not in board.unranked]
     values = [
         score.value
-        for one in ranked or methods.values()
-        if (score := one.scores.get(name)) is not None and score.value is not None
+        for method in ranked or methods.values()
+        if (score := method.scores.get(name)) is not None and score.value is not None
     ]
     return max(values, default=None)
 
@@ -304,7 +305,7 @@ def _sector(score: Score | None, axis: PolarAxis) -> Sector:
     return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
 
 
-def comparisons(found: Sequence[Paired], board: Leaderboard) -> tuple[Comparison, ...]:
+def comparisons(pairs: Sequence[Paired], board: Leaderboard) -> tuple[Comparison, ...]:
     """Return every pair in every score; the page shows all, or each method against the first of a score."""
     first = {
         name: next((method for method in board.methods if _rank(board, method, name) == 1), None)
@@ -312,12 +313,12 @@ def comparisons(found: Sequence[Paired], board: Leaderboard) -> tuple[Comparison
     }
     return tuple(
         comparison(
-            one, label_of(name), higher=metric_of(name).higher, unit=unit_of(name),
-            shown=len(found) <= MOST_PAIRS or first[name] in (one.first, one.second),
+            pair, label_of(name), higher=metric_of(name).higher, unit=unit_of(name),
+            shown=len(pairs) <= MOST_PAIRS or first[name] in (pair.first, pair.second),
         )
         for name in board.names
-        for one in found
-        if one.about["metric"] == name
+        for pair in pairs
+        if pair.about["metric"] == name
     )  # fmt: skip
 
 
