@@ -155,9 +155,9 @@ class FlatReading:
             try:
                 record = self.kind.model.model_validate(row)
             except ValidationError as error:
-                for one in error.errors(include_url=False, include_input=False):
+                for detail in error.errors(include_url=False, include_input=False):
                     yield Issue(
-                        where, format_path(one["loc"]), "schema", str(one["msg"]), "correct the value"
+                        where, format_path(detail["loc"]), "schema", str(detail["msg"]), "correct the value"
                     )
                 continue
             self.records.append(record)

@@ -192,11 +192,7 @@ def licence(identifier: str, where: str = "--license") -> Licence:
     entry = known.get(identifier.casefold())
     if entry is not None and entry.spdx_id is not None:
         return entry
-    spdx = {
-        str(license_.spdx_id).casefold(): str(license_.spdx_id)
-        for license_ in known.values()
-        if license_.spdx_id
-    }
+    spdx = {str(entry.spdx_id).casefold(): str(entry.spdx_id) for entry in known.values() if entry.spdx_id}
     close = [spdx[name] for name in difflib.get_close_matches(identifier.casefold(), sorted(spdx), n=3)]
     raise ConfigError(
         where,

@@ -163,8 +163,6 @@ def is_deep(value: Any, content: bytes) -> bool:  # noqa: ANN401 - any JSON valu
         return False
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
-        parts = (
-            part for value_ in level for part in (value_.values() if isinstance(value_, dict) else value_)
-        )
+        parts = (part for inner in level for part in (inner.values() if isinstance(inner, dict) else inner))
         level = [part for part in parts if isinstance(part, dict | list)]
     return bool(level)

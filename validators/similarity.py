@@ -96,11 +96,11 @@ def near_duplicates(
     equals = list(groups.values())
     pairs = [(rows[0], row, 1.0) for rows in equals for row in rows[1:]]
     distinct = table[[rows[0] for rows in equals]]
-    for row_, others in _candidates(distinct, threshold):
-        for other, share in zip(others, _shares(distinct, row_, others), strict=True):
+    for first, others in _candidates(distinct, threshold):
+        for other, share in zip(others, _shares(distinct, first, others), strict=True):
             if share >= threshold:
-                pairs += [(equals[other][0], row, share) for row in equals[row_]]
-                pairs += [(equals[row_][0], row, share) for row in equals[other][1:]]
+                pairs += [(equals[other][0], row, share) for row in equals[first]]
+                pairs += [(equals[first][0], row, share) for row in equals[other][1:]]
     # Rows are in id order.
     return sorted((ids[min(a, b)], ids[max(a, b)], share) for a, b, share in pairs)
 

@@ -66,9 +66,12 @@ def why(failure: NoAnswer) -> str:
     return f"the model gave no answer: {failure.code}: {' '.join(failure.reason.split())[:200]}"
 
 
-def maker_of(told: Iterable[Drafted[T] | NoAnswer]) -> str:
+def maker_of(answers: Iterable[Drafted[T] | NoAnswer]) -> str:
     """Return who made something that was asked for in parts, each once; rules where no part was answered."""
-    return "; ".join(dict.fromkeys(one.maker for one in told if isinstance(one, Drafted))) or "rules@1"
+    return (
+        "; ".join(dict.fromkeys(answer.maker for answer in answers if isinstance(answer, Drafted)))
+        or "rules@1"
+    )
 
 
 def check_english(values: Json, problems: Problems) -> None:
@@ -80,9 +83,9 @@ def check_english(values: Json, problems: Problems) -> None:
 
 def _pictures(shown: Sequence[Shown], tools: Tools) -> list[Part]:
     parts: list[Part] = []
-    for one in shown:
-        if one.files:
-            parts += [one.title, *(picture(name, tools.store) for name in one.files)]
+    for view in shown:
+        if view.files:
+            parts += [view.title, *(picture(name, tools.store) for name in view.files)]
     return parts
 
 

@@ -33,37 +33,37 @@ SPEC = StageSpec(
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the record: the line of ``episodes.jsonl``, window, identities, repairs and findings."""
     script = Script.model_validate(item["script"])
-    registry = [Entity.model_validate(one) for one in item["registry"]]
+    registry = [Entity.model_validate(entity) for entity in item["registry"]]
     entry = episode_entry(item.id, str(item["overview"]), script, registry)
-    place = Place.model_validate(item["window"])
-    entry["_window_shot_ids"] = [f"{item.id}__shot{number:04d}" for number in place.numbers]
+    window = Place.model_validate(item["window"])
+    entry["_window_shot_ids"] = [f"{item.id}__shot{number:04d}" for number in window.numbers]
     slots = slots_of(script, registry)
-    place = place.model_copy(update={"traits": traits_of(slots), "load": load_of(slots)})
+    window = window.model_copy(update={"traits": traits_of(slots), "load": load_of(slots)})
     repairs = [*_planned(item, registry), *script.repairs]
     keys = {number: key for number, key, _ in _keyed(script)}
     episode = EpisodeRecord(
         episode_id=item.id,
-        tiers={SPLIT: tuple(sorted((ALL, place.tier)))},
+        tiers={SPLIT: tuple(sorted((ALL, window.tier)))},
         entry=EntityEpisode.model_validate(_ordered(entry)),
-        source=place.file,
+        source=window.file,
         producers=_producers(item),
         checks=tuple(_check(repair, keys) for repair in repairs),
     )
-    found = check_episode(view_of(item.id, episode.entry), f"scripts/{item.id}.json")
+    issues = check_episode(view_of(item.id, episode.entry), f"scripts/{item.id}.json")
     return Made(
         {
             "record": {
                 "episode": episode.as_json(),
                 # Stored objects are sorted by key, and in these the order says something.
                 "order": {name: list(entry[name]) for name in _KEYED},
-                "window": place.as_json(),
+                "window": window.as_json(),
                 "members": _members(item, registry),
                 "aliases": {entity.label: list(entity.aliases) for entity in registry},
                 "merges": item["origin"]["merges"],
                 "repairs": [repair.as_json() for repair in repairs],
                 "findings": [
-                    {"path": one.path, "code": one.code, "level": one.level, "note": one.message}
-                    for one in found
+                    {"path": issue.path, "code": issue.code, "level": issue.level, "note": issue.message}
+                    for issue in issues
                 ],
             }
         }
@@ -88,13 +88,15 @@ def episode_entry(name: str, overview: str, script: Script, registry: Sequence[E
             {"scene_num": shot.scene, "video_prompts": [], "cut": [], "action_descriptions": []},
         )
         shown = [entity for entity in registry if number in entity.shots]
-        new = [one for one in shown if one.label not in known]
-        known.update(one.label for one in new)
-        header = "".join(f"{one.name}: {one.description}\n" for one in new)
+        new = [entity for entity in shown if entity.label not in known]
+        known.update(entity.label for entity in new)
+        header = "".join(f"{entity.name}: {entity.description}\n" for entity in new)
         scene["video_prompts"].append(f"{header}\n{shot.action}" if header else shot.action)
         scene["cut"].append(shot.cut)
         scene["action_descriptions"].append(shot.action)
-        schedule[key] = {plural: [one.name for one in shown if one.kind == kind] for kind, plural in LISTS}
+        schedule[key] = {
+            plural: [entity.name for entity in shown if entity.kind == kind] for kind, plural in LISTS
+        }
     return {
         "story_name": name,
         "story_overview": overview,
@@ -129,8 +131,8 @@ def _ordered(entry: Mapping[str, Json]) -> dict[str, Json]:
         key: {plural: shot[plural] for _, plural in LISTS} for key, shot in made["entity_schedule"].items()
     }
     made["entity_descriptions"] = {
-        label: {name: one[name] for name in ("name", "label", "description")}
-        for label, one in made["entity_descriptions"].items()
+        label: {name: entity[name] for name in ("name", "label", "description")}
+        for label, entity in made["entity_descriptions"].items()
     }
     return made
 
@@ -145,16 +147,16 @@ def _keyed(script: Script) -> Iterator[tuple[int, str, ScriptShot]]:
 
 def _planned(item: Item, registry: Sequence[Entity]) -> Iterator[Repair]:
     """Yield what was repaired before the window was cut out, with the labels that entities have now."""
-    names = {one["label"]: one["name"] for one in item["entities"]}
+    names = {entity["label"]: entity["name"] for entity in item["entities"]}
     labels = {entity.name: entity.label for entity in registry}
-    for one in item["origin"]["repairs"]:
-        repair = Repair.model_validate(one)
+    for entry in item["origin"]["repairs"]:
+        repair = Repair.model_validate(entry)
         yield repair.model_copy(update={"entity": labels.get(names.get(repair.entity or "", ""))})
 
 
 def _members(item: Item, registry: Sequence[Entity]) -> dict[str, Json]:
     """Return label -> what the entity was made of: ids of persons, or of local entities."""
-    names = {one["label"]: one["name"] for one in item["entities"]}
+    names = {entity["label"]: entity["name"] for entity in item["entities"]}
     by_name = {names[label]: ids for label, ids in item["origin"]["members"].items()}
     return {entity.label: by_name.get(entity.name, []) for entity in registry}
 
@@ -174,7 +176,7 @@ def _producers(item: Item) -> dict[str, str]:
     makers = {**item["origin"]["makers"], **{name: item[name] for name in _LATER}}
 
     def by(*names: str) -> str:
-        each = (one for name in names for one in str(makers[name]).split("; "))
+        each = (maker for name in names for maker in str(makers[name]).split("; "))
         return "; ".join(dict.fromkeys(each))
 
     return {

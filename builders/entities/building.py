@@ -164,9 +164,9 @@ def only(request: RunRequest, stages: tuple[str, ...]) -> RunRequest:
 
 def find(request: RunRequest, stages: tuple[str, ...], reporter: "Reporter | None" = None) -> None:
     """Run the first stages of a build, and keep what they make."""
-    told = None if reporter is None else _Part(reporter, frozenset(stages))
+    told_to = None if reporter is None else _Part(reporter, frozenset(stages))
     try:
-        execute(only(request, stages), told)
+        execute(only(request, stages), told_to)
     except BelowThreshold:
         return  # the build itself says so in the end, with all that came after
 

@@ -70,16 +70,16 @@ def run(item: Item, tools: Tools) -> Outcome:
     settings = tools.own(Settings)
     tracklets = tracklets_of(item["shots"])
     made = people_of(tracklets, settings)
-    told: dict[str, Json] = {
+    about: dict[str, Json] = {
         "tracklets": len(tracklets), "people": len(made.people), "apart": made.apart,
         "without_vectors": list(made.without), "threshold": settings.threshold,
     }  # fmt: skip
-    return Made({"people": [person.as_json() for person in made.people], "clustering": told})
+    return Made({"people": [person.as_json() for person in made.people], "clustering": about})
 
 
 def tracklets_of(shots: Sequence[Json]) -> list[Tracklet]:
     """Return the tracklets of all shots of an episode, by id."""
-    tracklets = [Tracklet.model_validate(one) for shot in shots for one in shot["tracklets"]]
+    tracklets = [Tracklet.model_validate(tracklet) for shot in shots for tracklet in shot["tracklets"]]
     return sorted(tracklets, key=lambda tracklet: tracklet.tracklet_id)
 
 
@@ -90,15 +90,15 @@ def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
         ValueError: two tracklets have the same id, or vectors of one kind have different lengths.
     """
     ordered = sorted(tracklets, key=lambda tracklet: tracklet.tracklet_id)
-    if len({one.tracklet_id for one in ordered}) != len(ordered):
+    if len({tracklet.tracklet_id for tracklet in ordered}) != len(ordered):
         raise ValueError("two tracklets have the same id")
-    known = [one for one in ordered if one.face is not None or one.body is not None]
-    unknown = [one for one in ordered if one.face is None and one.body is None]
-    groups, joins, apart = [[one] for one in unknown], _no_joins(), 0
+    known = [tracklet for tracklet in ordered if tracklet.face is not None or tracklet.body is not None]
+    unknown = [tracklet for tracklet in ordered if tracklet.face is None and tracklet.body is None]
+    groups, joins, apart = [[tracklet] for tracklet in unknown], _no_joins(), 0
     if known:
         distances = fused(_kinds(known, settings))
         if settings.constraints:
-            apart = forbid(distances, overlapping([(one.shot, *one.span) for one in known]))
+            apart = forbid(distances, overlapping([(tracklet.shot, *tracklet.span) for tracklet in known]))
         made = cluster(distances, settings.threshold)
         groups += [[known[member] for member in members] for members in made.groups()]
         joins = {known[join.one].tracklet_id: [] for join in made.joins}
@@ -106,7 +106,7 @@ def people_of(tracklets: Sequence[Tracklet], settings: Settings) -> Clustered:
             joins[known[made.labels[join.one]].tracklet_id].append(_merge(join, known, settings.threshold))
     return Clustered(
         numbered((members, joins.get(members[0].tracklet_id, [])) for members in groups),
-        tuple(one.tracklet_id for one in unknown),
+        tuple(tracklet.tracklet_id for tracklet in unknown),
         apart,
     )
 
@@ -126,14 +126,14 @@ def numbered(groups: "Iterator[tuple[list[Tracklet], Sequence[Merge]]]") -> tupl
     )
 
 
-def appearance(one: Tracklet) -> tuple[int, int, str]:
+def appearance(tracklet: Tracklet) -> tuple[int, int, str]:
     """Return when a tracklet begins: shot, frame, and its id among those that begin at once."""
-    return one.shot, one.span[0], one.tracklet_id
+    return tracklet.shot, tracklet.span[0], tracklet.tracklet_id
 
 
 def _kinds(known: Sequence[Tracklet], settings: Settings) -> list[Weighed]:
-    faces = [None if one.face is None else unpacked(one.face) for one in known]
-    bodies = [None if one.body is None else unpacked(one.body) for one in known]
+    faces = [None if tracklet.face is None else unpacked(tracklet.face) for tracklet in known]
+    bodies = [None if tracklet.body is None else unpacked(tracklet.body) for tracklet in known]
     return [
         Weighed(faces, settings.face_limit, settings.face_weight),
         Weighed(bodies, settings.body_limit, settings.body_weight),

@@ -47,17 +47,17 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
     are documentary-style (``documentary``), null where nobody looked, with the numbers behind them.
     """
     settings = tools.own(Settings)
-    found = list(items)
+    given = list(items)
     stayed = {key for key, fields in tools.previous.items() if fields["copy_of"] is None}
-    order = sorted(found, key=lambda one: (one.id not in stayed, one.id))
+    order = sorted(given, key=lambda item: (item.id not in stayed, item.id))
     copies = copies_of([_Look.of(item) for item in order], settings)
     videos: dict[str, list[Item]] = {}
-    for item in found:
+    for item in given:
         videos.setdefault(item["shot"]["video"]["video_id"], []).append(item)
     content = {name: content_of(shots) for name, shots in videos.items()}
     return {
         item.id: {"copy_of": copies.get(item.id), "content": content[item["shot"]["video"]["video_id"]]}
-        for item in found
+        for item in given
     }
 
 
@@ -81,31 +81,33 @@ def copies_of(looks: Sequence[_Look], settings: Settings) -> dict[str, str]:
     """Return shots that are copies, each with the first of the others that it is a copy of and that stays."""
     import numpy as np
 
-    told = [look for look in looks if look.contrast > settings.plain and look.hashes]
-    if len(told) < 2:
+    distinct = [look for look in looks if look.contrast > settings.plain and look.hashes]
+    if len(distinct) < 2:
         return {}
-    lengths = np.array([look.seconds for look in told])
+    lengths = np.array([look.seconds for look in distinct])
     by_length = np.argsort(lengths, kind="stable")
     ordered = lengths[by_length]
-    middle = np.array([list(bytes.fromhex(look.hashes[len(look.hashes) // 2])) for look in told])
+    middle = np.array([list(bytes.fromhex(look.hashes[len(look.hashes) // 2])) for look in distinct])
     ones = np.array([value.bit_count() for value in range(256)])
-    stays = np.ones(len(told), dtype=bool)
+    stays = np.ones(len(distinct), dtype=bool)
     copies = {}
-    for number, look in enumerate(told):
+    for number, look in enumerate(distinct):
         least, most = look.seconds * (1 - settings.length), look.seconds * (1 + settings.length)
         near = by_length[np.searchsorted(ordered, least) : np.searchsorted(ordered, most, side="right")]
         near = np.sort(near[(near < number) & stays[near]])
         alike = near[ones[middle[near] ^ middle[number]].sum(axis=1) <= settings.bits]
-        other = next((told[one] for one in alike if _same(told[one], look, settings.bits)), None)
+        other = next(
+            (distinct[index] for index in alike if _same(distinct[index], look, settings.bits)), None
+        )
         if other is not None:
             stays[number] = False
             copies[look.shot_id] = other.shot_id
     return copies
 
 
-def _same(one: _Look, other: _Look, bits: int) -> bool:
-    pairs = zip(one.hashes, other.hashes, strict=False)
-    return len(one.hashes) == len(other.hashes) and all(
+def _same(first: _Look, other: _Look, bits: int) -> bool:
+    pairs = zip(first.hashes, other.hashes, strict=False)
+    return len(first.hashes) == len(other.hashes) and all(
         (int(a, 16) ^ int(b, 16)).bit_count() <= bits for a, b in pairs
     )
 
@@ -115,7 +117,7 @@ def content_of(shots: Sequence[Item]) -> Json:
     read = [item["subtitles"] for item in shots if item["subtitles"] is not None]
     kinds = [item["style"]["kind"] for item in shots if item["style"] is not None]
     kinds = [kind for kind in kinds if kind is not None]
-    frames, text = sum(one["frames"] for one in read), sum(one["with_text"] for one in read)
+    frames, text = sum(entry["frames"] for entry in read), sum(entry["with_text"] for entry in read)
     documentary = sum(kind in DOCUMENTARY for kind in kinds)
     return {
         "frames_read": frames,

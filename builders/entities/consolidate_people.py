@@ -77,29 +77,29 @@ class _Groups:
 
     def propose(self, proposal: Proposal, named: set[str], rule: Rule) -> None:
         """Make of a proposal what can be made; ``named`` are those whom the same reply named before."""
-        told = list(dict.fromkeys(proposal.people))
+        names = list(dict.fromkeys(proposal.people))
         fresh = sorted(
-            (name for name in told if name in self.order and name not in named),
+            (name for name in names if name in self.order and name not in named),
             key=lambda name: self.order[name],
         )
         for name in fresh[1:]:
             pair = {self.group[fresh[0]], self.group[name]}
             if len(pair) == 2:
-                one, other = sorted(pair, key=lambda group: self.order[group])
-                why = conflict(self.members[one], self.members[other], rule)
-                self._note(Merge(one=one, other=other, by=proposal.by, reason=proposal.reason, refused=why))
-        first = self.group[fresh[0]] if fresh else next(iter(told), "")
-        for name in told:
+                left, other = sorted(pair, key=lambda group: self.order[group])
+                why = conflict(self.members[left], self.members[other], rule)
+                self._note(Merge(one=left, other=other, by=proposal.by, reason=proposal.reason, refused=why))
+        first = self.group[fresh[0]] if fresh else next(iter(names), "")
+        for name in names:
             why = None if name in self.order else "nobody has this id"
             why = "named before in the same reply" if name in named else why
             if why is not None:
                 self._note(Merge(one=first, other=name, by=proposal.by, reason=proposal.reason, refused=why))
-        if len(told) < 2:
+        if len(names) < 2:
             alone = Merge(
                 one=first, other=first, by=proposal.by, reason=proposal.reason, refused="nobody else"
             )
             self._note(alone)
-        named.update(told)
+        named.update(names)
 
     def _note(self, merge: Merge) -> None:
         self.merges.append(merge)
@@ -126,7 +126,7 @@ def consolidate(
         rule: who is kept apart.
     """
     groups = _Groups(
-        {person.person_id: place for place, person in enumerate(people)},
+        {person.person_id: index for index, person in enumerate(people)},
         {person.person_id: [tracklets[name] for name in person.tracklets] for person in people},
         {person.person_id: person.person_id for person in people},
         {person.person_id: list(person.merges) for person in people},
@@ -140,9 +140,9 @@ def consolidate(
     return Consolidated(tuple(cast), tuple(groups.merges))
 
 
-def conflict(one: Sequence[Tracklet], other: Sequence[Tracklet], rule: Rule) -> str | None:
+def conflict(ours: Sequence[Tracklet], other: Sequence[Tracklet], rule: Rule) -> str | None:
     """Return why two groups of tracklets cannot be one person; None where they can."""
-    pairs = [(a, b) for a in one for b in other if a.shot == b.shot]
+    pairs = [(a, b) for a in ours for b in other if a.shot == b.shot]
     for a, b in pairs:
         if a.span[0] <= b.span[1] and b.span[0] <= a.span[1]:
             return f"seen at the same time in shot {a.shot}: {a.tracklet_id} and {b.tracklet_id}"
@@ -159,15 +159,15 @@ def _person(name: str, members: Sequence[Tracklet], merges: Sequence[Merge]) -> 
     ordered = sorted(members, key=appearance)
     return Person(
         person_id=name,
-        tracklets=tuple(one.tracklet_id for one in ordered),
-        shots=tuple(sorted({one.shot for one in ordered})),
+        tracklets=tuple(tracklet.tracklet_id for tracklet in ordered),
+        shots=tuple(sorted({tracklet.shot for tracklet in ordered})),
         merges=tuple(merges),
     )
 
 
-def _number(one: Tracklet) -> int:
+def _number(tracklet: Tracklet) -> int:
     """Return the number at the end of a tracklet's id."""
-    return int(one.tracklet_id.rpartition("__t")[2])
+    return int(tracklet.tracklet_id.rpartition("__t")[2])
 
 
 PROMPT = "entities/consolidate_people"
@@ -209,10 +209,10 @@ SPEC = StageSpec(
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the people of an episode, and what was proposed, made and refused."""
     settings = tools.own(Settings)
-    people = [Person.model_validate(one) for one in item["people"]]
+    people = [Person.model_validate(person) for person in item["people"]]
     if not settings.models() or tools.asker is None or len(people) < 2:
         return Made({"cast": item["people"], "consolidation": _told([], [], 0)})
-    tracklets = {one.tracklet_id: one for one in tracklets_of(item["shots"])}
+    tracklets = {tracklet.tracklet_id: tracklet for tracklet in tracklets_of(item["shots"])}
     try:
         crops = await asyncio.to_thread(
             portraits, item["video"]["file"], people, tracklets, (settings.crops, settings.max_side),
@@ -245,10 +245,10 @@ def rounds_of(
     }
     ordered = sorted(people, key=lambda person: (-weight[person.person_id], person.person_id))
     anchors, others = ordered[: settings.anchors], ordered[settings.anchors :]
-    place = {person.person_id: at for at, person in enumerate(people)}
+    order = {person.person_id: at for at, person in enumerate(people)}
     step = settings.at_once - settings.anchors
     return [
-        sorted([*anchors, *others[at : at + step]], key=lambda person: place[person.person_id])
+        sorted([*anchors, *others[at : at + step]], key=lambda person: order[person.person_id])
         for at in range(0, len(others), step)
     ]
 
@@ -256,15 +256,15 @@ def rounds_of(
 async def _ask(
     tools: Tools, people: Sequence[Person], crops: Mapping[str, tuple[str, ...]]
 ) -> list[Proposal]:
-    shown = [Shown(f"Person {one.person_id}", crops.get(one.person_id, ())) for one in people]
-    cast = [{"person": one.person_id, "shots": list(one.shots)} for one in people]
-    told = await ask(tools, PROMPT, _read, shown, cast=cast)
-    return [Proposal(tuple(people), reason, told.maker) for people, reason in told.value]
+    shown = [Shown(f"Person {person.person_id}", crops.get(person.person_id, ())) for person in people]
+    cast = [{"person": person.person_id, "shots": list(person.shots)} for person in people]
+    answer = await ask(tools, PROMPT, _read, shown, cast=cast)
+    return [Proposal(tuple(people), reason, answer.maker) for people, reason in answer.value]
 
 
 def _read(reply: Json) -> list[tuple[list[str], str]]:
     """Return who is said to be one person, and why; what cannot be is refused later, and recorded."""
-    return [(list(one["persons"]), str(one["reason"])) for one in reply["same"]]
+    return [(list(entry["persons"]), str(entry["reason"])) for entry in reply["same"]]
 
 
 def _told(made: Sequence[Json], refused: Sequence[Json], rounds: int) -> Json:

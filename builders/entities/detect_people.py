@@ -137,30 +137,32 @@ class _Lookout:
 
 def _kept(boxes: Sequence[Box], image: "Image", least: float) -> list[Box]:
     """Return the boxes of enough score, cut to the picture: by falling score, then by place."""
-    inside = [one.within(*image.size) for one in boxes if one.score >= least]
-    kept = [one for one in inside if one.area > 0]
-    return sorted(kept, key=lambda one: (-one.score, one.left, one.top, one.right, one.bottom))
+    inside = [box.within(*image.size) for box in boxes if box.score >= least]
+    kept = [box for box in inside if box.area > 0]
+    return sorted(kept, key=lambda box: (-box.score, box.left, box.top, box.right, box.bottom))
 
 
 def _looked(file: str, shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Outcome]:
     """Look through the shots of a video, all at once; where it cannot be read, one by one."""
     wanted = {shot.shot_id: range(shot.first, shot.last + 1, lookout.settings.every) for shot in shots}
     try:
-        found = _through(file, wanted, lookout)
+        by_shot = _through(file, wanted, lookout)
     except MediaProblem as problem:
         if len(shots) == 1:
             return {shots[0].shot_id: Failed(problem.code, str(problem))}
         return {name: made for shot in shots for name, made in _looked(file, [shot], lookout).items()}
     return {
         name: _made(
-            one.seen, None, {"by": lookout.by(), "looked": list(wanted[name]), "faces_alone": one.alone}
+            found_here.seen,
+            None,
+            {"by": lookout.by(), "looked": list(wanted[name]), "faces_alone": found_here.alone},
         )
-        for name, one in found.items()
+        for name, found_here in by_shot.items()
     }
 
 
 def _through(file: str, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) -> dict[str, _Found]:
-    found = {name: _Found() for name in wanted}
+    by_shot = {name: _Found() for name in wanted}
     waiting: list[tuple[int, tuple[str, ...], Image]] = []
 
     def look() -> None:
@@ -168,8 +170,8 @@ def _through(file: str, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) 
         for (frame, names, _), (people, faces) in zip(waiting, made, strict=True):
             seen, alone = _seen_in(frame, people, faces)
             for name in names:
-                found[name].seen += seen
-                found[name].alone += alone
+                by_shot[name].seen += seen
+                by_shot[name].alone += alone
         waiting.clear()
 
     for frame, names in frames_of(file, wanted):
@@ -178,7 +180,7 @@ def _through(file: str, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) 
             look()
     if waiting:
         look()
-    return found
+    return by_shot
 
 
 def _seen_in(frame: int, people: Sequence[Box], faces: Sequence[Box]) -> tuple[list[Seen], int]:
@@ -187,12 +189,12 @@ def _seen_in(frame: int, people: Sequence[Box], faces: Sequence[Box]) -> tuple[l
     seen = [
         Seen(
             frame=frame,
-            box=_edges(one),
-            score=one.score,
+            box=_edges(person),
+            score=person.score,
             face=None if head is None else _edges(faces[head]),
             face_score=None if head is None else faces[head].score,
         )
-        for one, head in zip(people, heads, strict=True)
+        for person, head in zip(people, heads, strict=True)
     ]
     return seen, len(faces) - sum(head is not None for head in heads)
 
@@ -206,20 +208,20 @@ def _given(shot: Shot, settings: Settings) -> Outcome:
     except InputError as error:
         return Failed("bad_detections", str(error))
     rows = [row for row in detections.rows(shot.video, shot.first, shot.last) if row.score >= settings.least]
-    seen = [_seen(row, place, shot.video) for place, row in enumerate(rows)]
+    seen = [_seen(row, index, shot.video) for index, row in enumerate(rows)]
     pairs = list(zip(seen, rows, strict=True))
     header = detections.header
-    told = {
+    counts = {
         "by": {
             "file": Path(settings.detections).name,
             **header.model_dump(exclude={"videos", "format", "version"}),
         },
         "looked": _frames_looked_at(detections.frames(shot.video), shot),
-        "clipped": sum(one.box != row.box for one, row in pairs),
-        "faces_outside": sum(one.face is None and row.face is not None for one, row in pairs),
+        "clipped": sum(seen_here.box != row.box for seen_here, row in pairs),
+        "faces_outside": sum(seen_here.face is None and row.face is not None for seen_here, row in pairs),
     }
     given = {kind: packed_rows([row.vector(kind) for row in rows]) for kind in ("face", "body")}
-    return _made(seen, given if detections.vectors else None, told)
+    return _made(seen, given if detections.vectors else None, counts)
 
 
 @cache
@@ -265,6 +267,10 @@ def _edges(box: Box) -> Box4:
     return box.left, box.top, box.right, box.bottom
 
 
-def _made(seen: Sequence[Seen], given: Json, told: Mapping[str, Json]) -> Made:
-    detection = {"people": len(seen), "faces": sum(one.face is not None for one in seen), **told}
-    return Made({"seen": [one.as_json() for one in seen], "given": given, "detection": detection})
+def _made(seen: Sequence[Seen], given: Json, counts: Mapping[str, Json]) -> Made:
+    detection = {
+        "people": len(seen),
+        "faces": sum(seen_here.face is not None for seen_here in seen),
+        **counts,
+    }
+    return Made({"seen": [seen_here.as_json() for seen_here in seen], "given": given, "detection": detection})

@@ -98,9 +98,9 @@ def row_of(where: str, value: Any) -> Row | UserError:  # noqa: ANN401 - bytes o
         return Row.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        field = ".".join(str(part) for part in first["loc"])
         expected, found = _told(first["type"], first["msg"], f"{first['input']!r}"[:80])
-        return wrong(f"{where}: {place}" if place else where, expected, found)
+        return wrong(f"{where}: {field}" if field else where, expected, found)
 
 
 def _told(kind: str, message: str, given: str) -> tuple[str, str]:
@@ -155,24 +155,24 @@ class LineRows:
         number = 1 if self._skip else 0
         with open_plain(self._path, follow=True) as file:
             file.seek(self._skip)
-            place = self._skip
+            offset = self._skip
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 where = f"{self._path}:{number}"
                 if len(line) > LONGEST_LINE:
                     raise unreadable(self._path, f"line {number} with more than {LONGEST_LINE:,} bytes")
                 if line.strip():
-                    yield place, where, row_of(where, line)
-                place += len(line)
+                    yield offset, where, row_of(where, line)
+                offset += len(line)
 
     def read(self, places: Sequence[int]) -> list[Row]:
         """Return the rows at some offsets."""
-        found = []
+        rows = []
         with open_plain(self._path, follow=True) as file:
-            for place in places:
-                file.seek(place)
-                found.append(Row.model_validate_json(file.readline(LONGEST_LINE)))
-        return found
+            for offset in places:
+                file.seek(offset)
+                rows.append(Row.model_validate_json(file.readline(LONGEST_LINE)))
+        return rows
 
 
 class ParquetRows:
@@ -199,9 +199,9 @@ class ParquetRows:
         self._group = lru_cache(maxsize=2)(self._rows_of_group)
 
     def _header(self) -> Header:
-        found = (self._file.schema_arrow.metadata or {}).get(FORMAT.encode())
+        metadata = (self._file.schema_arrow.metadata or {}).get(FORMAT.encode())
         try:
-            return Header() if found is None else Header.model_validate_json(found)
+            return Header() if metadata is None else Header.model_validate_json(metadata)
         except ValidationError as error:
             raise unreadable(
                 self._path, f"metadata {FORMAT} that is wrong: {error.errors()[0]['msg']}"
@@ -227,12 +227,12 @@ class ParquetRows:
 
     def read(self, places: Sequence[int]) -> list[Row]:
         """Return the rows with some numbers."""
-        found = []
-        for place in places:
-            group = next(at for at, end in enumerate(self._ends) if place < end)
+        rows = []
+        for row in places:
+            group = next(at for at, end in enumerate(self._ends) if row < end)
             start = self._ends[group - 1] if group else 0
-            found.append(Row.model_validate(self._group(group).slice(place - start, 1).to_pylist()[0]))
-        return found
+            rows.append(Row.model_validate(self._group(group).slice(row - start, 1).to_pylist()[0]))
+        return rows
 
     def _rows_of_group(self, group: int) -> Any:  # noqa: ANN401 - a table of pyarrow
         return self._file.read_row_group(group)
@@ -321,14 +321,14 @@ class _Reading:
     known: set[tuple[str, int, Box4]] = field(default_factory=set)
     lengths: dict[str, int] = field(default_factory=dict)
 
-    def take(self, place: int, where: str, row: Row | UserError) -> None:
+    def take(self, row_number: int, where: str, row: Row | UserError) -> None:
         """Take a row in, or what is wrong with it."""
         problem = row if isinstance(row, UserError) else self._judged(where, row)
         if problem is not None:
             self.problems.append(problem)
         elif isinstance(row, Row):
             self.known.add((row.video, row.frame, row.box))
-            self.rows.setdefault(row.video, []).append((row.frame, place, row.box))
+            self.rows.setdefault(row.video, []).append((row.frame, row_number, row.box))
 
     def columns(self) -> dict[str, _Column]:
         """Return the rows by video."""
@@ -395,8 +395,8 @@ class Detections:
 
     def frames(self, video: Video) -> tuple[int, ...]:
         """Return the frames of a video in which somebody was found, ascending."""
-        found = [column.frames for column in self._of(video)]
-        return tuple(np.unique(np.concatenate(found)).tolist()) if found else ()
+        frames = [column.frames for column in self._of(video)]
+        return tuple(np.unique(np.concatenate(frames)).tolist()) if frames else ()
 
     def rows(self, video: Video, first: int, last: int) -> list[Row]:
         """Return the rows of a stretch of frames: by frame, then by falling score, then by place."""
@@ -408,17 +408,19 @@ class Detections:
 
     def problems(self, video: Video) -> list[UserError]:
         """Return what cannot be of a video: frames that it does not have, boxes outside its frames."""
-        found = []
+        problems = []
         for column in self._of(video):
             for row in np.flatnonzero(column.frames >= video.frames)[:MOST_PROBLEMS]:
                 expected = f"frames 0 to {video.frames - 1}, as {video.video_id} has"
-                found.append(wrong(f"{self.path}: {video.video_id}", expected, f"frame {column.frames[row]}"))
+                problems.append(
+                    wrong(f"{self.path}: {video.video_id}", expected, f"frame {column.frames[row]}")
+                )
             beyond = (column.boxes[:, :2] >= (video.width, video.height)) | (column.boxes[:, 2:] <= 0)
             for row in np.flatnonzero(beyond.any(axis=1))[:MOST_PROBLEMS]:
                 where = f"{self.path}: {video.video_id}, frame {column.frames[row]}"
                 expected = f"boxes that touch its {video.width} x {video.height} pixels"
-                found.append(wrong(where, expected, f"{column.boxes[row].tolist()}"))
-        return found
+                problems.append(wrong(where, expected, f"{column.boxes[row].tolist()}"))
+        return problems
 
     def strangers(self, names: frozenset[str]) -> list[UserError]:
         """Return a problem for every video of the file that is none of those names."""
@@ -450,8 +452,8 @@ def open_detections(path: Path) -> Detections:
         InputError: something in it is wrong; up to :data:`MOST_PROBLEMS` problems are listed.
     """
     source, reading = open_rows(path), _Reading()
-    for place, where, row in source.rows():
-        reading.take(place, where, row)
+    for row_number, where, row in source.rows():
+        reading.take(row_number, where, row)
         if len(reading.problems) == MOST_PROBLEMS:
             break
     if not reading.problems and not reading.rows and not source.header.videos:

@@ -106,10 +106,10 @@ class Grouping:
 
     def groups(self) -> list[list[int]]:
         """Return the members of each cluster, by smallest member."""
-        found: dict[int, list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for item, label in enumerate(self.labels):
-            found.setdefault(label, []).append(item)
-        return [found[label] for label in sorted(found)]
+            groups.setdefault(label, []).append(item)
+        return [groups[label] for label in sorted(groups)]
 
 
 def cluster(distances: Distances, threshold: float) -> Grouping:
@@ -139,10 +139,10 @@ def cluster(distances: Distances, threshold: float) -> Grouping:
         block += np.arange(start, start + len(block)) * (_TIES / len(pairs))
     names, joins = list(range(count)), []
     for first, second, distance, _ in linkage(pairs, method="average"):
-        one, other = sorted((names[int(first)], names[int(second)]))
-        names.append(one)
+        first_name, other = sorted((names[int(first)], names[int(second)]))
+        names.append(first_name)
         if distance <= highest:
-            joins.append(Join(one, other, round(float(distance), 6)))
+            joins.append(Join(first_name, other, round(float(distance), 6)))
     for join in reversed(joins):
         labels[join.other] = labels[join.one]
     return Grouping(tuple(labels.tolist()), tuple(joins))
@@ -151,8 +151,8 @@ def cluster(distances: Distances, threshold: float) -> Grouping:
 def forbid(distances: Distances, pairs: Iterable[tuple[int, int]]) -> int:
     """Set the distances of pairs that must not be together to infinite, in place; return how many."""
     count = 0
-    for one, other in pairs:
-        distances[one, other] = distances[other, one] = APART
+    for row, other in pairs:
+        distances[row, other] = distances[other, row] = APART
         count += 1
     return count
 

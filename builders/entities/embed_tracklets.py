@@ -96,7 +96,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     waiting: dict[str, dict[str, _Work]] = {}
     for item in items:
         shot = Shot.model_validate(item["shot"])
-        tracklets = tuple(Tracklet.model_validate(one) for one in item["tracklets"])
+        tracklets = tuple(Tracklet.model_validate(tracklet) for tracklet in item["tracklets"])
         if item["given"] is not None:
             some = [_from_given(tracklet, item["given"], settings) for tracklet in tracklets]
             made[item.id] = _outcome(some, {"by": "given"})
@@ -127,8 +127,8 @@ def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet
     vectors: dict[str, str | None] = {}
     for kind in KINDS:
         rows = {index: given[kind][one.row] for index, one in enumerate(tracklet.seen) if one.row is not None}
-        there = {place: quality[place] for place, row in rows.items() if row is not None}
-        chosen = [unpacked(rows[place]) for place in best(there, settings.views)]
+        there = {view: quality[view] for view, row in rows.items() if row is not None}
+        chosen = [unpacked(rows[view]) for view in best(there, settings.views)]
         vectors[kind] = _packed(mean_vector(chosen))
     return tracklet.model_copy(update={"best": tuple(best(quality, settings.views)), **vectors})
 
@@ -151,7 +151,7 @@ def _encoded(file: str, works: Mapping[str, _Work], encoders: _Encoders) -> dict
                 work = works[name]
                 _crop(frame, work, encoders.settings)
                 if frame.index == wanted[name][-1]:
-                    some = [_with_vectors(place, work, encoders) for place in range(len(work.tracklets))]
+                    some = [_with_vectors(index, work, encoders) for index in range(len(work.tracklets))]
                     made[name] = _outcome(some, {"by": encoders.by()})
                     work.crops.clear()
     except MediaProblem as problem:
@@ -165,17 +165,17 @@ def _encoded(file: str, works: Mapping[str, _Work], encoders: _Encoders) -> dict
 
 
 def _crop(frame: Frame, work: _Work, settings: Settings) -> None:
-    for place, view in work.wanted[frame.index]:
-        seen = work.tracklets[place].seen[view]
+    for index, view in work.wanted[frame.index]:
+        seen = work.tracklets[index].seen[view]
         body = cut_out(frame.image, seen.box)
         face = None if seen.face is None else cut_out(frame.image, seen.face, settings.around_face)
         crops: dict[str, Image | None] = {"body": body, "face": face}
-        work.crops[place, view] = {kind: image for kind, image in crops.items() if image is not None}
+        work.crops[index, view] = {kind: image for kind, image in crops.items() if image is not None}
 
 
-def _with_vectors(place: int, work: _Work, encoders: _Encoders) -> Tracklet:
-    settings, tracklet = encoders.settings, work.tracklets[place]
-    crops = {view: some for (whose, view), some in work.crops.items() if whose == place}
+def _with_vectors(index: int, work: _Work, encoders: _Encoders) -> Tracklet:
+    settings, tracklet = encoders.settings, work.tracklets[index]
+    crops = {view: some for (whose, view), some in work.crops.items() if whose == index}
     sharp = {view: sharpness_of(some["body"]) for view, some in crops.items() if "body" in some}
     quality = qualities(tracklet.seen, settings.view_weights(), sharp)
     chosen = best({view: quality[view] for view in crops}, settings.views)
@@ -191,11 +191,13 @@ def _packed(vector: Rows | None) -> str | None:
     return None if vector is None else packed(vector)
 
 
-def _outcome(tracklets: Sequence[Tracklet], told: Mapping[str, Json]) -> Made:
+def _outcome(tracklets: Sequence[Tracklet], counts_more: Mapping[str, Json]) -> Made:
     counts = {
         "tracklets": len(tracklets),
         "with_face": sum(tracklet.face is not None for tracklet in tracklets),
         "with_body": sum(tracklet.body is not None for tracklet in tracklets),
         "without_vectors": sum(tracklet.face is None and tracklet.body is None for tracklet in tracklets),
     }
-    return Made({"embedded": [tracklet.as_json() for tracklet in tracklets], "embedding": {**counts, **told}})
+    return Made(
+        {"embedded": [tracklet.as_json() for tracklet in tracklets], "embedding": {**counts, **counts_more}}
+    )

@@ -35,20 +35,20 @@ async def tell_in_full(tools: Tools, episode: Episode) -> Drafted[Json]:
     settings = tools.own(Settings)
     known = [shot_told(episode, shot) for shot in episode.script.shots]
     parts = chunks_of(len(known), settings.at_once)
-    told = await asyncio.gather(*(_enrich(tools, episode, known, part) for part in parts))
+    answers = await asyncio.gather(*(_enrich(tools, episode, known, part) for part in parts))
     shots: list[ScriptShot] = []
     repairs = list(episode.script.repairs)
-    for part, one in zip(parts, told, strict=True):
+    for part, answer in zip(parts, answers, strict=True):
         old = episode.script.shots[part.start : part.stop]
-        if isinstance(one, Drafted):
-            pairs = zip(old, one.value, strict=True)
+        if isinstance(answer, Drafted):
+            pairs = zip(old, answer.value, strict=True)
             shots += [shot.model_copy(update={"action": action}) for shot, action in pairs]
             continue
         shots += old
-        said = f"keeps its plain action: {why(one)}"
+        said = f"keeps its plain action: {why(answer)}"
         repairs += [noted("plain", said, "left", shot.number) for shot in old]
     script = episode.script.model_copy(update={"shots": tuple(shots), "repairs": tuple(repairs)})
-    return Drafted(script.as_json(), maker_of(told))
+    return Drafted(script.as_json(), maker_of(answers))
 
 
 async def _enrich(
@@ -56,7 +56,7 @@ async def _enrich(
 ) -> Drafted[list[str]] | NoAnswer:
     settings = tools.own(Settings)
     before, here, after = around(known, part, settings.context)
-    numbers = [one["shot"] for one in here]
+    numbers = [line["shot"] for line in here]
     shown = [entity for entity in episode.entities if set(entity.shots) & set(numbers)]
     return await attempt(
         tools,

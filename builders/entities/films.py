@@ -173,7 +173,7 @@ def episode_of(item: Item) -> Episode:
     fields = item.fields
     written = Script.model_validate(fields.get("enriched", fields["written"]))
     script = written.model_copy(update={"overview": fields.get("overview", "")})
-    entities = tuple(Entity.model_validate(one) for one in fields["entities"])
+    entities = tuple(Entity.model_validate(entity) for entity in fields["entities"])
     texts = fields.get("described", {})
     if texts:
         entities = tuple(

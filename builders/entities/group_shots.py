@@ -20,7 +20,7 @@ def run(members: Iterable[Item], tools: Tools) -> Outcome:
     """
     del tools
     video, shots = None, []
-    for member in sorted(members, key=lambda one: int(one["shot"]["number"])):
+    for member in sorted(members, key=lambda shot: int(shot["shot"]["number"])):
         video = member["shot"]["video"]
         shot = {name: value for name, value in member["shot"].items() if name != "video"}
         shots.append({"shot": shot, "quality": member["quality"], "tracklets": member["embedded"]})

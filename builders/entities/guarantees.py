@@ -23,7 +23,7 @@ def in_order(entities: Iterable[Entity]) -> tuple[list[Entity], dict[str, str]]:
     given = [entity for entity in entities if entity.shots]
     ordered, labels = [], {}
     for kind in TYPES:
-        same = sorted((one for one in given if one.kind == kind), key=lambda entity: entity.shots[0])
+        same = sorted((entity for entity in given if entity.kind == kind), key=lambda entity: entity.shots[0])
         for number, entity in enumerate(same, 1):
             labels[entity.label] = f"{LABELS[kind]} {number}"
             ordered.append(entity.model_copy(update={"label": labels[entity.label]}))
@@ -121,9 +121,11 @@ def _without_unmentioned(script: Script, registry: Sequence[Entity], repairs: li
     dropped: dict[str, list[int]] = {}
     for shot in script.shots:
         scheduled = [entity for entity in registry if shot.number in entity.shots]
-        for one in unmentioned(shot.action, scheduled, registry):
-            dropped.setdefault(one.label, []).append(shot.number)
-            repairs.append(_repair("unmentioned", shot.number, one, "is not named in the action", "dropped"))
+        for entity in unmentioned(shot.action, scheduled, registry):
+            dropped.setdefault(entity.label, []).append(shot.number)
+            repairs.append(
+                _repair("unmentioned", shot.number, entity, "is not named in the action", "dropped")
+            )
     return [without_slots(entity, dropped.get(entity.label, ())) for entity in registry]
 
 

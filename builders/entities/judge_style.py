@@ -32,12 +32,12 @@ async def run(item: Item, tools: Tools) -> Outcome:
     if tools.asker is None or view is None:
         return Made({"style": None})
     try:
-        told = await ask(tools, PROMPT, read_kind, [Shown("The frame:", (view,))])
+        answer = await ask(tools, PROMPT, read_kind, [Shown("The frame:", (view,))])
     except NoAnswer as failure:
         if failure.code == UNAVAILABLE:
             raise
         return Made({"style": {"kind": None, "reason": failure.code, "by": None}})
-    return Made({"style": {**told.value, "by": told.maker}})
+    return Made({"style": {**answer.value, "by": answer.maker}})
 
 
 def read_kind(reply: Json) -> dict[str, Json]:

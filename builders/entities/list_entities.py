@@ -62,14 +62,14 @@ def _rules(film: Film, settings: Settings) -> Json:
     """Return one registry of the whole film, with its places."""
     colours = [film.views.of_shot(number).colours for number in film.numbers]
     shots: dict[int, list[int]] = {}
-    for number, place in zip(film.numbers, places_of(colours, settings.apart), strict=True):
-        shots.setdefault(place, []).append(number)
+    for number, spot in zip(film.numbers, places_of(colours, settings.apart), strict=True):
+        shots.setdefault(spot, []).append(number)
     places = [
         Local(
-            local_id=f"c01.location{place}", kind="location", name=place_name(place), shots=tuple(where),
-            looks=f"A place in mostly {_tone(film, where)} colours, {place_name(place)} of this video.",
+            local_id=f"c01.location{spot}", kind="location", name=place_name(spot), shots=tuple(where),
+            looks=f"A place in mostly {_tone(film, where)} colours, {place_name(spot)} of this video.",
         )
-        for place, where in shots.items()
+        for spot, where in shots.items()
     ]  # fmt: skip
     registry = LocalRegistry(chunk=1, shots=film.numbers, entities=tuple(places))
     return [registry.as_json()]
@@ -101,7 +101,7 @@ def places_of(colours: Sequence[Sequence[int]], apart: float) -> list[int]:
             continue
         means = [[value / count for value in total] for total, count in zip(sums, counts, strict=True)]
         far = [_distance(shot, mean) for mean in means]
-        nearest = min(range(len(far)), key=lambda place: (far[place], place), default=None)
+        nearest = min(range(len(far)), key=lambda index: (far[index], index), default=None)
         if nearest is None or far[nearest] >= apart:
             sums.append(list(shot))
             counts.append(1)
@@ -121,17 +121,17 @@ async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
     """Return the registry of each chunk, all asked for at once; one without an answer is empty and noted."""
     settings = tools.own(Settings)
     chunks = [
-        [film.numbers[place] for place in places]
+        [film.numbers[index] for index in places]
         for places in chunks_of(len(film.numbers), settings.chunk, settings.overlap)
     ]
-    told = await asyncio.gather(
+    answers = await asyncio.gather(
         *(_list_chunk(tools, film, number, shots) for number, shots in enumerate(chunks, 1))
     )
     registries = [
         one.value if isinstance(one, Drafted) else _unlisted(number, shots, one)
-        for number, (shots, one) in enumerate(zip(chunks, told, strict=True), 1)
+        for number, (shots, one) in enumerate(zip(chunks, answers, strict=True), 1)
     ]
-    return Drafted([registry.as_json() for registry in registries], maker_of(told))
+    return Drafted([registry.as_json() for registry in registries], maker_of(answers))
 
 
 async def _list_chunk(

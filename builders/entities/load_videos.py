@@ -55,7 +55,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     settings = tools.own(Settings)
     sources = zip(item["sources"], tools.paths, strict=True)
     places = [path for source, path in sources if source["role"] == ROLE]
-    files = [file for place in places for file in _files(place, settings.suffixes)]
+    files = [file for folder in places for file in _files(folder, settings.suffixes)]
     if not files:
         listed = ", ".join(map(str, places)) or "the sources"
         raise InputError([_problem(listed, "at least one video", "none", "name files or folders of videos")])
@@ -76,8 +76,8 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
             yield Child(_free(plain, sha256_bytes(file.name.encode("utf-8")), taken), lost)
             continue
         video_id = _free(plain, sha256, taken)
-        found = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
-        yield Child(video_id, Made({"found": found}))
+        video = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
+        yield Child(video_id, Made({"found": video}))
 
 
 def identity(fields: Mapping[str, Json]) -> Json:

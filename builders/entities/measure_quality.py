@@ -111,7 +111,7 @@ def looked_at(shot: Shot, count: int) -> tuple[tuple[int, int], ...]:
     frames = shot.last - shot.first + 1
     step = max(1, round(shot.video.fps * _STEP))
     places = dict.fromkeys((2 * part + 1) * frames // (2 * count) for part in range(count))
-    return tuple((shot.first + place, min(shot.first + place + step, shot.last)) for place in places)
+    return tuple((shot.first + start, min(shot.first + start + step, shot.last)) for start in places)
 
 
 def quality_of(shot: Shot, pairs: "Sequence[tuple[Luma, Luma]]") -> Quality:
@@ -121,7 +121,7 @@ def quality_of(shot: Shot, pairs: "Sequence[tuple[Luma, Luma]]") -> Quality:
         shot: the shot.
         pairs: luma of the frames that :func:`looked_at` names, at least one pair.
     """
-    frames = [one for one, _ in pairs]
+    frames = [frame for frame, _ in pairs]
     bars = black_bars([frame for pair in pairs for frame in pair])
     seen = [inside(frame, bars) for frame in frames]
     last = pairs[-1][1]
@@ -187,7 +187,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     """
     shots = [(Shot.model_validate(item["shot"]), int(item["among"])) for item in items]
     made: dict[str, Outcome] = {}
-    for _, some in groupby(shots, key=lambda one: one[0].video.file):
+    for _, some in groupby(shots, key=lambda entry: entry[0].video.file):
         made |= _measured(list(some), tools)
     return [made[shot.shot_id] for shot, _ in shots]
 
@@ -222,7 +222,9 @@ def _looks(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Iterator[tuple[st
             if frame.index == wanted[key][-1]:
                 seen = held.pop(key)
                 shot, among = by_id[key]
-                quality = quality_of(shot, [(seen[one], seen[other]) for one, other in pairs[key]])
+                quality = quality_of(
+                    shot, [(seen[first_frame], seen[other]) for first_frame, other in pairs[key]]
+                )
                 more = _more(middles.pop(key), shot, among, tools)
                 yield key, Made({"quality": {**quality.as_json(), **more}})
 

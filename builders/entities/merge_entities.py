@@ -92,9 +92,9 @@ async def merge_chunks(tools: Tools, film: Film) -> Drafted[Json]:
     entities, places = _with_one_place(entities)
     repairs = [*merged.repairs, *renamed, *places]
     if settings.verify:
-        entities, found, told = await _looked_for(tools, film, entities)
-        repairs += found
-        makers += [one.maker for one in told if isinstance(one, Drafted)]
+        entities, new_repairs, answers = await _looked_for(tools, film, entities)
+        repairs += new_repairs
+        makers += [answer.maker for answer in answers if isinstance(answer, Drafted)]
     repairs += [
         noted("not-seen", f"{entity.name} is seen in no shot", "dropped")
         for entity in entities
@@ -120,25 +120,25 @@ async def _merged(tools: Tools, film: Film) -> tuple[Merged, list[str]]:
     if len(batches) <= 1:
         return await _merge(tools, film, film.cast, locals_)
     makers: list[str] = []
-    members: dict[str, tuple[str, ...]] = {one.local_id: (one.local_id,) for one in locals_}
+    members: dict[str, tuple[str, ...]] = {local.local_id: (local.local_id,) for local in locals_}
     repairs: list[Repair] = []
     for _ in range(_ROUNDS):
-        told = await asyncio.gather(
+        parts = await asyncio.gather(
             *(_merge(tools, film, (), batch) for batch in _batches(locals_, settings.at_once))
         )
-        makers += [maker for _, by in told for maker in by]
-        repairs += [repair for merged, _ in told for repair in merged.repairs]
-        entities = [entity for merged, _ in told for entity in merged.entities]
-        joined = {label: ids for merged, _ in told for label, ids in merged.members.items()}
+        makers += [maker for _, by in parts for maker in by]
+        repairs += [repair for merged, _ in parts for repair in merged.repairs]
+        entities = [entity for merged, _ in parts for entity in merged.entities]
+        joined = {label: ids for merged, _ in parts for label, ids in merged.members.items()}
         members = {
-            label: tuple(deep for one in ids for deep in members[one]) for label, ids in joined.items()
+            label: tuple(deep for local in ids for deep in members[local]) for label, ids in joined.items()
         }
         before, locals_ = len(locals_), [_as_local(entity) for entity in entities]
         if len(locals_) <= settings.at_once or len(locals_) == before:
             break
     last, by = await _merge(tools, film, film.cast, locals_)
     deep = {
-        label: tuple(one for member in ids for one in members.get(member, (member,)))
+        label: tuple(deep for member in ids for deep in members.get(member, (member,)))
         for label, ids in last.members.items()
     }
     return Merged(last.entities, deep, last.merges, (*repairs, *last.repairs)), [*makers, *by]
@@ -166,20 +166,20 @@ async def _merge(
     by = public_name(settings)
     if not cast and not locals_:
         return Merged((), {}, (), ()), []
-    told = await attempt(
+    answer = await attempt(
         tools,
         "entities/merge_entities",
         lambda reply: read_identities(reply, cast, locals_, by, film.numbers),
         cast=[_person(person, film) for person in cast],
         locals=[
-            {"id": one.local_id, "name": one.name, "looks": one.looks, "shots": list(one.shots)}
-            for one in locals_
+            {"id": local.local_id, "name": local.name, "looks": local.looks, "shots": list(local.shots)}
+            for local in locals_
         ],
     )
-    if isinstance(told, Drafted):
-        return told.value, [told.maker]
-    if told.code != REHEARSED:
-        raise told
+    if isinstance(answer, Drafted):
+        return answer.value, [answer.maker]
+    if answer.code != REHEARSED:
+        raise answer
     # What is asked next is to be known in a rehearsal, too.
     return unmerged(cast, locals_, film.numbers), []
 
@@ -203,9 +203,9 @@ def _with_one_place(entities: Sequence[Entity]) -> tuple[list[Entity], list[Repa
     """Return entities of which no two places have one shot: the place with more shots keeps it."""
     places = [entity for entity in entities if entity.kind == "location"]
     owner: dict[int, Entity] = {}
-    for place in sorted(places, key=lambda one: -len(one.shots)):
-        for shot in place.shots:
-            owner.setdefault(shot, place)
+    for location in sorted(places, key=lambda entity: -len(entity.shots)):
+        for shot in location.shots:
+            owner.setdefault(shot, location)
     repairs, made = [], []
     for entity in entities:
         lost = [
@@ -226,25 +226,25 @@ async def _looked_for(
     settings = tools.own(Settings)
     asked: list[tuple[list[int], list[Entity]]] = []
     for places in chunks_of(len(film.numbers), settings.chunk):
-        shots = [film.numbers[place] for place in places]
+        shots = [film.numbers[index] for index in places]
         shown = [
             entity for entity in entities if entity.kind != "character" and set(entity.shots) & set(shots)
         ]
         if shown:
             asked.append((shots, shown))
-    told = await asyncio.gather(*(_look(tools, film, shots, shown) for shots, shown in asked))
+    answers = await asyncio.gather(*(_look(tools, film, shots, shown) for shots, shown in asked))
     made = {entity.label: entity for entity in entities}
     repairs: list[Repair] = []
-    for (shots, shown), one in zip(asked, told, strict=True):
-        if not isinstance(one, Drafted):
-            said = f"shots {shots[0]} to {shots[-1]} were not looked at again: {why(one)}"
+    for (shots, shown), answer in zip(asked, answers, strict=True):
+        if not isinstance(answer, Drafted):
+            said = f"shots {shots[0]} to {shots[-1]} were not looked at again: {why(answer)}"
             repairs.append(noted("unverified", said, "left"))
             continue
-        seen, strange = one.value
+        seen, strange = answer.value
         repairs += strange
         for shot in shots:
             _take_seen(made, repairs, shot, seen[shot], shown)
-    return list(made.values()), repairs, list(told)
+    return list(made.values()), repairs, list(answers)
 
 
 async def _look(
@@ -257,11 +257,16 @@ async def _look(
         lambda reply: read_seen(reply, shots, len(shown)),
         frames_of(film, shots),
         entities=[
-            {"number": numbers[one.label], "kind": one.kind, "name": one.name, "looks": one.description}
-            for one in shown
+            {
+                "number": numbers[entity.label],
+                "kind": entity.kind,
+                "name": entity.name,
+                "looks": entity.description,
+            }
+            for entity in shown
         ],
         shots=[
-            {"shot": shot, "entries": [numbers[one.label] for one in shown if shot in one.shots]}
+            {"shot": shot, "entries": [numbers[entity.label] for entity in shown if shot in entity.shots]}
             for shot in shots
         ],
     )
@@ -273,8 +278,10 @@ def _take_seen(
     """Schedule in one shot what is seen in it; of places only one, and none is taken away for nothing."""
     others = dict(seen.contradicted)
     inside = {shown[number - 1].label for number in seen.entries if number not in others}
-    places = [one.label for one in shown if one.kind == "location" and one.label in inside]
-    scheduled = [one.label for one in shown if one.kind == "location" and shot in made[one.label].shots]
+    places = [entity.label for entity in shown if entity.kind == "location" and entity.label in inside]
+    scheduled = [
+        entity.label for entity in shown if entity.kind == "location" and shot in made[entity.label].shots
+    ]
     kept = next((label for label in scheduled if label in places), places[0] if places else None)
     for number, entity in enumerate(shown, 1):
         label, name = entity.label, entity.name
@@ -306,12 +313,14 @@ def read_seen(reply: Json, numbers: Sequence[int], entries: int) -> tuple[dict[i
     repairs: list[Repair] = []
     for entry in by_number(reply["shots"], "shot", numbers, "shots"):
         number = entry["shot"]
-        others = [(one["entity"], tidy(one["why"])[:200]) for one in entry["contradicted"]]
-        for strange in sorted({*entry["seen"], *(one for one, _ in others)} - set(range(1, entries + 1))):
+        others = [(against["entity"], tidy(against["why"])[:200]) for against in entry["contradicted"]]
+        for strange in sorted(
+            {*entry["seen"], *(number for number, _ in others)} - set(range(1, entries + 1))
+        ):
             repairs.append(noted("unknown-entity", f"entry {strange} is not there", "dropped", number))
         made[number] = Seen(
-            tuple(dict.fromkeys(one for one in entry["seen"] if 1 <= one <= entries)),
-            tuple((one, said) for one, said in others if 1 <= one <= entries),
+            tuple(dict.fromkeys(number for number in entry["seen"] if 1 <= number <= entries)),
+            tuple((number, said) for number, said in others if 1 <= number <= entries),
         )
     return made, repairs
 

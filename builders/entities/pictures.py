@@ -69,8 +69,8 @@ class Views(Own):
 
     def of_shot(self, number: int) -> ShotView:
         """Return the view of a shot; one without pictures where there is none."""
-        found = self._by_shot.get(number)
-        return ShotView(shot=number, files=()) if found is None else found
+        view = self._by_shot.get(number)
+        return ShotView(shot=number, files=()) if view is None else view
 
     @cached_property
     def _by_shot(self) -> dict[int, ShotView]:
@@ -78,8 +78,8 @@ class Views(Own):
 
     def of_person(self, person: str) -> PersonView:
         """Return the view of a person; one without pictures where there is none."""
-        found = (view for view in self.people if view.person == person)
-        return next(found, PersonView(person=person, files=()))
+        views = (view for view in self.people if view.person == person)
+        return next(views, PersonView(person=person, files=()))
 
     def part(self, numbers: Iterable[int], people: Iterable[str]) -> "Views":
         """Return the views of some shots and people."""
@@ -165,14 +165,14 @@ def histogram(images: Iterable["Image"]) -> tuple[int, ...]:
     return tuple(counts[bin] * 1000 // total for bin in range(LEVELS**3)) if total else ()
 
 
-def distance(one: Sequence[int], other: Sequence[int]) -> float:
+def distance(first: Sequence[int], other: Sequence[int]) -> float:
     """Return how far two histograms are apart: 0 for equal ones, 1 for colours of which none is shared.
 
     Without one of them nothing can be told: 1.
     """
-    if not one or not other:
+    if not first or not other:
         return 1.0
-    return min(1.0, sum(abs(a - b) for a, b in zip(one, other, strict=True)) / 2000)
+    return min(1.0, sum(abs(a - b) for a, b in zip(first, other, strict=True)) / 2000)
 
 
 def colour_word(image: "Image") -> str:
@@ -222,16 +222,16 @@ def qualities(
     seen: Sequence[Seen], weights: ViewWeights, sharpness: Mapping[int, float] | None = None
 ) -> list[float]:
     """Return the quality of every view of a tracklet; ``sharpness`` of those whose pixels were looked at."""
-    largest = max((_area(one.box) for one in seen), default=0.0)
-    largest_face = max((_area(one.face) for one in seen if one.face is not None), default=0.0)
+    largest = max((_area(sighting.box) for sighting in seen), default=0.0)
+    largest_face = max((_area(sighting.face) for sighting in seen if sighting.face is not None), default=0.0)
     sharpest = max((sharpness or {}).values(), default=0.0)
     made = []
-    for index, one in enumerate(seen):
+    for index, sighting in enumerate(seen):
         face = 0.0
-        if one.face is not None and largest_face > 0:
-            score = 1.0 if one.face_score is None else one.face_score
-            face = score * (_area(one.face) / largest_face) ** 0.5
-        size = (_area(one.box) / largest) ** 0.5 if largest > 0 else 0.0
+        if sighting.face is not None and largest_face > 0:
+            score = 1.0 if sighting.face_score is None else sighting.face_score
+            face = score * (_area(sighting.face) / largest_face) ** 0.5
+        size = (_area(sighting.box) / largest) ** 0.5 if largest > 0 else 0.0
         sharp = (sharpness or {}).get(index, 0.0) / sharpest if sharpest > 0 else 0.0
         made.append(weights.face * face + weights.size * size + weights.sharp * sharp)
     return made
@@ -241,12 +241,12 @@ def candidates(seen: Sequence[Seen], weights: ViewWeights, most: int) -> list[in
     """Return the views whose pixels are worth looking at, ascending: the best of each of ``most`` parts."""
     quality = qualities(seen, weights)
     parts = [part for part in np.array_split(np.arange(len(seen)), max(1, min(most, len(seen)))) if len(part)]
-    return [max(part.tolist(), key=lambda place: (quality[place], -place)) for part in parts]
+    return [max(part.tolist(), key=lambda index: (quality[index], -index)) for part in parts]
 
 
 def best(quality: Mapping[int, float], most: int) -> list[int]:
     """Return the best of some views, best first; of equal ones the earlier."""
-    return sorted(quality, key=lambda place: (-quality[place], place))[:most]
+    return sorted(quality, key=lambda index: (-quality[index], index))[:most]
 
 
 def sharpness_of(image: "Image") -> float:
@@ -296,20 +296,21 @@ def portraits(
                 if part is not None:
                     data = encode_image(fitted(part, side), format="jpeg", quality=QUALITY)
                     made[name][index] = keep(data, store)
-    return {name: tuple(files[place] for place in sorted(files)) for name, files in made.items()}
+    return {name: tuple(files[rank] for rank in sorted(files)) for name, files in made.items()}
 
 
 def views_of(person: Person, tracklets: Mapping[str, Tracklet], most: int) -> list[Seen]:
     """Return a person's best views: the best of each shot, longest tracklets first, then more of them."""
     own = sorted(
-        (tracklets[name] for name in person.tracklets), key=lambda one: (-len(one.seen), one.tracklet_id)
+        (tracklets[name] for name in person.tracklets),
+        key=lambda tracklet: (-len(tracklet.seen), tracklet.tracklet_id),
     )
     shots: set[int] = set()
     first: list[Seen] = []
     rest: list[Seen] = []
-    for one in own:
-        (rest if one.shot in shots else first).append(_best(one))
-        shots.add(one.shot)
+    for tracklet in own:
+        (rest if tracklet.shot in shots else first).append(_best(tracklet))
+        shots.add(tracklet.shot)
     return [*first, *rest][:most]
 
 
@@ -317,4 +318,4 @@ def _best(tracklet: Tracklet) -> Seen:
     if tracklet.best:
         return tracklet.seen[tracklet.best[0]]
     quality = qualities(tracklet.seen, ViewWeights())
-    return tracklet.seen[max(range(len(quality)), key=lambda place: (quality[place], -place))]
+    return tracklet.seen[max(range(len(quality)), key=lambda index: (quality[index], -index))]

@@ -73,7 +73,7 @@ def tiers_of(records: Sequence[Json]) -> dict[str, list[str]]:
     for record in records:
         tiers.setdefault(record["window"]["tier"], []).append(record["episode"]["episode_id"])
     order = [*(tier for tier in TIERS if tier in tiers), *sorted(set(tiers) - set(TIERS))]
-    return {**{tier: tiers[tier] for tier in order}, ALL: [one for tier in order for one in tiers[tier]]}
+    return {**{tier: tiers[tier] for tier in order}, ALL: [name for tier in order for name in tiers[tier]]}
 
 
 def _shots(record: Json) -> Iterable[Json]:

@@ -190,9 +190,9 @@ def windows_of(
     holes = [0, *(b - a - 1 > settings.hole for a, b in pairwise(numbers))]
     # run[place]: shots in the run that a place begins, up to the next large hole.
     run = [0] * (len(numbers) + 1)
-    for place in range(len(numbers) - 1, -1, -1):
-        after = place + 1
-        run[place] = 1 + (run[after] if after < len(numbers) and not holes[after] else 0)
+    for index in range(len(numbers) - 1, -1, -1):
+        after = index + 1
+        run[index] = 1 + (run[after] if after < len(numbers) and not holes[after] else 0)
     least = round(settings.least_score * UNITS)
     windows = []
     for start in range(len(numbers)):
@@ -223,7 +223,7 @@ def _child(item: Item, film: _Film, window: Window, settings: Settings) -> Child
     shots, slots, identities = film.shots[part], film.slots[part], film.identities
     numbers = tuple(shot["number"] for shot in shots)
     entities, labels = in_order(within(entity, numbers) for entity in identities.entities)
-    place = Place(
+    position = Place(
         video_id=item["video"]["video_id"],
         file=item["video"]["file"].replace("\\", "/").rpartition("/")[2],
         numbers=numbers,
@@ -236,7 +236,7 @@ def _child(item: Item, film: _Film, window: Window, settings: Settings) -> Child
     )
     people = [person for entity in entities for person in entity.persons]
     fields: Mapping[str, Json] = {
-        "window": place.as_json(),
+        "window": position.as_json(),
         "entities": [entity.as_json() for entity in entities],
         "written": _part(film.script, part, labels).as_json(),
         "pictures": film.views.part(numbers, people).as_json(),
@@ -283,8 +283,8 @@ def _repairs(
 ) -> Iterator[Repair]:
     """Yield what was repaired in the registries as far as it is about a window."""
     for registry in item["local_registries"]:
-        for one in registry["repairs"]:
-            repair = Repair.model_validate(one)
+        for entry in registry["repairs"]:
+            repair = Repair.model_validate(entry)
             if repair.shot in numbers or (repair.shot is None and numbers & set(registry["shots"])):
                 yield repair
     for repair in identities.repairs:

@@ -62,18 +62,18 @@ async def describe(tools: Tools, episode: Episode) -> Drafted[Json]:
         if (same := [entity for entity in episode.entities if entity.kind == kind])
         for part in chunks_of(len(same), settings.at_once)
     ]
-    told = await asyncio.gather(*(_describe_some(tools, episode, batch) for batch in batches))
+    answers = await asyncio.gather(*(_describe_some(tools, episode, batch) for batch in batches))
     texts: dict[str, str] = {}
     repairs: list[Json] = []
-    for batch, one in zip(batches, told, strict=True):
-        if isinstance(one, Drafted):
-            texts.update(zip((entity.label for entity in batch), one.value, strict=True))
+    for batch, answer in zip(batches, answers, strict=True):
+        if isinstance(answer, Drafted):
+            texts.update(zip((entity.label for entity in batch), answer.value, strict=True))
             continue
         for entity in batch:
             texts[entity.label] = entity.description
-            said = f"{entity.name} keeps the first description: {why(one)}"
+            said = f"{entity.name} keeps the first description: {why(answer)}"
             repairs.append(noted("undescribed", said, "left", None, entity.label).as_json())
-    return Drafted({"described": texts, "description_repairs": repairs}, maker_of(told))
+    return Drafted({"described": texts, "description_repairs": repairs}, maker_of(answers))
 
 
 async def _describe_some(
@@ -121,9 +121,9 @@ def read_descriptions(reply: Json, entities: Sequence[Entity]) -> list[str]:
             problems.add(f"{where}: the description says nothing")
         elif words > LONGEST_DESCRIPTION:
             problems.add(f"{where}: {words} words; write twelve to thirty")
-        elif found := _CAMERA.search(text):
-            problems.add(f"{where}: the description says {found[0]!r}; leave camera and footage out")
-        elif text.rstrip(".") in (one.rstrip(".") for one in made):
+        elif camera := _CAMERA.search(text):
+            problems.add(f"{where}: the description says {camera[0]!r}; leave camera and footage out")
+        elif text.rstrip(".") in (other.rstrip(".") for other in made):
             problems.add(f"{where}: the same description as another; tell the two apart")
         made.append(text if text.endswith((".", "!", "?")) else f"{text}.")
     problems.settle()

@@ -129,7 +129,7 @@ _EMPTY: Json = {"name": "", "aliases": [], "looks": ""}
 
 
 def _things(entries: Sequence[Json], locals_: Sequence[Local], making: _Making) -> None:
-    known = {one.local_id: one for one in locals_}
+    known = {local.local_id: local for local in locals_}
     taken: set[str] = set()
     named: dict[str, str] = {}
     for entry in entries:
@@ -138,7 +138,7 @@ def _things(entries: Sequence[Json], locals_: Sequence[Local], making: _Making) 
             continue
         kind = known[ids[0]].kind
         name = normalize_answer(tidy_name(kind, entry["name"]))
-        shots = [shot for one in ids for shot in known[one].shots]
+        shots = [shot for own in ids for shot in known[own].shots]
         first = named.get(name)
         if name and first is not None:
             making.repairs.append(noted("named-twice", f"{entry['name'][:80]} is listed twice", "merged"))
@@ -162,7 +162,7 @@ def _own(
     names: Sequence[str], known: Mapping[str, object], taken: set[str], making: _Making
 ) -> Iterator[str]:
     """Yield the ids of an entry that exist and belong to no entry before."""
-    for name in dict.fromkeys(one.strip() for one in names):
+    for name in dict.fromkeys(text.strip() for text in names):
         if name not in known:
             making.repairs.append(noted("unknown-id", f"{name[:40]!r} was not given", "dropped"))
         elif name in taken:

@@ -71,16 +71,16 @@ def _read(shots: Sequence[Shot], settings: Settings) -> Mapping[str, Outcome]:
     """Return outcomes of shots of one video: it is gone through once, or once per shot where one fails."""
     assert settings.reader is not None
     reader = reader_of(settings.reader)
-    wanted = {shot.shot_id: [one for one, _ in looked_at(shot, settings.frames)] for shot in shots}
+    wanted = {shot.shot_id: [frame for frame, _ in looked_at(shot, settings.frames)] for shot in shots}
     lines: dict[str, list[tuple[str, ...]]] = {key: [] for key in wanted}
     made: dict[str, Outcome] = {}
     try:
         for frame, keys in frames_of(shots[0].video.file, wanted):
-            found = tuple(
+            texts = tuple(
                 line for line in reader.read(_strip(frame.image, settings)) if _text(line, settings)
             )
             for key in keys:
-                lines[key].append(found)
+                lines[key].append(texts)
     except MediaProblem as problem:
         if len(shots) == 1:
             reason = f"expected {problem.expected}, found {problem.found}"

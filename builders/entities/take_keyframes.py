@@ -101,25 +101,29 @@ def _keyframes(shots: Sequence[Json], count: int) -> Mapping[int, list[int]]:
         frames = last - first + 1
         # Two more than asked for, so that those at the ends, which may be blends of two shots, can go.
         places = even_indices(frames, count + 2)[1:-1] if frames >= count + 2 else range(min(count, frames))
-        for place in places:
-            wanted.setdefault(first + place, []).append(entry["shot"]["number"])
+        for offset in places:
+            wanted.setdefault(first + offset, []).append(entry["shot"]["number"])
     return wanted
 
 
 def _crops(shots: Sequence[Json], cast: Iterable[Person], most: int) -> Mapping[int, list[_Crop]]:
     """Return frame -> crops to be made of it: the best view of each tracklet, longest tracklets first."""
     tracklets = {
-        one["tracklet_id"]: Tracklet.model_validate(one) for entry in shots for one in entry["tracklets"]
+        tracklet["tracklet_id"]: Tracklet.model_validate(tracklet)
+        for entry in shots
+        for tracklet in entry["tracklets"]
     }
     wanted: dict[int, list[_Crop]] = {}
     for person in cast:
         own = [tracklets[name] for name in person.tracklets if name in tracklets]
-        own.sort(key=lambda one: (-len(one.seen), one.tracklet_id))
-        first_of_shot = list({one.shot: one for one in reversed(own)}.values())[::-1]
-        rest = [one for one in own if one not in first_of_shot]
-        for rank, one in enumerate([*first_of_shot, *rest][:most]):
-            view = one.seen[one.best[0]] if one.best else one.seen[len(one.seen) // 2]
-            crop = _Crop(person.person_id, rank, one.shot, view.box)
+        own.sort(key=lambda tracklet: (-len(tracklet.seen), tracklet.tracklet_id))
+        first_of_shot = list({tracklet.shot: tracklet for tracklet in reversed(own)}.values())[::-1]
+        rest = [tracklet for tracklet in own if tracklet not in first_of_shot]
+        for rank, tracklet in enumerate([*first_of_shot, *rest][:most]):
+            view = (
+                tracklet.seen[tracklet.best[0]] if tracklet.best else tracklet.seen[len(tracklet.seen) // 2]
+            )
+            crop = _Crop(person.person_id, rank, tracklet.shot, view.box)
             wanted.setdefault(view.frame, []).append(crop)
     return wanted
 

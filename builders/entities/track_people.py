@@ -67,9 +67,12 @@ class Motion:
     @classmethod
     def start(cls, box: Floats) -> "Motion":
         """Return the state of a box seen for the first time: it stands still, as far as anybody knows."""
-        place = measured(box)
-        doubt, unrest = _noise(place[_HEIGHT], 2 * _PLACE, 1e-2), _noise(place[_HEIGHT], 10 * _SPEED, 1e-5)
-        return cls(place, np.zeros(4), doubt, np.zeros(4), unrest)
+        position = measured(box)
+        doubt, unrest = (
+            _noise(position[_HEIGHT], 2 * _PLACE, 1e-2),
+            _noise(position[_HEIGHT], 10 * _SPEED, 1e-5),
+        )
+        return cls(position, np.zeros(4), doubt, np.zeros(4), unrest)
 
     def predict(self, *, seen: bool) -> None:
         """Go one look ahead; a box that was not seen keeps its height."""
@@ -189,7 +192,9 @@ class Tracker:
         for track in pool:
             track.motion.predict(seen=track.state == "seen")
         rest, high = self._match(pool, high, look, rules.cost, fuse=rules.fuse)
-        missed, _ = self._match([one for one in rest if one.state == "seen"], low, look, _SECOND, fuse=False)
+        missed, _ = self._match(
+            [track for track in rest if track.state == "seen"], low, look, _SECOND, fuse=False
+        )
         for track in missed:
             track.state = "lost"
         dropped, high = self._match(new, high, look, _THIRD, fuse=rules.fuse)
@@ -205,7 +210,7 @@ class Tracker:
 
     def finished(self) -> list[list[tuple[int, int]]]:
         """Return look and box of everything in each track, in the order in which the tracks began."""
-        kept = [one for one in self.tracks if len(one.found) > 1 or one.found[0][0] == 0]
+        kept = [track for track in self.tracks if len(track.found) > 1 or track.found[0][0] == 0]
         return [list(track.found) for track in kept]
 
     def _in(self, state: str) -> list[Track]:
@@ -256,11 +261,11 @@ def track_boxes(looks: Sequence[Look], rules: TrackRules) -> list[list[tuple[int
     return tracker.finished()
 
 
-def overlaps(one: Boxes, other: Boxes) -> Floats:
+def overlaps(ours: Boxes, other: Boxes) -> Floats:
     """Return intersection over union of all pairs of boxes, shape (n, m), 0 to 1."""
-    shared = np.maximum(0, np.minimum(one[:, None, 2:], other[None, :, 2:])
-                        - np.maximum(one[:, None, :2], other[None, :, :2])).prod(axis=2)  # fmt: skip
-    union = _areas(one)[:, None] + _areas(other)[None, :] - shared
+    shared = np.maximum(0, np.minimum(ours[:, None, 2:], other[None, :, 2:])
+                        - np.maximum(ours[:, None, :2], other[None, :, :2])).prod(axis=2)  # fmt: skip
+    union = _areas(ours)[:, None] + _areas(other)[None, :] - shared
     made: Floats = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
     return made
 
@@ -309,7 +314,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     """Return the tracklets of a shot, by when and where they begin, and what became of all boxes."""
     settings = tools.own(Settings)
     shot = Shot.model_validate(item["shot"])
-    seen = [Seen.model_validate(one) for one in item["seen"]]
+    seen = [Seen.model_validate(row) for row in item["seen"]]
     tracks = tracks_of(seen, item["detection"]["looked"], shot.video.fps, settings)
     kept = [track for track in tracks if len(track) >= settings.least]
     kept.sort(key=lambda track: (track[0].frame, track[0].box))
@@ -317,12 +322,12 @@ def run(item: Item, tools: Tools) -> Outcome:
         Tracklet(tracklet_id=f"{shot.shot_id}__t{number:03d}", shot=shot.number, seen=tuple(track))
         for number, track in enumerate(kept, start=1)
     ]
-    told = {
+    counts = {
         "boxes": len(seen),
         "in_tracklets": sum(map(len, kept)),
         "too_short": len(tracks) - len(kept),
     }
-    return Made({"tracklets": [one.as_json() for one in tracklets], "tracking": told})
+    return Made({"tracklets": [tracklet.as_json() for tracklet in tracklets], "tracking": counts})
 
 
 def tracks_of(
@@ -336,10 +341,10 @@ def tracks_of(
         fps: frames per second.
         settings: the numbers.
     """
-    frames = sorted({*looked, *(one.frame for one in seen)})
+    frames = sorted({*looked, *(sighting.frame for sighting in seen)})
     by_frame: dict[int, list[Seen]] = {frame: [] for frame in frames}
-    for one in seen:
-        by_frame[one.frame].append(one)
+    for sighting in seen:
+        by_frame[sighting.frame].append(sighting)
     step = statistics.median_low([b - a for a, b in pairwise(frames)] or [1])
     rules = TrackRules(
         high=settings.high, low=settings.low, begin=settings.begin, cost=settings.cost, fuse=settings.fuse,
@@ -350,5 +355,5 @@ def tracks_of(
 
 
 def _look(some: Sequence[Seen]) -> Look:
-    boxes = np.array([one.box for one in some], dtype=np.float64).reshape(len(some), 4)
-    return Look(boxes, np.array([one.score for one in some], dtype=np.float64))
+    boxes = np.array([sighting.box for sighting in some], dtype=np.float64).reshape(len(some), 4)
+    return Look(boxes, np.array([sighting.score for sighting in some], dtype=np.float64))

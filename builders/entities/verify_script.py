@@ -109,7 +109,7 @@ def open_shots(episode: Episode) -> Open:
     for shot in episode.script.shots:
         named = mentions(shot.action, episode.entities)
         shown = episode.scheduled(shot.number)
-        missing = [one for one in shown if one.label not in named]
+        missing = [entity for entity in shown if entity.label not in named]
         extra = [entity for entity in episode.entities if entity.label in named and entity not in shown]
         if missing or extra:
             shots[shot.number] = (missing, extra)
@@ -124,13 +124,13 @@ async def _settle_mentions(tools: Tools, work: _Work) -> None:
         {number: waiting[number] for number in numbers[part.start : part.stop]}
         for part in chunks_of(len(numbers), settings.at_once)
     ]
-    told = await asyncio.gather(*(_ask_mentions(tools, work.episode, part) for part in parts))
-    for part, one in zip(parts, told, strict=True):
-        if not isinstance(one, Drafted):
-            _fail(work, "mentions", list(part), one)
+    answers = await asyncio.gather(*(_ask_mentions(tools, work.episode, part) for part in parts))
+    for part, answer in zip(parts, answers, strict=True):
+        if not isinstance(answer, Drafted):
+            _fail(work, "mentions", list(part), answer)
             continue
-        work.makers.append(one.maker)
-        settled, strange = one.value
+        work.makers.append(answer.maker)
+        settled, strange = answer.value
         work.repairs += strange
         for number, how in settled.items():
             _take(work, number, how, part[number])
@@ -153,8 +153,8 @@ async def _ask_mentions(
                 **shot_told(episode, shots[number]),
                 "action_before": neighbours[number][0],
                 "action_after": neighbours[number][1],
-                "missing": [{"name": one.name, "looks": one.description} for one in missing],
-                "extra": [one.name for one in extra],
+                "missing": [{"name": entity.name, "looks": entity.description} for entity in missing],
+                "extra": [entity.name for entity in extra],
             }
             for number, (missing, extra) in part.items()
         ],
@@ -209,14 +209,14 @@ async def _find_problems(tools: Tools, work: _Work) -> None:
         for part in chunks_of(len(shots), settings.at_once)
         if any((shots[at].number, shots[at].action) not in work.clean for at in part)
     ]
-    told = await asyncio.gather(*(_ask_problems(tools, work.episode, part) for part in parts))
-    for part, one in zip(parts, told, strict=True):
+    answers = await asyncio.gather(*(_ask_problems(tools, work.episode, part) for part in parts))
+    for part, answer in zip(parts, answers, strict=True):
         numbers = [shots[at].number for at in part]
-        if not isinstance(one, Drafted):
-            _fail(work, "contradictions", numbers, one)
+        if not isinstance(answer, Drafted):
+            _fail(work, "contradictions", numbers, answer)
             continue
-        work.makers.append(one.maker)
-        problems, strange = one.value
+        work.makers.append(answer.maker)
+        problems, strange = answer.value
         work.repairs += strange
         wrong = {problem.shot: problem for problem in problems}
         for at in part:
@@ -230,7 +230,7 @@ async def _find_problems(tools: Tools, work: _Work) -> None:
 def _put_right(work: _Work, shot: ScriptShot, problem: Problem) -> None:
     """Take over an action that was put right, unless it loses the name of something scheduled."""
     named = mentions(problem.action, work.episode.entities)
-    lost = [one.name for one in work.episode.scheduled(shot.number) if one.label not in named]
+    lost = [entity.name for entity in work.episode.scheduled(shot.number) if entity.label not in named]
     if lost:
         said = f"{problem.found}; the rewritten action lost {', '.join(lost)} and was not taken"
         work.repairs.append(noted(problem.kind, said, "left", shot.number))
@@ -246,7 +246,7 @@ async def _ask_problems(
     settings = tools.own(Settings)
     known = [shot_told(episode, shot) for shot in episode.script.shots]
     here = known[part.start : part.stop]
-    numbers = [one["shot"] for one in here]
+    numbers = [line["shot"] for line in here]
     shown = [entity for entity in episode.entities if set(entity.shots) & set(numbers)]
     return await attempt(
         tools,
@@ -254,7 +254,9 @@ async def _ask_problems(
         lambda reply: read_problems(reply, numbers),
         after=known[part.stop : part.stop + settings.context],
         before=known[max(0, part.start - settings.context) : part.start],
-        entities=[{"kind": one.kind, "name": one.name, "looks": one.description} for one in shown],
+        entities=[
+            {"kind": entity.kind, "name": entity.name, "looks": entity.description} for entity in shown
+        ],
         shots=here,
     )
 
@@ -299,7 +301,7 @@ def read_settled(
 def _labels(
     names: Sequence[str], asked: Sequence[Entity], shot: int, repairs: list[Repair]
 ) -> tuple[str, ...]:
-    known = {normalize_answer(without_article(one.name)): one.label for one in asked}
+    known = {normalize_answer(without_article(entity.name)): entity.label for entity in asked}
     labels = []
     for name in names:
         label = known.get(normalize_answer(without_article(tidy(name))))
@@ -322,13 +324,13 @@ def read_problems(reply: Json, numbers: Sequence[int]) -> tuple[list[Problem], l
     made: dict[int, Problem] = {}
     repairs: list[Repair] = []
     for entry in reply["problems"]:
-        number, found = entry["shot"], tidy(entry["found"])[:200]
+        number, fault = entry["shot"], tidy(entry["found"])[:200]
         if number not in numbers:
             said = f"a problem in shot {number}, which was not asked about"
             repairs.append(noted("unknown-shot", said, "dropped"))
             continue
         action = action_of_reply(entry["action"], f"shot {number}", problems)
-        made.setdefault(number, Problem(number, entry["kind"], found, action))
+        made.setdefault(number, Problem(number, entry["kind"], fault, action))
     problems.settle()
     return list(made.values()), repairs
 

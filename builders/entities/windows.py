@@ -268,12 +268,12 @@ def choose_windows(windows: Sequence[Window], most: Mapping[str, int] | None = N
         # What may follow a window of each group; a group of which nothing is left is not there.
         after = {group: best[_one_less(left, at)] for at, group in enumerate(limits) if left[at]}
         after |= dict.fromkeys(free, here)
-        for place in range(end - 1, -1, -1):
-            found = here[place + 1]
-            for window in starting.get(place, ()):
+        for index in range(end - 1, -1, -1):
+            ranked = here[index + 1]
+            for window in starting.get(index, ()):
                 if window.group in after:
-                    found = _better(found, window, after[window.group][window.stop])
-            here[place] = found
+                    ranked = _better(ranked, window, after[window.group][window.stop])
+            here[index] = ranked
     return best[tuple(limits.values())][0][2]
 
 
@@ -293,8 +293,8 @@ def _one_less(left: tuple[int, ...], at: int) -> tuple[int, ...]:
     return (*left[:at], left[at] - 1, *left[at + 1 :])
 
 
-def _better(found: _Ranked, window: Window, after: _Ranked) -> _Ranked:
+def _better(ranked: _Ranked, window: Window, after: _Ranked) -> _Ranked:
     value, count = after[0] - window.value, after[1] + 1
-    if (value, count) > found[:2]:
-        return found
-    return min(found, (value, count, (window, *after[2])))
+    if (value, count) > ranked[:2]:
+        return ranked
+    return min(ranked, (value, count, (window, *after[2])))

@@ -71,7 +71,7 @@ async def tell_film(tools: Tools, film: Film) -> Drafted[Json]:
         {
             "shot": shot,
             "account": accounts.get(shot, ""),
-            "scheduled": [one.name for one in shown[shot]],
+            "scheduled": [entity.name for entity in shown[shot]],
             "people": {
                 person.person_id: persons[person.person_id]
                 for person in film.people_in(shot)
@@ -81,18 +81,20 @@ async def tell_film(tools: Tools, film: Film) -> Drafted[Json]:
         for shot in numbers
     ]
     parts = chunks_of(len(numbers), settings.at_once)
-    told = await asyncio.gather(*(_tell_part(tools, known, part, shown) for part in parts))
+    answers = await asyncio.gather(*(_tell_part(tools, known, part, shown) for part in parts))
     repairs: list[Repair] = []
     lines: list[tuple[bool, bool, str]] = []
-    for part, one in zip(parts, told, strict=True):
-        if isinstance(one, Drafted):
-            lines += one.value
+    for part, answer in zip(parts, answers, strict=True):
+        if isinstance(answer, Drafted):
+            lines += answer.value
             continue
-        for place in part:
-            lines.append((False, False, action_of(shown[numbers[place]])))
-            repairs.append(noted("untold", f"what is scheduled is told: {why(one)}", "left", numbers[place]))
+        for index in part:
+            lines.append((False, False, action_of(shown[numbers[index]])))
+            repairs.append(
+                noted("untold", f"what is scheduled is told: {why(answer)}", "left", numbers[index])
+            )
     script = Script(overview="", shots=_scenes(numbers, lines), repairs=tuple(repairs))
-    return Drafted(script.as_json(), maker_of(told))
+    return Drafted(script.as_json(), maker_of(answers))
 
 
 async def _tell_part(
@@ -100,7 +102,7 @@ async def _tell_part(
 ) -> Drafted[list[tuple[bool, bool, str]]] | NoAnswer:
     settings = tools.own(Settings)
     before, here, after = around(known, part, settings.context)
-    numbers = [one["shot"] for one in here]
+    numbers = [line["shot"] for line in here]
     labels = {entity.label: entity for number in numbers for entity in shown[number]}
     return await attempt(
         tools,

@@ -34,8 +34,8 @@ def run(item: Item, tools: Tools) -> Outcome:
         max_words=settings.max_words,
         max_participants=settings.max_participants,
     )
-    for found in () if item["stays"] else against:
-        return Rejected(found.code.replace("-", "_"), found.message)
+    for objection in () if item["stays"] else against:
+        return Rejected(objection.code.replace("-", "_"), objection.message)
     if given is not None:
         return Made({"unit": given["unit"], "labels": given["entry"]["class"]})
     origin = ["retrieval"] if entry["origin"] == "retrieval" else []

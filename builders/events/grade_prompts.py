@@ -64,8 +64,8 @@ def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
     """
     try:
         document = read_json(path, MOST_BYTES, follow=True)
-        found = {name: _checked(document[name]) for name in ("rates", "people")}
-        if not found["rates"] or set(document) != set(found):
+        results = {name: _checked(document[name]) for name in ("rates", "people")}
+        if not results["rates"] or set(document) != set(results):
             raise ValueError("not rates and people")
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(
@@ -78,7 +78,7 @@ def read_results(path: Path) -> dict[str, dict[str, dict[str, float | None]]]:
                 )
             ]
         ) from error
-    return found
+    return results
 
 
 def _checked(methods: Json) -> dict[str, dict[str, float | None]]:
@@ -127,7 +127,7 @@ def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates 
     """
     dropped = {**_silent(units, rates, how), **_unlike(units, rates, people or {}, how)}
     kept = [name for name in units if name not in dropped]
-    averages = {method: _average(found, kept) for method, found in rates.items()}
+    averages = {method: _average(rates_of_method, kept) for method, rates_of_method in rates.items()}
     methods = tuple(sorted(method for method, value in averages.items() if value > how.above))
     if not methods:
         best = max(averages.values(), default=0.0)
@@ -154,8 +154,8 @@ def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates 
 def labelled(labels: Sequence[str], level: str) -> tuple[str, ...]:
     """Return the classes of a prompt with its difficulty: where one was, else before the number of events."""
     if known := next((label for label in labels if label in DIFFICULTIES), None):
-        place = labels.index(known)
-        return (*labels[:place], level, *(one for one in labels[place:] if one not in DIFFICULTIES))
+        at = labels.index(known)
+        return (*labels[:at], level, *(label for label in labels[at:] if label not in DIFFICULTIES))
     others = [label for label in labels if label not in DIFFICULTIES]
     counts = [label for label in others if label.endswith("_events")]
     return (*(label for label in others if label not in counts), level, *counts)
@@ -166,7 +166,11 @@ def _silent(units: Sequence[str], rates: Rates, how: GradeSettings) -> dict[str,
         return {}
     most, dropped = SILENT[how.silent], {}
     for name in units:
-        count = sum(found.get(name) is None for method, found in rates.items() if method not in how.exempt)
+        count = sum(
+            rates_of_method.get(name) is None
+            for method, rates_of_method in rates.items()
+            if method not in how.exempt
+        )
         if count >= most:
             dropped[name] = ("silent", f"no answer for {count} methods ({how.silent})")
     return dropped
@@ -180,8 +184,8 @@ def _unlike(
     dropped = {}
     for name in units:
         differences = []
-        for method, found in people.items():
-            rated, judged = found.get(name), rates.get(method, {}).get(name)
+        for method, rates_of_method in people.items():
+            rated, judged = rates_of_method.get(name), rates.get(method, {}).get(name)
             if rated is not None and judged is not None:
                 differences.append(abs(rated - judged))
         if differences and (mean := sum(differences) / len(differences)) > how.max_difference:
@@ -189,8 +193,8 @@ def _unlike(
     return dropped
 
 
-def _average(found: Mapping[str, float | None], kept: Sequence[str]) -> float:
-    return sum(found.get(name) or 0.0 for name in kept) / len(kept) if kept else 0.0
+def _average(rates: Mapping[str, float | None], kept: Sequence[str]) -> float:
+    return sum(rates.get(name) or 0.0 for name in kept) / len(kept) if kept else 0.0
 
 
 SPEC = StageSpec(
@@ -216,19 +220,19 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
     grades: dict[str, Json] = {name: None for name, *_ in rows}
     stored = next((results for *_, results in rows if results), None)
     if stored is None or not chosen:
-        return {name: {"grade": one} for name, one in grades.items()}
+        return {name: {"grade": level} for name, level in grades.items()}
     assert tools.store is not None
     document = json.loads((tools.store / stored).read_bytes())
     units = [unit for unit, _ in chosen]
     check_judged(units, document["rates"])
-    found = grade(units, document["rates"], settings, document["people"])
+    graded = grade(units, document["rates"], settings, document["people"])
     for unit, name in chosen:
-        if unit in found.dropped:
-            code, reason = found.dropped[unit]
+        if unit in graded.dropped:
+            code, reason = graded.dropped[unit]
             grades[name] = {"code": code, "reason": reason}
         else:
-            grades[name] = {"level": found.levels[unit]}
-    return {name: {"grade": one} for name, one in grades.items()}
+            grades[name] = {"level": graded.levels[unit]}
+    return {name: {"grade": level} for name, level in grades.items()}
 
 
 def check_judged(units: Sequence[str], rates: Rates) -> None:
@@ -237,8 +241,8 @@ def check_judged(units: Sequence[str], rates: Rates) -> None:
     Raises:
         ConfigError: a method was not judged on some.
     """
-    for method, found in rates.items():
-        if unjudged := [name for name in units if name not in found]:
+    for method, rates_of_method in rates.items():
+        if unjudged := [name for name in units if name not in rates_of_method]:
             raise ConfigError(
                 "--results", expected=f"{method} to be judged on all {len(units)} prompts",
                 found=f"it was not on {len(unjudged)}, such as {unjudged[0]}",

@@ -35,12 +35,12 @@ def split_events(prompt: str) -> tuple[str, ...]:
     >>> split_events("A cat naps, wakes up, and then runs.")
     ('A cat naps', 'The cat wakes up', 'And then the cat runs')
     """
-    clauses, place, joint = [], 0, ""
+    clauses, start, joint = [], 0, ""
     text = prompt.strip().rstrip(".!")
-    for found in _JOINT.finditer(text):
-        clauses.append((joint, text[place : found.start()].strip()))
-        joint, place = (found.group(1) or "").lower(), found.end()
-    clauses.append((joint, text[place:].strip()))
+    for match in _JOINT.finditer(text):
+        clauses.append((joint, text[start : match.start()].strip()))
+        joint, start = (match.group(1) or "").lower(), match.end()
+    clauses.append((joint, text[start:].strip()))
     subject = _subject(clauses[0][1])
     events = []
     for number, (word, clause) in enumerate((word, clause) for word, clause in clauses if clause):
@@ -60,16 +60,16 @@ def participants_of(prompt: str) -> tuple[str, ...]:
         "human": {*word_set("nouns", "people", "titles"), *lists["human"], "person", "someone", "people"},
         "animal": {*word_set("nouns", "animals"), *lists["animal"]},
     }
-    found = []
+    kinds = []
     for word in _WORD.findall(prompt.casefold()):
         for kind, words in known.items():
-            if (word in words or word.removesuffix("s") in words) and kind not in found:
-                found.append(kind)
+            if (word in words or word.removesuffix("s") in words) and kind not in kinds:
+                kinds.append(kind)
     events = split_events(prompt)
     subject = _subject(events[0]).casefold() if events else ""
     if subject and not any(subject in words for words in known.values()):
-        found.insert(0, "object")
-    return tuple(found[:2]) or ("object",)
+        kinds.insert(0, "object")
+    return tuple(kinds[:2]) or ("object",)
 
 
 def keywords(kind: str) -> tuple[str, ...]:
@@ -102,9 +102,9 @@ def _subject(clause: str) -> str:
     """Return the head noun of a clause's subject: the last word before the first that looks like a verb."""
     words = _WORD.findall(clause)
     start = 1 if words and _OWN_SUBJECT.fullmatch(words[0]) else 0
-    for place in range(start + 1, len(words)):
-        if _looks_verb(words[place]):
-            return str(words[place - 1])
+    for index in range(start + 1, len(words)):
+        if _looks_verb(words[index]):
+            return str(words[index - 1])
     return ""
 
 
@@ -135,9 +135,9 @@ async def run(item: Item, tools: Tools) -> Outcome:
     if drafted["given"] is not None:
         return Made({"entry": drafted, "listed_by": maker})
     prompt = " ".join(drafted["prompt"].split())
-    found = {"event_list": drafted["event_list"], "participants": drafted["participants"]}
+    parts = {"event_list": drafted["event_list"], "participants": drafted["participants"]}
     creative = drafted["creative"]
-    if not found["event_list"] or not found["participants"]:
+    if not parts["event_list"] or not parts["participants"]:
         if tools.asker is None:
             listed, maker = (
                 {"event_list": list(split_events(prompt)), "participants": list(participants_of(prompt))},
@@ -147,8 +147,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
             answer = await ask(tools, LIST, _read, prompt=prompt)
             listed, maker = answer.value, answer.maker
             creative = listed["creative"] if creative is None else creative
-        found = {name: found[name] or listed[name] for name in found}
-    entry = {"prompt": prompt, **found, "creative": creative}
+        parts = {name: parts[name] or listed[name] for name in parts}
+    entry = {"prompt": prompt, **parts, "creative": creative}
     entry |= {"origin": drafted["origin"], "given": None}
     return Made({"entry": entry, "listed_by": maker})
 

@@ -53,9 +53,9 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     if problems:
         raise InputError(problems)
     usual = {"seed": None, "slot": None, "results": results, "place": None, "stays": False}
-    for place, (name, seed) in enumerate(seeds.items()):
+    for index, (name, seed) in enumerate(seeds.items()):
         # Only the prompts of a suite have an order of their own; it is no part of what a prompt is.
-        order = {} if "given" not in seed else {"place": place, "stays": settings.keep_all}
+        order = {} if "given" not in seed else {"place": index, "stays": settings.keep_all}
         yield Child(name, Made({**usual, "seed": seed, **order}))
     written = [seed["prompt"] for seed in seeds.values() if seed["prompt"]]
     for number in range(settings.generate):
@@ -118,8 +118,8 @@ def _seeds(path: Path, problems: list[UserError]) -> Iterator[tuple[str, dict[st
             seed = Seed.model_validate(json.loads(line))
         except ValidationError as error:
             problems.extend(
-                _problem(f"{where} {format_path(one['loc'])}", "a field of a seed", str(one["msg"]))
-                for one in error.errors(include_url=False, include_input=False)
+                _problem(f"{where} {format_path(detail['loc'])}", "a field of a seed", str(detail["msg"]))
+                for detail in error.errors(include_url=False, include_input=False)
             )
             continue
         except (ValueError, RecursionError) as error:

@@ -35,9 +35,11 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
     Prompts of a suite that was given come first, in its order; the others follow, sorted by file name.
     """
-    found = sorted(((item["place"], item["record"]) for item in items), key=lambda one: str(one[1]["unit"]))
-    records = [record for _, record in found]
-    found.sort(key=lambda one: math.inf if one[0] is None else one[0])
-    prompts = {record["unit"]: EventPrompt.model_validate(record["entry"]) for _, record in found}
+    entries = sorted(
+        ((item["place"], item["record"]) for item in items), key=lambda entry: str(entry[1]["unit"])
+    )
+    records = [record for _, record in entries]
+    entries.sort(key=lambda entry: math.inf if entry[0] is None else entry[0])
+    prompts = {record["unit"]: EventPrompt.model_validate(record["entry"]) for _, record in entries}
     write_suite(folder / SUITE, Suite(prompts))
     write_atomic(folder / PROMPTS, jsonl_lines(records))

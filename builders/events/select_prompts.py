@@ -29,10 +29,10 @@ _STAYS, _BY_PEOPLE, _GUIDED = range(3)
 
 def _rank(item: Item) -> tuple[int, float]:
     """Return what comes first: what stays, then people's prompts, those of a suite in its order."""
-    place = math.inf if item["place"] is None else item["place"]
+    order = math.inf if item["place"] is None else item["place"]
     if item["stays"]:
-        return _STAYS, place
-    return _GUIDED if item["entry"]["origin"] == "guided" else _BY_PEOPLE, place
+        return _STAYS, order
+    return _GUIDED if item["entry"]["origin"] == "guided" else _BY_PEOPLE, order
 
 
 def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]:
@@ -86,7 +86,7 @@ def _choose(
     }
     left = dict(waiting)
     while left:
-        name = min(left, key=lambda one: (nearest[one], one))
+        name = min(left, key=lambda other: (nearest[other], other))
         text = left.pop(name)
         if nearest[name] >= settings.near:
             choices[name] = {

@@ -89,5 +89,5 @@ def read_prompt(reply: Json) -> dict[str, Any]:
     if not reply["participants"]:
         raise BadReply("$.participants: expected at least one, found none")
     kinds = list(dict.fromkeys(reply["participants"]))
-    told = {"prompt": prompt, "event_list": events, "participants": kinds}
-    return {**told, "creative": bool(reply["creative"])}
+    drafted = {"prompt": prompt, "event_list": events, "participants": kinds}
+    return {**drafted, "creative": bool(reply["creative"])}

@@ -110,11 +110,11 @@ def _field(steps: Steps, form: Json) -> Steps:
 
 
 def _check_old(draft: Json, edit: Json, form: Json, steps: Steps, base: str) -> None:
-    found = value_at(form, steps)
-    if found is None and list(_cell(steps, base) or ()) in draft["stale"]:
+    current = value_at(form, steps)
+    if current is None and list(_cell(steps, base) or ()) in draft["stale"]:
         return  # a translation that is asked for again: the editor may have seen one
-    if found != edit["old"] or type(found) is not type(edit["old"]):
-        old, now = canonical_text(edit["old"])[:200], canonical_text(found)[:200]
+    if current != edit["old"] or type(current) is not type(edit["old"]):
+        old, now = canonical_text(edit["old"])[:200], canonical_text(current)[:200]
         raise ValueError(f"expected the old value {old}, found {now}; write the edit against the value found")
 
 
@@ -139,46 +139,46 @@ def _put(draft: Json, field: Steps, value: Json, base: str) -> str:
     if field[0] == "Characters":
         _put_sheet(draft, str(field[1]), str(field[2]), value, base)
         return quoted_path(field)
-    place, name, language = int(field[1]), str(field[2]), str(field[3])
+    index, name, language = int(field[1]), str(field[2]), str(field[3])
     if name == FIELDS["perspective"]:
-        draft["cameras"][place] = _camera(value)
+        draft["cameras"][index] = _camera(value)
         return quoted_path(field[:3])
     if name == FIELDS["onstage"]:
-        draft["onstage"][place] = _onstage(draft, value, language, base)
+        draft["onstage"][index] = _onstage(draft, value, language, base)
         return quoted_path(field[:3])
     part, text = TEXTS[name], _text(value)
     if language == base:
-        draft[part][place] = text
-    _settle(draft, part, place, None if language == base else text)
+        draft[part][index] = text
+    _settle(draft, part, index, None if language == base else text)
     return quoted_path(field)
 
 
 def _put_sheet(draft: Json, key: str, name: str, value: Json, base: str) -> None:
-    one = by_key(draft["cast"])[key]
+    character = by_key(draft["cast"])[key]
     if name in ("tag", "gender"):
-        one[name] = _word({"tag": "character_tag", "gender": "gender"}[name], value, name == "gender")
+        character[name] = _word({"tag": "character_tag", "gender": "gender"}[name], value, name == "gender")
         return
     if name == "ethnicity":
-        one[name] = None if value is None else _text(value)
+        character[name] = None if value is None else _text(value)
         return
     kind, _, language = name.partition("_")
     text = _text(value)
     if language == base:
-        one[kind] = text
+        character[kind] = text
     _settle(draft, SHEET[kind][0], key, None if language == base else text)
 
 
-def _settle(draft: Json, part: str, place: str | int, text: str | None) -> None:
+def _settle(draft: Json, part: str, key: str | int, text: str | None) -> None:
     """Put in a text of the other language, or none: then the translation is asked for, if nobody gave one."""
-    cell = [part, place]
+    cell = [part, key]
     if text is not None:
-        draft["settled"] = [*(one for one in draft["settled"] if one != cell), cell]
-        draft["stale"] = [one for one in draft["stale"] if one != cell]
+        draft["settled"] = [*(other for other in draft["settled"] if other != cell), cell]
+        draft["stale"] = [other for other in draft["stale"] if other != cell]
     elif cell not in draft["settled"]:
-        draft["stale"] = [*(one for one in draft["stale"] if one != cell), cell]
+        draft["stale"] = [*(other for other in draft["stale"] if other != cell), cell]
     else:
         return
-    draft["other"][part][place] = text
+    draft["other"][part][key] = text
 
 
 def _text(value: Json) -> str:

@@ -113,15 +113,15 @@ def character(key: str, name: str, **more: Json) -> Json:
     return {"key": key, "name": name, **{field: more.get(field) for field in names}}
 
 
-def names_of(one: Json) -> tuple[str, ...]:
+def names_of(character: Json) -> tuple[str, ...]:
     """Return the names of a character that its text may use: its name and its key."""
-    return tuple(dict.fromkeys((one["name"], one["key"])))
+    return tuple(dict.fromkeys((character["name"], character["key"])))
 
 
-def is_named(one: Json, text: str) -> bool:
+def is_named(character: Json, text: str) -> bool:
     """Return whether a text names a character."""
     plain = normalize_answer(text)
-    return any(_holds(text, plain, name) for name in names_of(one))
+    return any(_holds(text, plain, name) for name in names_of(character))
 
 
 def named_in(cast: Iterable[Json], text: str) -> list[str]:
@@ -140,8 +140,8 @@ def named_first(cast: Sequence[Json], text: str) -> list[str]:
     """Return the keys of the characters that a text names, by where it first does."""
     folded = text.casefold()
 
-    def place(one: Json) -> int:
-        places = [folded.find(name.casefold()) for name in names_of(one)]
+    def place(character: Json) -> int:
+        places = [folded.find(name.casefold()) for name in names_of(character)]
         return min((at for at in places if at >= 0), default=len(folded))
 
     return [

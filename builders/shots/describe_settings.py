@@ -55,11 +55,11 @@ def describe_places(analysis: Json, text: str, plot: Sequence[str], cast: Sequen
     """Return the setting of each shot: time, place, things; null where the text up to it names none."""
     places: list[str] = []
     time: str | None = None
-    first = next(filter(None, (_places(told) for told in plot)), [])
+    first = next(filter(None, (_places(part) for part in plot)), [])
     settings: list[str | None] = []
-    for told, things in zip(plot, things_of(Analysis.from_json(analysis), text, plot), strict=True):
-        places = _places(told) or places or first
-        time = _time(told) or time
+    for part, things in zip(plot, things_of(Analysis.from_json(analysis), text, plot), strict=True):
+        places = _places(part) or places or first
+        time = _time(part) or time
         words = [word for word in (time, *places, *things) if word and not named_in(cast, word)]
         joined = ", ".join(dict.fromkeys(words))
         settings.append(joined[:1].upper() + joined[1:] or None)
@@ -68,10 +68,10 @@ def describe_places(analysis: Json, text: str, plot: Sequence[str], cast: Sequen
 
 def things_of(analysis: Analysis, text: str, plot: Sequence[str]) -> list[list[str]]:
     """Return the things that each shot names."""
-    ends, place = [], 0
-    for told in plot:
-        place = text.index(told, place) + len(told)
-        ends.append(place)
+    ends, end = [], 0
+    for part in plot:
+        end = text.index(part, end) + len(part)
+        ends.append(end)
     things: list[list[str]] = [[] for _ in plot]
     for entity in analysis.entities:
         if entity.character:

@@ -16,9 +16,9 @@ def _rules(sketch: Sketch, settings: PlannerSettings) -> list[str]:
     """Return the clause that tells what mainly happens, after who is on stage and not named in it."""
     view, cast = sketch.view(), by_key(sketch.cast)
     statics = []
-    for index, told in enumerate(sketch.plot):
+    for index, part in enumerate(sketch.plot):
         action = main_action(view, index) if view.english else None
-        said = (view.full(action) if action else told).strip(" ,;:.，。；：")
+        said = (view.full(action) if action else part).strip(" ,;:.，。；：")
         words = set(normalize_answer(said).split())
         # The rule of the validator: a word of the key stands in the description.
         missing = [
@@ -63,11 +63,11 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[str]:
     return sketch.texts_of(reply, "description", check)
 
 
-def _is_told(one: Json, text: str) -> bool:
+def _is_told(character: Json, text: str) -> bool:
     """Return whether a text has a word of a character's name, as the rules of ``fabula validate`` ask."""
-    if unspaced_count(one["name"]):
-        return one["name"] in text
-    return bool(words_of(one["name"], one["key"]) & set(normalize_answer(text).split()))
+    if unspaced_count(character["name"]):
+        return character["name"] in text
+    return bool(words_of(character["name"], character["key"]) & set(normalize_answer(text).split()))
 
 
 STEP = Step(

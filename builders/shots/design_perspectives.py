@@ -91,8 +91,8 @@ def _beside(rank: int, before: int | None) -> int:
     if before is None:
         return rank
     count = len(vocabulary("shot_distance").values)
-    possible = [one for one in range(count) if 0 < abs(one - before) <= LARGEST_STEP]
-    return min(possible, key=lambda one: (abs(one - rank), one))
+    possible = [other for other in range(count) if 0 < abs(other - before) <= LARGEST_STEP]
+    return min(possible, key=lambda other: (abs(other - rank), other))
 
 
 def _camera(story_id: str, number: int, rank: int, *, alone: bool) -> Json:

@@ -30,7 +30,9 @@ def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: st
         story_type: value of the vocabulary, if it is known.
     """
     other, translated = other_language(base), draft["other"]
-    counts = {one["key"]: sum(one["key"] in keys for keys in draft["onstage"]) for one in cast}
+    counts = {
+        character["key"]: sum(character["key"] in keys for keys in draft["onstage"]) for character in cast
+    }
 
     def both(text: str | None, translation: str | None) -> dict[str, str | None]:
         return _in_order({base: text, other: translation})
@@ -92,7 +94,12 @@ def make_draft(fields: Mapping[str, Json]) -> Json:
     Args:
         fields: those of the item: :data:`PARTS`, ``named`` and ``translation``.
     """
-    given = [[part, one["key"]] for one in fields["cast"] for part, name in SHEET.values() if one[name]]
+    given = [
+        [part, character["key"]]
+        for character in fields["cast"]
+        for part, name in SHEET.values()
+        if character[name]
+    ]
     return {
         **{name: fields[name] for name in PARTS},
         "other": {**fields["named"], **fields["translation"]},
@@ -119,8 +126,8 @@ def editable_form(draft: Json, base: str) -> Json:
     All characters of the cast are there, on stage or not, with gender and ethnicity beside their sheets.
     """
     script = official_script(base, draft, draft["cast"])
-    for one in draft["cast"]:
-        script["Characters"][one["key"]] |= {name: one[name] for name in ("gender", "ethnicity")}
+    for character in draft["cast"]:
+        script["Characters"][character["key"]] |= {name: character[name] for name in ("gender", "ethnicity")}
     return {**script, "labels": draft["labels"]}
 
 
@@ -128,8 +135,8 @@ def paths_of(cells: Json, language: str) -> Iterator[tuple[str, str | int, str]]
     """Yield part, place and official path of texts in a language."""
     fields = {part: name for name, part in TEXTS.items()}
     sheets = {part: name for name, (part, _) in SHEET.items()}
-    for part, place in cells:
+    for part, key in cells:
         if part in fields:
-            yield part, place, quoted_path(("Shots", place, fields[part], language))
+            yield part, key, quoted_path(("Shots", key, fields[part], language))
         else:
-            yield part, place, quoted_path(("Characters", place, f"{sheets[part]}_{language}"))
+            yield part, key, quoted_path(("Characters", key, f"{sheets[part]}_{language}"))

@@ -52,39 +52,39 @@ class GivenScript(Own):
 
 def read_given(rows: Iterable[Row], stories: Iterable[str], reader: Reader) -> dict[str, Json]:
     """Return what is given, by story id; problems go to the reader."""
-    known, found = frozenset(stories), dict[str, Json]()
+    known, scripts = frozenset(stories), dict[str, Json]()
     for row in rows:
         try:
             given = GivenScript.model_validate(row.data)
         except ValidationError as error:
-            for one in error.errors(include_url=False, include_input=False):
-                place = f"{row.where} {format_path(one['loc'])}"
-                reader.problem(place, "a field of a given script", str(one["msg"]), "see docs/shots.md")
+            for detail in error.errors(include_url=False, include_input=False):
+                field = f"{row.where} {format_path(detail['loc'])}"
+                reader.problem(field, "a field of a given script", str(detail["msg"]), "see docs/shots.md")
             continue
-        if given.id not in known or given.id in found:
+        if given.id not in known or given.id in scripts:
             what = "a story of this build" if given.id not in known else "one line for each story"
             reader.problem(f"{row.where}, id", what, repr(given.id[:80]), "correct the id")
             continue
         _check_words(row, given, reader)
         # A list: the order of the characters is the author's, and objects have none.
-        cast = [{"key": key, **one.as_json()} for key, one in given.characters.items()]
-        found[given.id] = {**given.as_json(), "characters": cast}
-    return found
+        cast = [{"key": key, **character.as_json()} for key, character in given.characters.items()]
+        scripts[given.id] = {**given.as_json(), "characters": cast}
+    return scripts
 
 
 def _check_words(row: Row, given: GivenScript, reader: Reader) -> None:
     values = {name: (words, getattr(given, name)) for name, words in LABELS.items()}
-    for key, one in given.characters.items():
-        values[f"characters[{key!r}].tag"] = ("character_tag", one.tag)
-        values[f"characters[{key!r}].gender"] = ("gender", one.gender)
+    for key, character in given.characters.items():
+        values[f"characters[{key!r}].tag"] = ("character_tag", character.tag)
+        values[f"characters[{key!r}].gender"] = ("gender", character.gender)
         if not is_safe_name(key) or key != key.strip():
             found = f"{key[:80]!r}, which cannot be the name of a folder"
             reader.problem(f"{row.where}, characters", "names of characters", found, "rename it")
-    for place, (words, value) in values.items():
+    for field, (words, value) in values.items():
         listed = vocabulary(words).values
         if value is not None and value not in listed:
             cure = f"use one of these words; `fabula schemas words {words}` says what they mean"
-            reader.problem(f"{row.where}, {place}", f"one of: {', '.join(listed)}", repr(value), cure)
+            reader.problem(f"{row.where}, {field}", f"one of: {', '.join(listed)}", repr(value), cure)
 
 
 class Settings(StorySettings):

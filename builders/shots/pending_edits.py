@@ -55,10 +55,10 @@ class Renaming:
         return re.compile(rf"(?<!\w)(?P<name>{listed})(?!\w)(?:(?<=s)(?P<own>['’])(?=\s))?")
 
     def _put(self, match: re.Match[str]) -> str:
-        found = match["name"]
-        if found not in (self.old, _capital(self.old)):
+        written = match["name"]
+        if written not in (self.old, _capital(self.old)):
             return match[0]
-        name = self.new if found == self.old else _capital(self.new)
+        name = self.new if written == self.old else _capital(self.new)
         apostrophe = match["own"] or ""
         before = match.string[: match.start()]
         quoted = bool(apostrophe) and before.endswith(("'", "‘"))
@@ -152,10 +152,10 @@ def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
     base, where = _base(reads), label(reads["story"]["id"])
     first = {**reads["named"], **reads["translation"]}
     other = {part: texts.copy() for part, texts in draft["other"].items()}
-    for part, place in draft["stale"]:
-        other[part][place] = first[part][place]
+    for part, key in draft["stale"]:
+        other[part][key] = first[part][key]
     present = {key for keys in draft["onstage"] for key in keys}
-    cast = [one for one in draft["cast"] if one["key"] in present]
+    cast = [character for character in draft["cast"] if character["key"] in present]
     made = official_script(base, {**draft, "other": other}, cast, draft["labels"]["story_type"])
     script = ShotScript.model_validate(made)
     return [*check_script(script, where), *check_plot(script, reads["story"]["normalized_text"], base, where)]

@@ -52,15 +52,15 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     drafted = keeping_added(folder, items, _ADDED)
     records = sorted(((item.id, item["record"]) for item in drafted), key=lambda pair: int(pair[1]["number"]))
     for _, record in records:
-        place = tree / record["number"]
-        place.mkdir(exist_ok=True)
-        write_atomic(place / SCRIPT, [script_bytes(_script(record))])
+        folder_ = tree / record["number"]
+        folder_.mkdir(exist_ok=True)
+        write_atomic(folder_ / SCRIPT, [script_bytes(_script(record))])
     built = {record["number"] for _, record in records}
-    for place in tree.iterdir():
-        if place.name.isdecimal() and place.name not in built:
-            (place / SCRIPT).unlink(missing_ok=True)
-            if not any(place.iterdir()):
-                place.rmdir()
+    for folder_ in tree.iterdir():
+        if folder_.name.isdecimal() and folder_.name not in built:
+            (folder_ / SCRIPT).unlink(missing_ok=True)
+            if not any(folder_.iterdir()):
+                folder_.rmdir()
     write_atomic(tree / STORIES, jsonl_lines([record["facts"] for _, record in records]))
     write_atomic(folder / SHOT_SCRIPTS, jsonl_lines(_line(key, record) for key, record in records))
     for name, field in ((PRODUCERS, "producers"), (FINDINGS, "findings")):

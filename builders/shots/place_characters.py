@@ -11,9 +11,9 @@ from .cast import MOST_ONSTAGE, Sketch, named_first
 def _rules(sketch: Sketch, settings: PlannerSettings) -> Json:
     """Return who is named in each shot; a pronoun alone stands for who was on stage before."""
     shots: list[list[str]] = []
-    for told in sketch.plot:
-        keys = named_first(sketch.cast, told)[:MOST_ONSTAGE]
-        used = set(lower_words(told))
+    for part in sketch.plot:
+        keys = named_first(sketch.cast, part)[:MOST_ONSTAGE]
+        used = set(lower_words(part))
         if not keys and shots and used & word_set("words", "pronouns"):
             plural = used & word_set("words", "plural_pronouns")
             keys = list(shots[-1]) if plural else shots[-1][:1]

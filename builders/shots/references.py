@@ -71,13 +71,13 @@ class _Import:
     found: IssueBin = field(default_factory=IssueBin)
     made: list[ReferenceImage] = field(default_factory=list)
 
-    def story(self, place: Path, story: ShotStory) -> None:
+    def story(self, path: Path, story: ShotStory) -> None:
         """Import the images of one story."""
-        inner = place / IMAGES
-        place = inner if inner.is_dir() and IMAGES not in story.script.characters else place
-        seen = {one.sha256: one.file for some in story.references.values() for one in some}
+        inner = path / IMAGES
+        path = inner if inner.is_dir() and IMAGES not in story.script.characters else path
+        seen = {picture.sha256: picture.file for some in story.references.values() for picture in some}
         known = {key.split("/")[0] for key in story.script.characters}
-        for entry in sorted(place.iterdir()):
+        for entry in sorted(path.iterdir()):
             if entry.name not in known and entry.name not in SYSTEM_FILES:
                 where = entry.relative_to(self.folder).as_posix()
                 near = [key for key in known if key.strip().casefold() == entry.name.strip().casefold()]
@@ -86,8 +86,8 @@ class _Import:
                     issue("unknown-folder", where, "$", f"{show(entry.name)} is no character{hint}")
                 )
         for key in story.script.characters:
-            if is_safe_name(key) and (place / key).is_dir():
-                self.character(place / key, story, key, seen)
+            if is_safe_name(key) and (path / key).is_dir():
+                self.character(path / key, story, key, seen)
 
     def character(self, place: Path, story: ShotStory, key: str, seen: dict[str, str]) -> None:
         """Import the images of one character; ``seen`` holds the hashes of the story's images."""
@@ -166,13 +166,13 @@ def import_references(
     if not folder.is_dir():
         raise InputError([_problem(str(folder), "a folder of stories' folders", "none")])
     shots, _ = read_shot_set(out)
-    before = {(one.story_id, one.file): one for one in with_provenance(shots)}
+    before = {(reference.story_id, reference.file): reference for reference in with_provenance(shots)}
     work = _Import(folder, shots, _terms(folder), default or Terms(), sees)
     try:
-        for place, story in _places(folder, shots, _ids(out), work.found):
-            work.story(place, story)
-        for one in work.made:
-            before[one.story_id, one.file] = one
+        for path, story in _places(folder, shots, _ids(out), work.found):
+            work.story(path, story)
+        for reference in work.made:
+            before[reference.story_id, reference.file] = reference
         write_facts(shots.folder, (), before.values())
     except OSError as error:
         raise TargetError(
@@ -188,21 +188,21 @@ def import_references(
 
 
 def _places(
-    folder: Path, shots: ShotSet, ids: Mapping[str, str], found: IssueBin
+    folder: Path, shots: ShotSet, ids: Mapping[str, str], issues: IssueBin
 ) -> list[tuple[Path, ShotStory]]:
     """Return the folders of stories of the set; others are reported."""
     numbers = {int(story.story_id): story for story in shots.stories}
     places = []
-    for place in sorted(folder.iterdir()):
-        if place.name in (*SYSTEM_FILES, REFERENCES):
+    for path in sorted(folder.iterdir()):
+        if path.name in (*SYSTEM_FILES, REFERENCES):
             continue
-        number = ids.get(place.name, place.name)
+        number = ids.get(path.name, path.name)
         story = numbers.get(int(number)) if number.isascii() and number.isdigit() else None
-        if story is None or not place.is_dir():
+        if story is None or not path.is_dir():
             message = "expected the folder of a story of the set, by its number or its id"
-            found.add(issue("stray-file", place.name, "$", message))
+            issues.add(issue("stray-file", path.name, "$", message))
             continue
-        places.append((place, story))
+        places.append((path, story))
     return places
 
 

@@ -47,8 +47,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
         wanted = bool(cells) and language in settings.languages
         drafted = await ask(tools, sketch, cells, other) if wanted else None
         if drafted is not None and drafted.value is not None:
-            for part, place, path in paths_of(cells, language):
-                other[part][place] = drafted.value[part][place]
+            for part, key, path in paths_of(cells, language):
+                other[part][key] = drafted.value[part][key]
                 made.append({"path": path, "producer": drafted.maker})
         elif cells and maker is not None:
             paths = ", ".join(path for *_, path in paths_of(cells, language))
@@ -64,17 +64,17 @@ async def _names(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Jso
     """Return ``names`` and ``prompts`` of the characters that have a text among the cells."""
     keys = {key for _, key in cells}
     cast = [
-        {**one, **{given: None if [part, one["key"]] in cells else other[part][one["key"]]
+        {**character, **{given: None if [part, character["key"]] in cells else other[part][character["key"]]
                    for part, given in SHEET.values()}}
-        for one in sketch.cast if one["key"] in keys
+        for character in sketch.cast if character["key"] in keys
     ]  # fmt: skip
     return await TRANSLATE_NAMES.draft(replace(sketch, cast=cast), tools)
 
 
 async def _shots(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted[Json]:
     """Return the parts of a translation, by shot, of the shots that have a text among the cells."""
-    places = sorted({place for _, place in cells})
-    parts = {name: [getattr(sketch, name)[place] for place in places]
+    places = sorted({index for _, index in cells})
+    parts = {name: [getattr(sketch, name)[index] for index in places]
              for name in ("plot", "onstage", "settings", "cameras", "statics")}  # fmt: skip
     drafted = await TRANSLATE_SCRIPT.draft(replace(sketch, **parts, named=other), tools)
     if drafted.value is None:

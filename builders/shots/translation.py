@@ -46,8 +46,8 @@ def other_language(base: str) -> str:
 def names_given(cast: Sequence[Json]) -> Json:
     """Return the names and descriptions that authors gave in the other language."""
     return {
-        "names": {one["key"]: one["other_name"] for one in cast},
-        "prompts": {one["key"]: one["other_prompt"] for one in cast},
+        "names": {character["key"]: character["other_name"] for character in cast},
+        "prompts": {character["key"]: character["other_prompt"] for character in cast},
     }
 
 
@@ -65,12 +65,17 @@ def _show_names(sketch: Sketch, settings: TranslationSettings) -> Json:
     """Return the names and descriptions; none where the language is not wanted or everything is given."""
     language = other_language(sketch.base)
     if language not in settings.languages or all(
-        one["other_name"] and one["other_prompt"] for one in sketch.cast
+        character["other_name"] and character["other_prompt"] for character in sketch.cast
     ):
         return None
     sheets = [
-        {"number": number, "name": one["name"], "known_as": one["other_name"], "appearance": one["prompt"]}
-        for number, one in enumerate(sketch.cast, start=1)
+        {
+            "number": number,
+            "name": character["name"],
+            "known_as": character["other_name"],
+            "appearance": character["prompt"],
+        }
+        for number, character in enumerate(sketch.cast, start=1)
     ]
     return {
         "characters": sheets,
@@ -90,16 +95,18 @@ def _read_names(reply: Json, sketch: Sketch, settings: TranslationSettings) -> J
     entries = by_number(reply["characters"], "number", numbers, "characters")
     problems = Problems()
     names, prompts = {}, {}
-    for one, entry in zip(cast, entries, strict=True):
+    for character, entry in zip(cast, entries, strict=True):
         where = f"character {entry['number']}"
         name = needed(entry, "name", where, problems)
         # An English key is the name in English, so that scripts and folders agree.
-        fixed = one["other_name"] or (one["key"] if language == "en" and one["key"].isascii() else None)
-        names[one["key"]] = fixed or name
+        fixed = character["other_name"] or (
+            character["key"] if language == "en" and character["key"].isascii() else None
+        )
+        names[character["key"]] = fixed or name
         look = optional(entry, "appearance", where, problems)
-        if one["prompt"] and look is None:
+        if character["prompt"] and look is None:
             problems.add(f"{where}: the description is not translated")
-        prompts[one["key"]] = one["other_prompt"] or (look if one["prompt"] else None)
+        prompts[character["key"]] = character["other_prompt"] or (look if character["prompt"] else None)
     if len({normalize_answer(name) for name in names.values()}) < len(names):
         problems.add("two characters have one name in the translation; tell them apart")
     _check_letters([*names.values(), *filter(None, prompts.values())], language, problems)
@@ -130,10 +137,10 @@ async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[J
         "shots/translate_shots",
         lambda reply: _read_texts(reply, sketch, part),
         language=NAMES_OF_LANGUAGES[sketch.base],
-        names=[f"{one['name']} = {names[one['key']]}" for one in sketch.cast] or ["-"],
+        names=[f"{character['name']} = {names[character['key']]}" for character in sketch.cast] or ["-"],
         shots=[
-            {"shot": place + 1, **{shown: getattr(sketch, name)[place] for name, shown in FIELDS.items()}}
-            for place in part
+            {"shot": index + 1, **{shown: getattr(sketch, name)[index] for name, shown in FIELDS.items()}}
+            for index in part
         ],
         target=NAMES_OF_LANGUAGES[language],
     )
@@ -148,16 +155,19 @@ def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
     """
     names, language = sketch.named["names"], other_language(sketch.base)
     problems, shots = Problems(), []
-    entries = by_number(reply["shots"], "shot", [place + 1 for place in part], "shots")
-    called = [{**one, "name": names[one["key"]], "key": names[one["key"]]} for one in sketch.cast]
-    for place, entry in zip(part, entries, strict=True):
-        where, texts = f"shot {place + 1}", {}
+    entries = by_number(reply["shots"], "shot", [index + 1 for index in part], "shots")
+    called = [
+        {**character, "name": names[character["key"]], "key": names[character["key"]]}
+        for character in sketch.cast
+    ]
+    for index, entry in zip(part, entries, strict=True):
+        where, texts = f"shot {index + 1}", {}
         for name, field in FIELDS.items():
-            original = getattr(sketch, name)[place]
+            original = getattr(sketch, name)[index]
             texts[name] = None if original is None else needed(entry, field, where, problems)
-        for one, other in zip(sketch.cast, called, strict=True):
-            if is_named(one, sketch.statics[place]) and not is_named(other, texts["statics"] or ""):
-                problems.add(f"{where}: static must call {one['name']} {other['name']}")
+        for character, other in zip(sketch.cast, called, strict=True):
+            if is_named(character, sketch.statics[index]) and not is_named(other, texts["statics"] or ""):
+                problems.add(f"{where}: static must call {character['name']} {other['name']}")
         if texts["settings"] and named_in(called, texts["settings"]):
             problems.add(f"{where}: the setting names a character")
         _check_letters([normalize_text(text) for text in texts.values() if text], language, problems)

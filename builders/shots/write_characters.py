@@ -46,13 +46,13 @@ def _given_cast(sketch: Sketch) -> list[Json]:
     base = sketch.base
     other = "ch" if base == "en" else "en"
     cast = []
-    for one in sketch.facts().get("characters") or ():
-        key = one["key"]
-        names: Mapping[str, Json] = {"en": one["name_en"] or key, "ch": one["name_ch"]}
+    for row in sketch.facts().get("characters") or ():
+        key = row["key"]
+        names: Mapping[str, Json] = {"en": row["name_en"] or key, "ch": row["name_ch"]}
         cast.append(
             character(
-                key, names[base] or key, tag=one["tag"], gender=one["gender"], ethnicity=one["ethnicity"],
-                prompt=one[f"prompt_{base}"], other_name=names[other], other_prompt=one[f"prompt_{other}"],
+                key, names[base] or key, tag=row["tag"], gender=row["gender"], ethnicity=row["ethnicity"],
+                prompt=row[f"prompt_{base}"], other_name=names[other], other_prompt=row[f"prompt_{other}"],
             )
         )  # fmt: skip
     return cast
@@ -60,13 +60,18 @@ def _given_cast(sketch: Sketch) -> list[Json]:
 
 def _given(sketch: Sketch, settings: Settings) -> Json:
     named = _given_cast(sketch)
-    return named if named and all(one["tag"] and one["gender"] and one["prompt"] for one in named) else None
+    return (
+        named
+        if named
+        and all(character["tag"] and character["gender"] and character["prompt"] for character in named)
+        else None
+    )
 
 
 def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
     human, given = _human(sketch, settings), _given_cast(sketch)
     if given:
-        return [describe(sketch.story, one, human) for one in given]
+        return [describe(sketch.story, character, human) for character in given]
     return find_people(sketch.story, sketch.analysis, human, settings.most)
 
 
@@ -74,7 +79,8 @@ def _show(sketch: Sketch, settings: Settings) -> Json:
     shown = ("key", "name", "tag", "gender", "prompt")
     return {
         "given": [
-            {name: value for name, value in one.items() if name in shown} for one in _given_cast(sketch)
+            {name: value for name, value in character.items() if name in shown}
+            for character in _given_cast(sketch)
         ],
         "human": _human(sketch, settings),
         "language": language(sketch.story),
@@ -96,24 +102,24 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
     given, human, most = _given_cast(sketch), _human(sketch, settings), settings.most
     entries, problems = reply["characters"], Problems()
     keys = [normalize_text(entry["key"]) for entry in entries]
-    if given and keys != [one["key"] for one in given]:
-        expected = ", ".join(one["key"] for one in given)
+    if given and keys != [character["key"] for character in given]:
+        expected = ", ".join(character["key"] for character in given)
         problems.add(f"the characters must be exactly {expected}, in this order; found {', '.join(keys)}")
         problems.settle()
     if not given and len(keys) > most:
         problems.add(f"{len(keys)} characters; at most {most} are asked for, the most important ones")
     if len({key.casefold() for key in keys}) < len(keys):
         problems.add("two characters have one key; call them differently")
-    known: Mapping[str, Json] = {one["key"]: one for one in given}
+    known: Mapping[str, Json] = {character["key"]: character for character in given}
     cast = [
         _character(entry, key, known.get(key), human, problems)
         for entry, key in zip(entries, keys, strict=True)
     ]
     text = normalize_answer(sketch.story["normalized_text"])
-    for one in cast if not given else ():
-        if not mentions(text, normalize_answer(one["name"])):
-            problems.add(f"the story does not have the name {one['name']!r}; copy it letter for letter")
-    problems.check_script(sketch.story, [one["prompt"] for one in cast])
+    for name in [] if given else [person["name"] for person in cast]:
+        if not mentions(text, normalize_answer(name)):
+            problems.add(f"the story does not have the name {name!r}; copy it letter for letter")
+    problems.check_script(sketch.story, [character["prompt"] for character in cast])
     problems.settle()
     return cast
 
@@ -134,24 +140,24 @@ def _character(entry: Json, key: str, before: Json, human: str, problems: Proble
 
 def find_people(story: Json, analysis: Json, human: str, most: int) -> list[Json]:
     """Return the characters that a story names in most of its clauses, in the order in which they come."""
-    found = [entity for entity in Analysis.from_json(analysis).entities if entity.character]
-    often = sorted(found, key=lambda entity: (-len(entity.at), entity.at[0]))[:most]
+    people = [entity for entity in Analysis.from_json(analysis).entities if entity.character]
+    often = sorted(people, key=lambda entity: (-len(entity.at), entity.at[0]))[:most]
     kept: dict[str, Json] = {}
     for entity in sorted(often, key=lambda entity: entity.at[0]):
         key = entity.name[:1].upper() + entity.name[1:]
-        one = {**character(key, key), "prompt": _appearance(story["normalized_text"], entity.name)}
-        kept.setdefault(key.casefold(), describe(story, one, human))
+        person = {**character(key, key), "prompt": _appearance(story["normalized_text"], entity.name)}
+        kept.setdefault(key.casefold(), describe(story, person, human))
     return list(kept.values())
 
 
-def describe(story: Json, one: Json, human: str) -> Json:
+def describe(story: Json, person: Json, human: str) -> Json:
     """Return a character with what rules can tell: tag, gender, and the words that describe it."""
-    prompt = one["prompt"] or _appearance(story["normalized_text"], one["name"])
-    animal = is_animal(one["name"]) or is_animal(prompt or "")
+    prompt = person["prompt"] or _appearance(story["normalized_text"], person["name"])
+    animal = is_animal(person["name"]) or is_animal(prompt or "")
     return {
-        **one,
-        "tag": one["tag"] or ("non_human" if animal else human),
-        "gender": one["gender"] or _gender(one["name"]),
+        **person,
+        "tag": person["tag"] or ("non_human" if animal else human),
+        "gender": person["gender"] or _gender(person["name"]),
         "prompt": prompt,
     }
 

@@ -84,8 +84,8 @@ def _tails(ranks: NDArray[np.float64], positive: float) -> tuple[float, float]:
         moved = np.zeros_like(chances)
         moved[rank:] = chances[:-rank]
         chances = (chances + moved) / 2
-    place = round(positive * 2)
-    return min(1.0, float(chances[place:].sum())), min(1.0, float(chances[: place + 1].sum()))
+    doubled_rank = round(positive * 2)
+    return min(1.0, float(chances[doubled_rank:].sum())), min(1.0, float(chances[: doubled_rank + 1].sum()))
 
 
 def cohen_d(differences: NDArray[np.float64]) -> float:

@@ -46,7 +46,7 @@ def check_changes(
         return
     changes = read_json(folder / CHANGES)
     try:
-        before, now = (Version.of(one["version"], CHANGES) for one in (changes["previous"], changes))
+        before, now = (Version.of(version["version"], CHANGES) for version in (changes["previous"], changes))
     except ConfigError as problem:
         yield _issue("$.version", f"{problem.found} is not a semantic version")
         return
@@ -55,26 +55,26 @@ def check_changes(
         yield _issue("$.step", f"a {step} step makes {now} of {before}")
     yield from _check_ids(changes, document.get("records", {}))
     new = Side(folder, document)
-    found = _rebuilt(changes, new, form, exact=exact)
-    wanted = {**changes_document(found, str(document["version"])), "previous": previous}
+    rebuilt = _rebuilt(changes, new, form, exact=exact)
+    wanted = {**changes_document(rebuilt, str(document["version"])), "previous": previous}
     for change in changes_between(changes, wanted):
         message = "should not be there" if change.kind == "removed" else f"should be {_short(change.new)}"
         yield _issue(change.path, message)
-    yield from _check_paths(found, new)
-    yield from _check_parts(found, new)
+    yield from _check_paths(rebuilt, new)
+    yield from _check_parts(rebuilt, new)
 
 
 def _check_ids(changes: Mapping[str, Any], records: Mapping[str, Mapping[str, Json]]) -> Iterator[Issue]:
     """Yield records that are said to be there, or gone, and are not."""
     there = {name: set(hashes) for name, hashes in records.items()}
-    named = [(name, one) for name, ids in changes["added"].items() for one in ids]
-    named += [(one["file"], one["id"]) for one in changes["changed"]]
-    for name, one in sorted(set(named)):
-        if one not in there.get(name, ()):
-            yield _issue("$", f"{one} is not in {name}")
+    named = [(name, member) for name, ids in changes["added"].items() for member in ids]
+    named += [(change["file"], change["id"]) for change in changes["changed"]]
+    for name, member in sorted(set(named)):
+        if member not in there.get(name, ()):
+            yield _issue("$", f"{member} is not in {name}")
     for name, ids in changes["removed"].items():
-        for one in sorted(there.get(name, set()).intersection(ids)):
-            yield _issue("$.removed", f"{one} is in {name}")
+        for member in sorted(there.get(name, set()).intersection(ids)):
+            yield _issue("$.removed", f"{member} is in {name}")
 
 
 def _rebuilt(changes: Mapping[str, Any], new: Side, form: DiffForm, *, exact: bool) -> ReleaseDiff:
@@ -119,9 +119,11 @@ def _reasons(stated: _Reasons, due: _Reasons) -> _Reasons:
 
     What was said about the version before is not known here.
     """
-    about = [one for one in stated if one[0] is Step.PATCH and one[1].startswith(ABOUT_CHANGED)][:1]
-    known = [one for one in due if not (about and one[1].startswith("no record changed"))]
-    return sorted([*known, *about], key=lambda one: -one[0])
+    about = [reason for reason in stated if reason[0] is Step.PATCH and reason[1].startswith(ABOUT_CHANGED)][
+        :1
+    ]
+    known = [reason for reason in due if not (about and reason[1].startswith("no record changed"))]
+    return sorted([*known, *about], key=lambda reason: -reason[0])
 
 
 def _counts(reasons: _Reasons) -> list[tuple[Step, list[str]]]:
@@ -130,26 +132,26 @@ def _counts(reasons: _Reasons) -> list[tuple[Step, list[str]]]:
 
 def _changed(changes: Mapping[str, Any]) -> list[RecordChange]:
     records: dict[tuple[str, str], list[Change]] = {}
-    for one in changes["changed"]:
-        records.setdefault((one["file"], one["id"]), []).append(Change(one["path"], one["kind"]))
+    for change in changes["changed"]:
+        records.setdefault((change["file"], change["id"]), []).append(Change(change["path"], change["kind"]))
     return [RecordChange(file, name, tuple(parts)) for (file, name), parts in records.items()]
 
 
 def _moved(changes: Mapping[str, Any], new: Side, form: DiffForm) -> list[Move]:
-    ids = [one["id"] for one in changes["moved"]]
+    ids = [move["id"] for move in changes["moved"]]
     rows = new.rows(form.main, ids) if ids else {}
-    return [Move(one["id"], one["old"], rows[one["id"]]["split"]) for one in changes["moved"]]
+    return [Move(move["id"], move["old"], rows[move["id"]]["split"]) for move in changes["moved"]]
 
 
 def _subsets(changes: Mapping[str, Any], new: Side) -> Iterator[SubsetChange]:
     there = read_subsets(new.folder)
-    for one in changes.get("subsets", ()):
-        now = there.get(one["name"])
-        came, went = tuple(one["came"]), tuple(one["went"])
+    for subset in changes.get("subsets", ()):
+        now = there.get(subset["name"])
+        came, went = tuple(subset["came"]), tuple(subset["went"])
         members = () if now is None else now[1]
-        asked = (one["asked"]["old"], None if now is None else now[0].asked)
+        asked = (subset["asked"]["old"], None if now is None else now[0].asked)
         sizes = (len(members) - len(came) + len(went), len(members))
-        yield SubsetChange(one["name"], one["kind"], asked, sizes, came, went)
+        yield SubsetChange(subset["name"], subset["kind"], asked, sizes, came, went)
 
 
 def _hidden(stated: Mapping[str, Any], new: Side) -> HiddenChange:
@@ -160,9 +162,9 @@ def _hidden(stated: Mapping[str, Any], new: Side) -> HiddenChange:
 
 def _check_paths(diff: ReleaseDiff, new: Side) -> Iterator[Issue]:
     """Yield changes at places that the records do not have."""
-    for name in sorted({one.file for one in diff.changed}):
-        records = [one for one in diff.changed if one.file == name]
-        rows = new.rows(name, [one.id for one in records])
+    for name in sorted({record.file for record in diff.changed}):
+        records = [record for record in diff.changed if record.file == name]
+        rows = new.rows(name, [record.id for record in records])
         for record in records:
             for change in record.changes:
                 if change.kind != "removed" and not has_path(rows[record.id], change.path):
@@ -173,11 +175,11 @@ def _check_paths(diff: ReleaseDiff, new: Side) -> Iterator[Issue]:
 def _check_parts(diff: ReleaseDiff, new: Side) -> Iterator[Issue]:
     """Yield what is said of subsets, images and commitments and is not so."""
     subsets = read_subsets(new.folder)
-    for one in diff.sections[SUBSETS.name]:
-        members = set(subsets[one.name][1]) if one.name in subsets else set()
-        kind_fits = (one.kind == "removed") == (one.name not in subsets)
-        if not kind_fits or not members.issuperset(one.came) or members & set(one.went):
-            yield _issue("$.subsets", f"{one.name} has other members")
+    for change in diff.sections[SUBSETS.name]:
+        members = set(subsets[change.name][1]) if change.name in subsets else set()
+        kind_fits = (change.kind == "removed") == (change.name not in subsets)
+        if not kind_fits or not members.issuperset(change.came) or members & set(change.went):
+            yield _issue("$.subsets", f"{change.name} has other members")
     files = set(files_in(new.folder))
     for section in diff.form.sections:
         for row in diff.sections[section.name]:

@@ -77,23 +77,23 @@ def options_since(path: Path) -> dict[str, Any]:
     """
     side = open_side(path)
     about = _about(side)
-    found: dict[str, Any] = {
+    options: dict[str, Any] = {
         name: about.get(name) for name in ("name", "title", "contact") if isinstance(about.get(name), str)
     }
     if isinstance(side.document.get("license"), str):
-        found["usual_license"] = side.document["license"]
+        options["usual_license"] = side.document["license"]
     if "splits" not in side.document and (languages := stated_languages(side.folder)):
-        found["languages"] = languages  # records that have splits say their own
+        options["languages"] = languages  # records that have splits say their own
     creators = about.get("creators")
     if isinstance(creators, list) and creators:
-        found["creators"] = tuple(str(one) for one in creators)
-    made = PackOptions(str(side.document["version"]), **found)
+        options["creators"] = tuple(str(creator) for creator in creators)
+    made = PackOptions(str(side.document["version"]), **options)
     if isinstance(about.get("url"), str) and about["url"] != made.address:
-        found["url"] = about["url"]
+        options["url"] = about["url"]
         made = replace(made, url=about["url"])
     if isinstance(about.get("citation"), str) and about["citation"] != made.reference:
-        found["citation"] = about["citation"]
-    return found
+        options["citation"] = about["citation"]
+    return options
 
 
 def compare_with_previous(
@@ -116,29 +116,29 @@ def compare_with_previous(
     before = version_of(previous)
     if options.version == AUTO:
         draft = replace(draft, document={**draft.document, "version": before.text})
-    found = diff_sides(previous, draft, form)
-    _require_steady_splits(found, run, hidden)
-    version = found.due.text if options.version == AUTO else options.version
-    _require_enough(found, before, Version.of(version, "--version"))
+    change = diff_sides(previous, draft, form)
+    _require_steady_splits(change, run, hidden)
+    version = change.due.text if options.version == AUTO else options.version
+    _require_enough(change, before, Version.of(version, "--version"))
     identity = {"version": before.text, "sha256": previous.sha256}
-    why = "; ".join(text for step, text in found.reasons if step is found.step)
+    why = "; ".join(text for step, text in change.reasons if step is change.step)
     return Since(
         options=replace(options, version=version),
         previous=identity,
-        changes=changes_document(found, version),
-        notes=(f"a {found.step} step from {before}: {why}", *_breaks(found)),
+        changes=changes_document(change, version),
+        notes=(f"a {change.step} step from {before}: {why}", *_breaks(change)),
     )
 
 
-def _breaks(found: ReleaseDiff) -> Iterator[str]:
+def _breaks(change: ReleaseDiff) -> Iterator[str]:
     """Yield what no version of one benchmark would usually do."""
-    listed = found.old.document.get("records", {}).get(found.form.main, {})
-    if listed and len(found.removed.get(found.form.main, ())) == len(listed):
-        yield f"no story of {found.old.folder} is in this release; is it a version of the same benchmark?"
-    promises = ("commitments" in side.document for side in (found.old, found.new))
-    if all(promises) and found.hidden.kept is None:
+    listed = change.old.document.get("records", {}).get(change.form.main, {})
+    if listed and len(change.removed.get(change.form.main, ())) == len(listed):
+        yield f"no story of {change.old.folder} is in this release; is it a version of the same benchmark?"
+    promises = ("commitments" in side.document for side in (change.old, change.new))
+    if all(promises) and change.hidden.kept is None:
         yield (
-            f"the commitments of {found.old.folder} were made with another salt, so nobody can see "
+            f"the commitments of {change.old.folder} were made with another salt, so nobody can see "
             "which hidden stories stayed the same; with --salt a new run can use the earlier salt"
         )
 
@@ -148,16 +148,16 @@ def _about(side: Side) -> Mapping[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def _require_steady_splits(found: ReleaseDiff, run: Path, hidden: Collection[str]) -> None:
-    moved = [(one.id, one.old, one.new) for one in found.moved]
+def _require_steady_splits(change: ReleaseDiff, run: Path, hidden: Collection[str]) -> None:
+    moved = [(move.id, move.old, move.new) for move in change.moved]
     # A story that was published stays so: whoever wants can read it in the version before.
-    moved += [(one.id, "public", HIDDEN_SPLIT) for one in found.gone if one.id in hidden]
+    moved += [(record.id, "public", HIDDEN_SPLIT) for record in change.gone if record.id in hidden]
     if not moved:
         return
     problems = [
         UserError(
             f"{run}: {story_id}",
-            what=f"the story is in split {new}, and was in {old} in version {found.old_version}",
+            what=f"the story is in split {new}, and was in {old} in version {change.old_version}",
             fix="build on the run that the earlier version was packed from: there, stories keep their split",
         )
         for story_id, old, new in moved
@@ -165,12 +165,12 @@ def _require_steady_splits(found: ReleaseDiff, run: Path, hidden: Collection[str
     raise InputError(problems, shown=_MOST_NAMED)
 
 
-def _require_enough(found: ReleaseDiff, before: Version, version: Version) -> None:
-    if is_enough(before, found.step, version):
+def _require_enough(change: ReleaseDiff, before: Version, version: Version) -> None:
+    if is_enough(before, change.step, version):
         return
-    why = "; ".join(f"{text} ({step})" for step, text in found.reasons[:3])
+    why = "; ".join(f"{text} ({step})" for step, text in change.reasons[:3])
     raise ConfigError(
         "--version",
-        what=f"{version.text} is too low: since {before}, {why}, so that {found.due} or higher is due",
-        fix=f"pack it as {found.due}, or give --version {AUTO}; a published version is never changed",
+        what=f"{version.text} is too low: since {before}, {why}, so that {change.due} or higher is due",
+        fix=f"pack it as {change.due}, or give --version {AUTO}; a published version is never changed",
     )

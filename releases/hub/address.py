@@ -61,8 +61,8 @@ def checked_endpoint(given: str | None = None) -> None:
     if not text:
         return
     try:
-        place = urlsplit(text)
-        sound = place.scheme in ("http", "https") and bool(place.hostname) and place.port != 0
+        parts = urlsplit(text)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         sound = False
     if not sound:

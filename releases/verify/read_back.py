@@ -101,8 +101,8 @@ def _check_features(datasets: Any, table: Table, split: Any) -> Iterator[Issue]:
         feature = datasets.Value(types[column.kind])
         wanted = datasets.Sequence(feature) if _is_list(column) else feature
         if split.features.get(column.name) != wanted:
-            found = split.features.get(column.name)
-            yield _different("datasets", table.name, f"column {column.name} is {found}, not {wanted}")
+            actual = split.features.get(column.name)
+            yield _different("datasets", table.name, f"column {column.name} is {actual}, not {wanted}")
 
 
 def _batched_rows(split: Any) -> Iterator[dict[str, Json]]:  # noqa: ANN401 - no types

@@ -56,8 +56,10 @@ def _labels(view: EpisodeView, where: str) -> Iterator[Issue]:
     for kind, number in numbers.items():
         missing = list(islice(_missing(number), _MOST_TOLD + 1))
         if missing:
-            told = ", ".join(map(str, missing[:_MOST_TOLD])) + (", ..." if len(missing) > _MOST_TOLD else "")
-            yield issue("label-gap", where, "$.entity_descriptions", f"no {LABELS[kind]} {told}")
+            listed = ", ".join(map(str, missing[:_MOST_TOLD])) + (
+                ", ..." if len(missing) > _MOST_TOLD else ""
+            )
+            yield issue("label-gap", where, "$.entity_descriptions", f"no {LABELS[kind]} {listed}")
 
 
 def _missing(numbers: Sequence[int]) -> Iterator[int]:

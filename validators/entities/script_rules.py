@@ -140,14 +140,14 @@ def _window(view: EpisodeView, where: str) -> Iterator[Issue]:
 def _texts(view: EpisodeView, where: str) -> Iterator[Issue]:
     if not (view.script.story_overview or "").strip() and "story_overview" in view.script.model_fields_set:
         yield issue("empty-text", where, "$.story_overview", "expected a text, found none")
-    for place, scene in enumerate(view.script.scenes):
+    for number, scene in enumerate(view.script.scenes):
         for name, texts in (
             ("video_prompts", scene.video_prompts),
             ("action_descriptions", scene.action_descriptions),
         ):
             for index, text in enumerate(texts):
                 if not text.strip():
-                    path = f"$.scenes[{place}].{name}[{index}]"
+                    path = f"$.scenes[{number}].{name}[{index}]"
                     yield issue("empty-text", where, path, "expected a text, found none")
 
 

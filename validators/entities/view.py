@@ -171,10 +171,10 @@ def _line(line: str, index: NameIndex) -> HeaderLine:
     known = [candidate for candidate in index.candidates(line) if line.startswith(candidate)]
     if colon and name in known:
         return HeaderLine(line, name, description, decorated=False)
-    plain = [name_ for name_ in known if line[len(name_) :].startswith(": ")]
+    plain = [entry for entry in known if line[len(entry) :].startswith(": ")]
     if plain:  # a name with a colon in it
         return HeaderLine(line, plain[0], line[len(plain[0]) + 2 :], decorated=False)
-    bare = [name_ for name_ in known if colon and name[len(name_) :].startswith(" (")]
+    bare = [entry for entry in known if colon and name[len(entry) :].startswith(" (")]
     if bare:
         return HeaderLine(line, max(bare, key=len), description, decorated=True)
     return HeaderLine(line, None, description, decorated=False)
