@@ -115,7 +115,9 @@ def finding_lines(issues: Iterable["Issue"], *, everything: bool, owner: str = "
 
 def released(given: Place) -> Place:
     """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
-    if given is None:
+    from ..releases.hub.address import looks_like_reference
+
+    if given is None or not looks_like_reference(str(given)):
         return given
     from ..releases.hub.fetch import release_folder
 

@@ -65,10 +65,12 @@ _LABEL, _CELL = 52, 19
 
 def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json: bool) -> int | None:
     """Print the statistics of the episodes in a folder; return the exit code, None where there are none."""
-    from ..releases.entities.tree import holds_episodes, statistics_of_set
+    from ..kinds.entities import MARKS
 
-    if not holds_episodes(folder):
+    if not MARKS.match(folder):
         return None
+    from ..releases.entities.tree import statistics_of_set
+
     entity_set, code = usable_set(folder)
     statistics = statistics_of_set(entity_set, split)
     if html is not None:

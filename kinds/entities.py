@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .kind import Kind
+from .kind import Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -28,4 +28,5 @@ def _drafting() -> "Drafting":
     return DRAFTING
 
 
-KIND = Kind("entities", _release, _drafting, imported=("import-entities",), rules=_rules)
+MARKS = Marks(("data/scripts/*.json", "scripts/*.json"), worded=("*.json", b'"entity_schedule"'))
+KIND = Kind("entities", _release, _drafting, imported=("import-entities",), rules=_rules, marks=MARKS)

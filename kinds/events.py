@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .kind import Kind
+from .kind import Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -42,4 +42,5 @@ def _study() -> "Study":
     return STUDY
 
 
-KIND = Kind("events", _release, _drafting, "events", _protocol, study=_study, rules=_rules)
+MARKS = Marks(("prompts.jsonl",), suffix=".json")
+KIND = Kind("events", _release, _drafting, "events", _protocol, study=_study, rules=_rules, marks=MARKS)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .kind import Kind
+from .kind import Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -50,4 +50,7 @@ def _stories(folder: Path) -> "Release":
     return load(folder)
 
 
-KIND = Kind("katha", _release, _drafting, "katha", _protocol, study=_study, rules=_rules, stories=_stories)
+KIND = Kind(
+    "katha", _release, _drafting, "katha", _protocol, study=_study, rules=_rules, marks=Marks(rest=True),
+    stories=_stories,
+)  # fmt: skip

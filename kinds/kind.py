@@ -1,9 +1,11 @@
 """What a kind of benchmark is: a value, made of the parts that the rooms below ask for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..schemas.plain_files import open_plain
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -12,6 +14,42 @@ if TYPE_CHECKING:
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
     from ..validators.rules import RuleSet
+
+
+_LOOKED_INTO = 5_000_000
+"""So many bytes of a file are searched for a word at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What tells data of a kind from that of others, so that only the kind that is needed is loaded.
+
+    Attributes:
+        files: patterns of files; a folder that holds a file of one of them is data of the kind.
+        suffix: how the name of a single file of the kind ends; empty where it has none.
+        worded: patterns of files whose first must hold a word, and the word.
+        rest: whether what no other kind claims is read as data of this one, and refused there.
+    """
+
+    files: tuple[str, ...] = ()
+    suffix: str = ""
+    worded: tuple[str, bytes] | None = None
+    rest: bool = False
+
+    def match(self, path: Path) -> bool:
+        """Return whether what lies at a path is data of the kind."""
+        if path.is_file():
+            return self.rest or path.suffix == self.suffix != ""
+        if self.rest or any(True for pattern in self.files for _ in path.glob(pattern)):
+            return True
+        if self.worded is None:
+            return False
+        pattern, word = self.worded
+        first = min(path.glob(pattern), default=None)
+        if first is None or not first.is_file():
+            return False
+        with open_plain(first, follow=True) as file:
+            return word in file.read(_LOOKED_INTO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +68,7 @@ class Kind:
         imported: kinds of run that hold records of this kind which were imported.
         study: how its evaluations are compared with what people say; None where they are not.
         rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
+        marks: what tells its data from that of other kinds.
         stories: reads a release of it as stories with recoverability questions; None where it has none.
     """
 
@@ -41,6 +80,7 @@ class Kind:
     imported: tuple[str, ...] = ()
     study: Callable[[], "Study"] | None = None
     rules: Callable[[], "RuleSet"] | None = None
+    marks: Marks = field(default_factory=Marks)
     stories: Callable[[Path], "Release"] | None = None
 
     @property

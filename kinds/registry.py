@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
-from ..engine.pipeline import load_pipeline
-from ..engine.running import RunKind
 from ..errors import ConfigError, RunError
 from . import entities, events, katha, shots
 from .kind import Kind
 
 if TYPE_CHECKING:
+    from ..engine.running import RunKind
     from ..releases.form import ReleaseForm
 
 OURS = (katha.KIND, events.KIND, shots.KIND, entities.KIND)
@@ -61,13 +60,13 @@ def kind_with(run: str) -> Kind | None:
     return next((kind for kind in kinds() if run in (*kind.runs, *kind.imported)), None)
 
 
-def run_kinds(kind: Kind) -> tuple[RunKind, ...]:
+def run_kinds(kind: Kind) -> "tuple[RunKind, ...]":
     """Return what executes the runs of a kind: its build, and its evaluation where it has one."""
     drafting = kind.drafting().run
     return (drafting,) if kind.protocol is None else (drafting, kind.protocol().run)
 
 
-def run_kind_of(run: Path) -> RunKind:
+def run_kind_of(run: Path) -> "RunKind":
     """Return what executes a run.
 
     Raises:
@@ -90,6 +89,8 @@ def run_kind_of(run: Path) -> RunKind:
 
 def foreign_sections() -> frozenset[str]:
     """Return every section that a settings file may have for some kind of run."""
+    from ..engine.pipeline import load_pipeline
+
     sections: set[str] = set()
     for kind in kinds():
         sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())

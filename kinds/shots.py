@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .kind import Kind
+from .kind import Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -42,6 +42,8 @@ def _study() -> "Study":
     return STUDY
 
 
+MARKS = Marks(("ViStory/*/story.json", "*/story.json"))
 KIND = Kind(
-    "shots", _release, _drafting, "images", _protocol, imported=("import-shots",), study=_study, rules=_rules
-)
+    "shots", _release, _drafting, "images", _protocol, imported=("import-shots",), study=_study, rules=_rules,
+    marks=MARKS,
+)  # fmt: skip

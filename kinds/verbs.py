@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.manifest import read_manifest
-from ..engine.pipeline import Pipeline
-from ..engine.run_options import RunOptions
-from ..engine.running import Again, continue_as
 from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from .registry import (
@@ -24,8 +21,10 @@ from .registry import (
 if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
     from ..builders.preview import Preview
+    from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
+    from ..engine.run_options import RunOptions
     from ..evaluation.archive.archive import Archive
     from ..evaluation.shots.definitions import Definitions
     from ..people.calibrate import HumanReport
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from ..validators.rules import RuleSet
 
 
-def pipeline_of(run: Path) -> Pipeline:
+def pipeline_of(run: Path) -> "Pipeline":
     """Return the pipeline that made a run.
 
     Raises:
@@ -60,6 +59,8 @@ def continue_run(
     reporter: "Reporter | None" = None,
 ) -> "RunReport":
     """Execute a run of any kind again; see :func:`fabula.engine.running.continue_as`."""
+    from ..engine.running import Again, continue_as
+
     again = Again(retry_failed, workers, max_cost, tuple(sources))
     return continue_as(run_kind_of(run), run, again, reporter)
 
@@ -157,7 +158,7 @@ def build(
     name: str,
     sources: Sequence[Path | str] | Path | str,
     out: Path | str,
-    options: RunOptions | None = None,
+    options: "RunOptions | None" = None,
     *,
     reporter: "Reporter | None" = None,
 ) -> "RunReport":
@@ -184,7 +185,7 @@ def build(
 def build_katha(
     sources: Sequence[Path | str] | Path | str,
     out: Path | str,
-    options: RunOptions | None = None,
+    options: "RunOptions | None" = None,
     *,
     reporter: "Reporter | None" = None,
 ) -> "RunReport":
@@ -232,8 +233,9 @@ def load(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type
 
 def rules_of(path: Path) -> "RuleSet":
     """Return the rules of the kind whose data lies at a path; what no other claims is read as stories."""
-    parts = (kind.rules() for kind in reversed(kinds()) if kind.rules is not None)
-    return next(rules for rules in parts if rules.holds(path))
+    return next(
+        kind.rules() for kind in reversed(kinds()) if kind.rules is not None and kind.marks.match(path)
+    )
 
 
 def validate(path: Path) -> "ValidationReport":

@@ -31,13 +31,11 @@ class RuleSet:
     """What data of a kind must satisfy, and what is counted over it.
 
     Attributes:
-        holds: whether a path is data of the kind.
         open: reads what lies at a path, and notes what is wrong with its form.
         check: data, bin; the bin takes what breaks a rule. Returns what was looked at -> how many.
         count: path -> counts and distributions.
     """
 
-    holds: Callable[[Path], bool]
     open: Callable[[Path], Opened]
     check: Callable[[Any, IssueBin], Mapping[str, int]]
     count: Callable[[Path], Json]

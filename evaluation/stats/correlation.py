@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .paired import mean_ranks
+
 Name = Literal["pearson", "spearman", "kendall"]
 NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
 
@@ -98,9 +100,7 @@ def rank_correlations(table: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         Shape (rows - 1,).
     """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(table, axis=1) - (table.shape[1] + 1) / 2
+    ranks = np.apply_along_axis(mean_ranks, 1, table) - (table.shape[1] + 1) / 2
     squares = (ranks**2).sum(axis=1)
     product = ranks[1:] @ ranks[0]
     result = np.full(len(product), np.nan)
@@ -117,9 +117,11 @@ def _undefined(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
 
 
 def _coefficient(name: Name) -> Callable[..., tuple[float, float]]:
+    if name == "spearman":
+        return _spearman
     from scipy import stats
 
-    function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[name]
+    function = {"pearson": stats.pearsonr, "kendall": stats.kendalltau}[name]
 
     def coefficient(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
         result = function(x, y)
@@ -128,8 +130,19 @@ def _coefficient(name: Name) -> Callable[..., tuple[float, float]]:
     return coefficient
 
 
+def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """Return coefficient and p-value as ``scipy.stats.spearmanr``, which takes a second to import."""
+    from scipy.special import stdtr
+
+    ranks = np.stack([mean_ranks(x), mean_ranks(y)], axis=1)
+    value, free = np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0], len(x) - 2
+    with np.errstate(divide="ignore"):
+        statistic = value * np.sqrt((free / ((value + 1.0) * (1.0 - value))).clip(0))
+    return float(value), float(2 * stdtr(free, -np.abs(statistic)))
+
+
 def _interval(name: Name, value: float, pairs: int, level: float) -> tuple[float | None, float | None]:
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     if pairs < 5:
         return None, None
@@ -140,5 +153,5 @@ def _interval(name: Name, value: float, pairs: int, level: float) -> tuple[float
         "spearman": math.sqrt((1 + value**2 / 2) / (pairs - 3)),
         "kendall": math.sqrt(0.437 / (pairs - 4)),
     }[name]
-    reach = float(norm.ppf((1 + level) / 2)) * spread
+    reach = float(ndtri((1 + level) / 2)) * spread
     return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)

@@ -93,12 +93,14 @@ class Uncertainty:
         low, high = percentile_interval(replicates)
         if self.interval == "percentile" or not len(replicates):
             return low, high
-        from scipy.stats import t
-
         number = np.broadcast_to(np.asarray(units, dtype=np.float64), np.shape(values))
         few, none = number < FEW, number < LEAST
+        if not few.any():
+            return low, high
+        from scipy.special import stdtrit  # the functions behind scipy.stats, which takes a second to import
+
         with np.errstate(invalid="ignore", divide="ignore"):
-            reach = t.ppf(0.975, np.maximum(number - 1, 1)) * _standard_error(replicates, number)
+            reach = stdtrit(np.maximum(number - 1, 1), 0.975) * _standard_error(replicates, number)
         low = np.where(few, np.maximum(values - reach, bounds[0]), low)
         high = np.where(few, np.minimum(values + reach, bounds[1]), high)
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
@@ -116,12 +118,12 @@ class Uncertainty:
             return two_sided_p(replicates)
         if units < LEAST or not len(known) or np.isnan(value):
             return float("nan")
-        from scipy.stats import t
+        from scipy.special import stdtr
 
         error = float(_standard_error(known, np.asarray(float(units))))
         if error == 0.0:
             return 1.0 if value == 0 else 2 / (len(known) + 1)
-        return max(2 * float(t.sf(abs(value) / error, units - 1)), 2 / (len(known) + 1))
+        return max(2 * float(stdtr(units - 1, -abs(value) / error)), 2 / (len(known) + 1))
 
     def method(self, units: int) -> str | None:
         """Return the name of what an interval over so many units is made with; None where there is none."""

@@ -18,7 +18,6 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, digest, write_atomic
 from ...schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
-from ...schemas.plain_files import open_plain
 from ...validators.entities.measures import measure
 from ...validators.entities.set_rules import (
     check_actions,
@@ -168,20 +167,6 @@ def folder_of(path: Path) -> Path:
         if folder.is_dir():
             return folder
     return path
-
-
-def holds_episodes(path: Path) -> bool:
-    """Return whether a path is a set of episode scripts, or a run or release that holds one."""
-    folder = folder_of(path)
-    if not folder.is_dir():
-        return False
-    first = next(iter(sorted(folder.glob("*.json"))), None)
-    if folder != path:
-        return first is not None
-    if first is None or not first.is_file():
-        return False
-    with open_plain(first, follow=True) as file:
-        return b'"entity_schedule"' in file.read(_MOST_BYTES)
 
 
 def read_entity_set(path: Path | str, *, rules: bool = True) -> tuple[EntitySet, ValidationReport]:
@@ -358,4 +343,4 @@ def count_episodes(path: Path, split: str | None = None) -> Json:
     return statistics_of_set(read_entity_set(path, rules=False)[0], split).as_json()
 
 
-RULES = RuleSet(holds_episodes, open_entity_set, check_read, count_episodes)
+RULES = RuleSet(open_entity_set, check_read, count_episodes)

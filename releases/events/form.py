@@ -20,7 +20,7 @@ from ..layout import EVENTS, PROMPTS, SOURCE_MANIFEST, STATISTICS, SUITE
 from ..loading import LoadedRelease, load_records, read_rows
 from ..pack.croissant import UNSTATED
 from ..tables import Column, PlacedRow, Table, read_lines, row_of
-from .suites import check_read, holds_suite, load_suite, open_suite, read_named, suite_bytes, write_suite
+from .suites import check_read, load_suite, open_suite, read_named, suite_bytes, write_suite
 
 _FILES = (
     (SUITE, "the suite in the official form: file name of the video, prompt, events, classes"),
@@ -166,7 +166,7 @@ def _notes(facts: Facts) -> Iterator[str]:
         yield "the language of the prompts is not stated; --language names it"
 
 
-RULES = RuleSet(holds_suite, open_suite, check_read, statistics_of_suite)
+RULES = RuleSet(open_suite, check_read, statistics_of_suite)
 RECORDS = FlatRecords(
     model=SuiteRecord,
     statistics=_statistics,

@@ -130,11 +130,6 @@ class ReadSuite:
     records: tuple[SuiteRecord, ...] | None
 
 
-def holds_suite(path: Path) -> bool:
-    """Return whether a path is a file in JSON, or the folder of a run or release of events."""
-    return _is_file(path) or (path / PROMPTS).is_file()
-
-
 def _is_file(path: Path) -> bool:
     return path.is_file() and path.suffix == ".json"
 

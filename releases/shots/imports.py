@@ -29,7 +29,6 @@ from .tree import (
     STORIES,
     ShotSet,
     check_shot_set,
-    holds_scripts,
     open_shot_set,
     read_shot_set,
     write_stories,
@@ -121,7 +120,7 @@ def _problem(where: str, expected: str, found: str) -> UserError:
     return UserError(where, expected=expected, found=found, fix="correct the line; see docs/images.md")
 
 
-RULES = RuleSet(holds_scripts, open_shot_set, check_shot_set, statistics_of_shots)
+RULES = RuleSet(open_shot_set, check_shot_set, statistics_of_shots)
 
 
 REQUESTS = "requests.jsonl"

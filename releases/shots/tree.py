@@ -111,12 +111,6 @@ def read_shot_set(path: Path | str, limits: PictureLimits = LIMITS) -> tuple[Sho
     return opened.content, opened.found.report(str(path), opened.kind, checked)
 
 
-def holds_scripts(path: Path) -> bool:
-    """Return whether a path is a set of shot scripts, or a run that holds one."""
-    folder = path / FOLDER if (path / FOLDER).is_dir() else path
-    return folder.is_dir() and any(folder.glob(f"*/{SCRIPT}"))
-
-
 def open_shot_set(root: Path, limits: PictureLimits = LIMITS) -> Opened:
     """Read a set of shot scripts, or a run or release that holds one; see :func:`read_shot_set`."""
     folder = root / FOLDER if (root / FOLDER).is_dir() else root

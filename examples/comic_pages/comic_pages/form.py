@@ -93,11 +93,6 @@ def _rows(folder: Path) -> Iterator[PlacedRow]:
                 yield SPLIT, table, row_of(table, row)
 
 
-def holds_pages(path: Path) -> bool:
-    """Whether a path is a run or a release of pages."""
-    return (path / PAGES).is_file()
-
-
 def open_pages(path: Path) -> Opened:
     """Read the pages of a run or a release.
 
@@ -146,9 +141,7 @@ def _nothing(*_: Any) -> Iterator[Any]:  # noqa: ANN401 - there is no official f
     yield from ()
 
 
-RULES = RuleSet(
-    holds_pages, open_pages, check_pages, lambda path: _statistics(path, open_pages(path).content)
-)
+RULES = RuleSet(open_pages, check_pages, lambda path: _statistics(path, open_pages(path).content))
 RECORDS = FlatRecords(
     model=ComicPage,
     statistics=_statistics,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.kinds.kind import Kind
+from fabula.kinds.kind import Kind, Marks
 
 if TYPE_CHECKING:
     from fabula.builders.drafting import Drafting
@@ -43,4 +43,5 @@ def _stories(folder: Path) -> "Release":
     return load_comics(folder).stories
 
 
-KIND = Kind("comics", _release, _drafting, "comics", _protocol, rules=_rules, stories=_stories)
+MARKS = Marks(("pages.jsonl",))
+KIND = Kind("comics", _release, _drafting, "comics", _protocol, rules=_rules, marks=MARKS, stories=_stories)

@@ -9,13 +9,13 @@ import pytest
 
 import fabula
 from fabula.errors import ConfigError, InputError, RunError, TargetError
+from fabula.kinds.entities import MARKS
 from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.entities.form import EntityRelease
 from fabula.releases.entities.imports import export_episodes, import_episodes
 from fabula.releases.entities.tree import (
     EntitySet,
     Episode,
-    holds_episodes,
     is_file_name,
     read_entity_set,
     script_bytes,
@@ -79,7 +79,7 @@ def test_folder_of_scripts_when_given_alone_is_a_set_without_splits(data: Path, 
     assert (len(entity_set.episodes), entity_set.splits, report.counts) == (2, (), {})
     assert entity_set.tiers() == {"all": ("ep_a", "ep_b")}
     assert import_episodes(data / "scripts", tmp_path / "run", CREATED).entity_set.counts()["episodes"] == 2
-    assert [holds_episodes(one) for one in (data, data / "scripts", data / "splits", tmp_path)] == [
+    assert [MARKS.match(one) for one in (data, data / "scripts", data / "splits", tmp_path)] == [
         True, True, False, True,
     ]  # fmt: skip
 

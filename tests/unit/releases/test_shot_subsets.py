@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.kinds.shots import MARKS
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
-from fabula.releases.shots.tree import ShotSet, holds_scripts, read_shot_set
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets.shots import choose, subset_document, write_subset
 from fabula.schemas.shots import LITE
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
@@ -131,5 +132,5 @@ def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> Non
         + document["shot_distance"]["full_shot"]["count"]
         == 680
     )
-    assert holds_scripts(eighty.folder)
-    assert not holds_scripts(eighty.folder / "01")
+    assert MARKS.match(eighty.folder)
+    assert not MARKS.match(eighty.folder / "01")

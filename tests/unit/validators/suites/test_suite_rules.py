@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from fabula.builders.events.check_conditions import SPEC
+from fabula.kinds.events import MARKS
 from fabula.kinds.verbs import validate
 from fabula.models.keys import MARK
-from fabula.releases.events.suites import holds_suite, suite_bytes
+from fabula.releases.events.suites import suite_bytes
 from fabula.validators.events.rules import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
@@ -156,4 +157,4 @@ def test_a_folder_when_its_files_are_damaged_names_each(tmp_path: Path) -> None:
 def test_other_paths_are_no_suites(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
     paths = (tmp_path, tmp_path / "a.jsonl", tmp_path / "none.json")
-    assert [holds_suite(path) for path in paths] == [False] * 3
+    assert [MARKS.match(path) for path in paths] == [False] * 3
