@@ -1,5 +1,8 @@
 # Everything runs inside .venv. PYTHONSAFEPATH keeps the folders of this root from shadowing installed modules.
 export PYTHONSAFEPATH := 1
+# Hundreds of processes read the same modules: each is compiled once, also where Python is told to keep none.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/compiled
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
@@ -54,8 +57,9 @@ history: .venv/installed
 replays: .venv/installed-all
 	$(BIN)/python -m fabula.testing.golden_runs tests/golden/replays
 
-# Many tests wait for processes, servers and pages: one worker more than there are cores.
+# Many tests wait for processes, servers and pages: one worker more than there are cores, of one thread each.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+test endurance: export OMP_NUM_THREADS = 1
 PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"

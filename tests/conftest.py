@@ -1,5 +1,6 @@
 """Guards that every test gets: no network but loopback, no long sleeps, a clean environment and home."""
 
+import gc
 import importlib.util
 import os
 import signal
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,23 @@ REFERENCE = "FABULA_REFERENCE"
 parity_run: list[str] = []
 
 
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays as long as the process does: test modules and libraries."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that do not exist yet."""
+    base = tmp_path_factory.mktemp("homes")
+    return (base / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = tmp_path_factory.mktemp("home")
+def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> None:
+    home = next(homes)
+    home.mkdir()
     for name in [
         name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("HF_")
     ]:
