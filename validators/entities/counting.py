@@ -1,7 +1,7 @@
 """What tables count over the episodes of a tier."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -102,141 +102,57 @@ Load = tuple[int, int, int]
 PLURALS: dict[EntityType, str] = {"character": "characters", "location": "locations", "object": "objects"}
 
 
-def shots(some: Episodes) -> int:
-    """Return how many shots there are."""
-    return sum(episode.shots for episode in some)
-
-
-def loads(some: Episodes) -> list[Load]:
-    """Return how many characters, locations and objects each shot schedules."""
-    return [load for episode in some for load in episode.loads]
-
-
-def slots(some: Episodes) -> int:
-    """Return how many slots the schedules have."""
-    return sum(map(sum, loads(some)))
-
-
-def slots_of(kind: EntityType, some: Episodes) -> int:
-    """Return how many slots are of a type."""
-    return sum(episode.slots(kind) for episode in some)
-
-
-def registered_of(kind: EntityType, some: Episodes) -> int:
-    """Return how many slots of a type name an entity of the registry."""
-    return sum(episode.registered[kind] for episode in some)
-
-
-def declared(some: Episodes) -> int:
-    """Return how many names the registries have under labels of a type."""
-    return sum(sum(episode.declared.values()) for episode in some)
-
-
-def declared_of(kind: EntityType, some: Episodes) -> int:
-    """Return how many names the registries have under labels of this type."""
-    return sum(episode.declared[kind] for episode in some)
-
-
-def in_registry(some: Episodes) -> int:
-    """Return how many names under labels of a type are scheduled in some shot."""
-    return sum(sum(episode.in_registry.values()) for episode in some)
-
-
-def in_registry_of(kind: EntityType, some: Episodes) -> int:
-    """Return how many names under labels of this type are scheduled in some shot."""
-    return sum(episode.in_registry[kind] for episode in some)
-
-
-def tracks(some: Episodes) -> list[Track]:
-    """Return all scheduled entities."""
-    return [track for episode in some for track in episode.tracks]
-
-
-def tracks_of(kind: EntityType, some: Episodes) -> list[Track]:
-    """Return all scheduled entities of a type."""
-    return [track for episode in some for track in episode.of(kind)]
-
-
-def steps(some: Episodes) -> list[int]:
-    """Return the index differences of all pairs of consecutive appearances."""
-    return [step for track in tracks(some) for step in track.steps]
-
-
-def widest_of_episodes(some: Episodes) -> list[int]:
-    """Return the widest index difference of each episode; 0 where nothing recurs."""
-    return [max((step for track in episode.tracks for step in track.steps), default=0) for episode in some]
-
-
-def widest_of_entities(some: Episodes) -> list[int]:
-    """Return the widest index difference of each recurring entity."""
-    return [max(track.steps) for track in tracks(some) if track.recurs]
-
-
-def recurring_of(kind: EntityType, some: Episodes) -> Spread | None:
-    """Return how many entities of a type recur in an episode."""
-    return spread([sum(track.recurs for track in episode.of(kind)) for episode in some])
-
-
-def chains(some: Episodes) -> list[int]:
-    """Return the lengths of all chains."""
-    return [length for episode in some for length in episode.chains]
-
-
-def shots_with(holds: Callable[[Load], bool], some: Episodes) -> Share | None:
-    """Return the share of the shots whose load satisfies something."""
-    return share(sum(map(holds, loads(some))), shots(some))
-
-
-def tracks_with(holds: Callable[[Track], bool], some: Episodes) -> Share | None:
-    """Return the share of the scheduled entities that satisfy something."""
-    some_tracks = tracks(some)
-    return share(sum(map(holds, some_tracks)), len(some_tracks))
-
-
-def chains_with(holds: Callable[[int], bool], some: Episodes) -> Share | None:
-    """Return the share of the chains whose length satisfies something."""
-    lengths = chains(some)
-    return share(sum(map(holds, lengths)), len(lengths))
-
-
-def wide(least: int, some: Episodes) -> Share | None:
-    """Return the share of the recurring entities whose widest index difference is so much or more."""
-    widest = widest_of_entities(some)
-    return share(sum(step >= least for step in widest), len(widest))
-
-
-def carried(kinds: Collection[str], some: Episodes) -> Share | None:
-    """Return the share of the cuts within episodes with an entity of one of the types on both sides."""
-    cuts = [types for episode in some for types in episode.carried]
-    return share(sum(not types.isdisjoint(kinds) for types in cuts), len(cuts))
-
-
-def carried_nothing(some: Episodes) -> Share | None:
-    """Return the share of the cuts within episodes with no entity on both sides."""
-    cuts = [types for episode in some for types in episode.carried]
-    return share(sum(not types for types in cuts), len(cuts))
-
-
 def again(first: int, of: int) -> Share | None:
     """Return the slots that are no first appearances."""
     return share(of - first, of)
 
 
-def early(first: int, episode: Measures) -> int:
-    """Return how many entities are introduced in the first shots of an episode."""
-    return sum(episode.introduced[:first])
+class Tier:
+    """What tables count over the episodes of a tier.
+
+    Attributes:
+        episodes: the measures of its episodes.
+        shots: how many shots there are.
+        loads: how many characters, locations and objects each shot schedules.
+        slots: how many slots the schedules have.
+        tracks: all scheduled entities.
+        steps: the index differences of all pairs of consecutive appearances.
+        widest: the widest index difference of each recurring entity.
+        declared: how many names the registries have under labels of a type.
+        in_registry: how many of these are scheduled in some shot.
+        chains: the lengths of all chains.
+    """
+
+    def __init__(self, episodes: Episodes) -> None:
+        self.episodes = episodes
+        self.shots = sum(episode.shots for episode in episodes)
+        self.loads: list[Load] = [load for episode in episodes for load in episode.loads]
+        self.slots = sum(map(sum, self.loads))
+        self.tracks = [track for episode in episodes for track in episode.tracks]
+        self.steps = [step for track in self.tracks for step in track.steps]
+        self.widest = [max(track.steps) for track in self.tracks if track.recurs]
+        self.declared = sum(sum(episode.declared.values()) for episode in episodes)
+        self.in_registry = sum(sum(episode.in_registry.values()) for episode in episodes)
+        self.chains = [length for episode in episodes for length in episode.chains]
+
+    def slots_of(self, kind: EntityType) -> int:
+        """Return how many slots are of a type."""
+        return sum(episode.slots(kind) for episode in self.episodes)
+
+    def declared_of(self, kind: EntityType) -> int:
+        """Return how many names the registries have under labels of this type."""
+        return sum(episode.declared[kind] for episode in self.episodes)
+
+    def tracks_of(self, kind: EntityType) -> list[Track]:
+        """Return all scheduled entities of a type."""
+        return [track for track in self.tracks if track.kind == kind]
+
+    def of_shots(self, flags: Iterable[bool]) -> Share | None:
+        """Return the share of the shots of which something is true."""
+        return share(sum(flags), self.shots)
 
 
-def early_mean(first: int, some: Episodes) -> float | None:
-    """Return the share that is introduced in the first shots, as the mean over episodes."""
-    return mean([early(first, episode) / len(episode.tracks) for episode in some if episode.tracks])
-
-
-def early_share(first: int, some: Episodes) -> Share | None:
-    """Return the share that is introduced in the first shots, over all entities."""
-    return share(sum(early(first, episode) for episode in some), len(tracks(some)))
-
-
-def late_mean(first: int, some: Episodes) -> float | None:
-    """Return how many entities a shot after the first ones introduces on average."""
-    return mean([new for episode in some for new in episode.introduced[first:]])
+def so_many(flags: Iterable[bool]) -> Share | None:
+    """Return the share of the things of which something is true."""
+    listed = list(flags)
+    return share(sum(listed), len(listed))

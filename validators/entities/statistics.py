@@ -6,29 +6,17 @@ headers and by the schedule, first appearances by schedule and by registry, carr
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ...schemas.canonical import Json
-from ...schemas.entities import ALL, TYPES
+from ...schemas.entities import ALL, TIERS, TYPES
 from .measures import Measures
-from .table_scale import registry_table, scale_table, short_table, tier_table
-from .table_structure import composition_table, memory_table, structure_table
-from .table_texts import language_table, mention_table, verb_table
-from .tables import Groups, Table
-
-TABLES: tuple[Callable[[Groups], Table], ...] = (
-    scale_table,
-    registry_table,
-    short_table,
-    composition_table,
-    memory_table,
-    structure_table,
-    language_table,
-    verb_table,
-    tier_table,
-    mention_table,
-)
+from .table_scale import registry_rows, scale_rows, short_rows, tier_rows
+from .table_structure import composition_rows, memory_rows, structure_rows
+from .table_texts import language_rows, mention_rows, often_in, verb_rows
+from .tables import SHORT, Groups, Table, table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +61,22 @@ def entity_statistics(
     given = {tier: ids for tier, ids in (tiers or {}).items() if tier != ALL}
     groups = {tier: [by_id[name] for name in ids if name in by_id] for tier, ids in given.items()}
     groups[ALL] = list(by_id.values())
-    tables = (make(groups) for make in TABLES)
-    return EntityStatistics(groups, tuple(table for table in tables if table.rows))
+    return EntityStatistics(groups, tuple(_tables(groups)))
+
+
+def _tables(groups: Groups) -> Iterator[Table]:
+    yield table_of("table_3", "Table 3: statistics across tiers", groups, scale_rows)
+    yield table_of("table_6", "Table 6 and A.1: scale and taxonomy", groups, registry_rows)
+    short = [episode for tier in TIERS[:2] for episode in groups.get(tier, ())]
+    if short:
+        yield table_of("section_a1", "A.1: easy and medium episodes", {SHORT: short}, short_rows)
+    yield table_of("table_7", "Table 7: composition of shots", groups, composition_rows)
+    yield table_of("table_8", "Table 8: memory test signal", groups, memory_rows)
+    yield table_of("section_a3", "A.3: long-range structure", groups, structure_rows)
+    yield table_of("section_a4", "A.4: linguistic profile", groups, language_rows)
+    yield table_of("table_9", "Table 9: action verbs", groups, partial(verb_rows, often_in(groups[ALL])))
+    yield table_of("table_10", "Table 10: tier-stratified statistics", groups, tier_rows)
+    yield table_of("mentions", "Mentions: how texts name the entities", groups, mention_rows)
 
 
 def totals(some: Sequence[Measures]) -> dict[str, int]:

@@ -1,10 +1,11 @@
 """Tables of statistics: rows of one value per tier, each with its convention and what the paper printed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...schemas.canonical import Json
-from .counting import Value, value_json
+from .counting import Tier, Value, value_json
 from .measures import Measures
 
 Groups = Mapping[str, Sequence[Measures]]
@@ -52,30 +53,33 @@ class Table:
         return {"title": self.title, "rows": {row.key: row.as_json() for row in self.rows}}
 
 
-class TableMaker:
-    """Puts a table together row by row.
+class Count(NamedTuple):
+    """A row's value over the episodes of one tier; ``convention`` says how it is counted."""
 
-    Args:
-        key: name of the table, under which what the paper printed stands.
-        title: what the table is.
-        groups: the episodes.
-    """
+    key: str
+    label: str
+    value: Value
+    convention: str = ""
 
-    def __init__(self, key: str, title: str, groups: Groups) -> None:
-        self._key, self._title, self._groups = key, title, groups
-        self._rows: list[Row] = []
 
-    def row(
-        self, key: str, label: str, count: Callable[[Sequence[Measures]], Value], convention: str = ""
-    ) -> None:
-        """Add a row whose values are counted over the episodes of each tier."""
-        values = {tier: count(episodes) for tier, episodes in self._groups.items()}
-        published = PUBLISHED.get(self._key, {}).get(key, {})
-        self._rows.append(Row(key, label, convention, values, published))
-
-    def table(self) -> Table:
-        """Return the table."""
-        return Table(self._key, self._title, tuple(self._rows))
+def table_of(key: str, title: str, groups: Groups, rows: Callable[[Tier], Iterable[Count]]) -> Table:
+    """Return a table of the rows that are counted over the episodes of each tier."""
+    counted = {name: list(rows(Tier(episodes))) for name, episodes in groups.items()}
+    published = PUBLISHED.get(key, {})
+    return Table(
+        key,
+        title,
+        tuple(
+            Row(
+                first.key,
+                first.label,
+                first.convention,
+                dict(zip(counted, [count.value for count in (first, *others)], strict=True)),
+                published.get(first.key, {}),
+            )
+            for first, *others in zip(*counted.values(), strict=True)
+        ),
+    )
 
 
 SHORT = "easy and medium"
