@@ -16,13 +16,16 @@ Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def canonical_text(value: Json) -> str:
     """Return the canonical JSON text of a value: sorted keys, no spaces, Unicode kept, no NaN.
 
     Raises:
         ValueError: the value holds NaN or an infinity, which JSON does not have.
     """
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def canonical_bytes(value: Json) -> bytes:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 
 _SPACE = re.compile(r"\s+")
 # Scripts that put no space between words: Thai, Lao, Tibetan, Myanmar, Khmer, Kana, Han.
@@ -45,6 +46,7 @@ def normalize_text(text: str) -> str:
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text.translate(_TEXT))).strip()
 
 
+@lru_cache(256)  # a story's rules compare the same texts again and again
 def normalize_answer(text: str) -> str:
     """Return an answer as it is compared: NFKC, casefolded, punctuation dropped, spaces collapsed."""
     folded = unicodedata.normalize("NFKC", text).casefold()

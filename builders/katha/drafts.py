@@ -149,11 +149,12 @@ def _label_producer(name: str, story: Json, given: Json, maker: str | None) -> s
 def _list_producers(
     name: str, elements: Sequence[Json], given: Sequence[Json] | None, author: str, maker: str | None
 ) -> list[tuple[str, str]]:
+    keys = elements[0] if elements else ()
+    if given is None:
+        return [(f"$.{name}[*].{key}", str(maker)) for key in keys]
     rows: list[tuple[str, str]] = []
-    for key in elements[0] if elements else ():
-        makers = [
-            author if given is not None and key in given[i] else str(maker) for i in range(len(elements))
-        ]
+    for key in keys:
+        makers = [author if key in given[i] else str(maker) for i in range(len(elements))]
         if len(set(makers)) == 1:
             rows.append((f"$.{name}[*].{key}", makers[0]))
         else:

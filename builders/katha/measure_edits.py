@@ -54,7 +54,9 @@ def measure(first: Json, repaired: Json, final: Json) -> dict[str, Json]:
     for pattern, path, steps in _places(first):
         if by_person(makers.get(path, makers.get(pattern))):
             continue
-        entry = sums.setdefault(pattern, {**dict.fromkeys(_COUNTS, 0), "distance": 0.0})
+        entry = sums.get(pattern)
+        if entry is None:
+            entry = sums[pattern] = {**dict.fromkeys(_COUNTS, 0), "distance": 0.0}
         if is_as_drafted:
             entry["compared"] += 1
             continue
@@ -87,8 +89,9 @@ def _places(draft: Json) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
     for name in LISTS:
         left_out = IDS | _COPIES.get(name, frozenset())
         for number, element in enumerate(draft[name]):
-            for key in sorted(element.keys() - left_out):
-                yield f"$.{name}[*].{key}", f"$.{name}[{number}].{key}", (name, number, key)
+            for key in element:
+                if key not in left_out:
+                    yield f"$.{name}[*].{key}", f"$.{name}[{number}].{key}", (name, number, key)
 
 
 def _at(draft: Json, steps: tuple[str | int, ...]) -> Json:
