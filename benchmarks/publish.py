@@ -45,7 +45,7 @@ def make_release(folder: Path, stories: int, images: int, kilobytes: int) -> Pat
     source = write_stories(folder / "stories.jsonl", stories)
     run, release = folder / "run", folder / "made-0.1.0"
     fabula("build", "katha", source, "--out", run, "--created-at", "2026-01-01T00:00:00Z", "--json")
-    pack(run, release, PackOptions("0.1.0", name="made"))
+    pack(run, release, PackOptions("0.1.0", name="made", allow_drafts=True))
     draw = random.Random(42)
     (release / "images").mkdir()
     for number in range(images):

@@ -19,7 +19,7 @@ def main(stories: Path, out: Path) -> None:
     print(f"built: {report.totals}")
     findings = fabula.validate(out / "run")
     print(findings.summary())
-    options = fabula.PackOptions(version="0.1.0", name="my-stories", license="CC-BY-4.0")
+    options = fabula.PackOptions(version="0.1.0", name="my-stories", license="CC-BY-4.0", allow_drafts=True)
     fabula.pack(out / "run", out / "release", options)
     release = fabula.load(out / "release")
     record = release.records[0]

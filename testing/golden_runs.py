@@ -41,6 +41,7 @@ METRICS = "cids,copy-paste,occm,csd,aesthetic,inception,alignment"
 PACK = (
     *("release", "pack", "run", "--version", "1.0.0", "--out", "release", "--license", "CC-BY-4.0"),
     *("--name", "kept", "--title", "A kept release", "--creator", "The Fabula developers"),
+    "--allow-drafts",
 )
 MADE = ("--out", "run", "--created-at", CREATED, "--workers", "0")
 HAT = (

@@ -163,7 +163,7 @@ def write_release(folder: Path, bundles: Sequence[Json]) -> Path:
     counts = StatisticsCollector()
     for bundle in public:
         counts.add_record(bundle["record"])
-        counts.add_producers(bundle["producers"])
+        counts.add_producers(bundle["producers"], bundle["record"]["story_id"])
     for variant in variants:
         counts.add_variant(variant)
     parts = {name: sum(len(bundle["record"][name]) for bundle in hidden) for name in _PARTS}

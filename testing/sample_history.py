@@ -26,6 +26,7 @@ ABOUT = (
     *("--title", "Fabula sample fables"),
     *("--creator", "The Fabula developers"),
     *("--license", "CC-BY-4.0"),
+    "--allow-drafts",
 )
 ANSWER = "the brothers carried their spades back to the vineyard to begin again"
 CORRECTED = ("--who", "reviewer", "--why", "what is felt is another question")

@@ -5,7 +5,7 @@ Hidden-test stories enter as counts only: no distribution may tell what they are
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..schemas.canonical import Json
@@ -56,10 +56,13 @@ class StatisticsCollector:
     tables: dict[str, Counter[str]] = field(default_factory=dict)
     coverage: Counter[str] = field(default_factory=Counter)
     producers: Counter[str] = field(default_factory=Counter)
+    statuses: dict[str, str] = field(default_factory=dict)
+    by_producer: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add_record(self, record: Mapping[str, Json]) -> None:
         """Count one record; it must satisfy the record schema."""
         self.parts["stories"] += 1
+        self.statuses[record["story_id"]] = record["validation_status"]
         for name in ("scenes", "transitions", "questions"):
             self.parts[name] += len(record[name])
         for name in ("narrative_type", "moral_label", "language", "split", "validation_status"):
@@ -80,18 +83,22 @@ class StatisticsCollector:
         self._count("change_type", variant["change_type"])
         self._count("variant_kind", variant["variant_kind"])
 
-    def add_producers(self, fields: Iterable[Mapping[str, Json]]) -> None:
-        """Count the producers of one record; each producer counts once per record."""
+    def add_producers(self, fields: Sequence[Mapping[str, Json]], story_id: str) -> None:
+        """Count the producers of a record that was added; each counts once, and of annotations by status."""
         self.producers.update({str(entry["producer"]) for entry in fields})
+        for producer in {str(entry["producer"]) for entry in fields if entry["path"] != "$.title"}:
+            self.by_producer.setdefault(producer, Counter())[self.statuses.get(story_id, NO_VALUE)] += 1
 
     def _count(self, table: str, value: Json) -> None:
         self.tables.setdefault(table, Counter())[NO_VALUE if value is None else str(value)] += 1
 
-    def result(self, hidden: HiddenCounts) -> dict[str, Json]:
+    def result(self, hidden: HiddenCounts, *, by_producer: bool = False) -> dict[str, Json]:
         """Return the statistics, the content of ``statistics.json`` (paper, Table 23).
 
         Args:
             hidden: counts of the hidden test stories, none of which were added.
+            by_producer: whether to say, too, how many records of which status each producer made or helped
+                to make. Releases of versions that did not say which checks nobody made do not.
 
         Returns:
             ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
@@ -119,9 +126,13 @@ class StatisticsCollector:
             "review": {
                 name: self._distribution(name)
                 for name in ("validation_status", "resolution", "rights_status")
-            },
+            }
+            | ({"by_producer": self._by_producer()} if by_producer else {}),
             "producers": dict(sorted(self.producers.items())),
         }
+
+    def _by_producer(self) -> dict[str, dict[str, int]]:
+        return {name: dict(sorted(row.items())) for name, row in sorted(self.by_producer.items())}
 
     def _splits(self, hidden: int) -> dict[str, int]:
         counts = self.tables.get("split", Counter())

@@ -127,17 +127,19 @@ def _verdicts(given: Json, draft: Json) -> Iterator[Json]:
     """Yield the verdicts of an author on what is still as it was given, one for each part."""
     by = author_of(given)
     for check in (given or {}).get("checks", ()):
-        for path in _expanded(str(check["path"]), draft):
+        for path in _expanded(check, draft):
             if _as_given(path, given, draft):
                 yield {"code": check["code"], "path": path, "passed": check["passed"], "note": check["note"],
                        "producer": by}  # fmt: skip
 
 
-def _expanded(path: str, draft: Json) -> list[str]:
-    name = path.removeprefix("$.").partition("[")[0]
-    if "[*]" not in path:
-        return [path]
-    return [path.replace("[*]", f"[{number}]", 1) for number in range(len(draft[name]))]
+def _expanded(verdict: Json, draft: Json) -> list[str]:
+    """Return the paths of the parts that a verdict is about; of all, those that its check applies to."""
+    name, every, _ = str(verdict["path"]).removeprefix("$.").partition("[*]")
+    if not every:
+        return [verdict["path"]]
+    applied = next(check for check in APPLIED if check.code == verdict["code"])
+    return [f"$.{name}[{number}]" for number, part in enumerate(draft[name]) if applied.concerns(part)]
 
 
 def _as_given(path: str, given: Json, draft: Json) -> bool:
@@ -174,13 +176,14 @@ def _not_made(checks: Sequence[Json], draft: Json) -> Iterator[Json]:
     """Yield the checks that apply and that nobody made; one for all parts where none of them was checked."""
     known = {(str(row["code"]), _part(str(row["path"]))) for row in checks}
     for check in APPLIED:
+        parts: Sequence[Json] = ()
         if check.part in LABELS:
             paths = [f"$.{check.part}"] if draft[check.part] is not None else []
         else:
             parts = draft[check.part]
             paths = [f"$.{check.part}[{n}]" for n, part in enumerate(parts) if check.concerns(part)]
         missing = [path for path in paths if not _was_made(check, path, known)]
-        if len(missing) == len(paths) > 1:
+        if len(missing) == len(parts) > 1:
             missing = [f"$.{check.part}[*]"]
         for path in missing:
             yield {"code": check.code, "path": path, "passed": None, "note": NOBODY, "producer": None}

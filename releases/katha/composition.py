@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
 from ...schemas.vocabulary import vocabulary
+from ...validators.katha.field_rules import names_judges
 from ..layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _INDEX = re.compile(r"\[\d+\]")
 _RULES = re.compile(r"rules@\d+")
+CHECKED = "auto_checked"
 PARTS = ("scenes", "transitions", "questions")
 SIZES = ("stories", *PARTS, "variants")
 
@@ -31,8 +33,20 @@ def producer_kind(producer: str) -> str:
         return producer
     if producer == "author":
         return "author"
-    named = {"hand": "by hand", "edit": "edit"}
+    named = {"hand": "by hand", "edit": "edit", "author": "author"}
     return named.get(producer.partition(":")[0], "model")
+
+
+def is_draft(record: Json, checks: Sequence[Json] = ()) -> bool:
+    """Return whether nobody reviewed a record, and not every check that applies was made and passed.
+
+    Args:
+        record: the record.
+        checks: its checks, where they are at hand: earlier versions called drafts ``auto_checked``, too.
+    """
+    if record["validation_status"] in vocabulary("validation_status").having("reviewed"):
+        return False
+    return record["validation_status"] != CHECKED or not all(check["passed"] for check in checks)
 
 
 @dataclass(slots=True)
@@ -45,7 +59,9 @@ class Composition:
         producers: field (list elements taken together) -> kind of producer -> stories.
         languages: language tag -> stories.
         collections: source collection -> its counts and references.
-        checks: code of an automatic check -> passed, failed, not judged.
+        checks: code of a check -> passed, failed, not judged.
+        drafts: records that nobody reviewed and whose checks did not all pass.
+        judged: whether checks say who judged, and which nobody made; those of earlier versions do not.
     """
 
     by_split: dict[str, Counter[str]] = field(default_factory=dict)
@@ -54,6 +70,8 @@ class Composition:
     languages: Counter[str] = field(default_factory=Counter)
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     checks: dict[str, Counter[str]] = field(default_factory=dict)
+    drafts: int = 0
+    judged: bool = False
 
     def add_record(self, record: Json) -> None:
         """Count one record."""
@@ -61,6 +79,7 @@ class Composition:
         self.by_split.setdefault(record["split"], Counter()).update(sizes)
         self.scene_counts[len(record["scenes"])] += 1
         self.languages[record["language"]] += 1
+        self.drafts += is_draft(record)
         self._add_source(record["provenance"])
 
     def add_variants(self, split: str, count: int) -> None:
@@ -73,11 +92,15 @@ class Composition:
         for path, kind in made:
             self.producers.setdefault(path, Counter())[kind] += 1
 
-    def add_checks(self, checks: Sequence[Json]) -> None:
-        """Count the outcomes of the automatic checks of one record."""
+    def add_checks(self, bundle: Json) -> None:
+        """Count the outcomes of the checks of one record; one of every element of a list counts for each."""
         outcome = {True: "passed", False: "failed", None: "not_judged"}
-        for check in checks:
-            self.checks.setdefault(check["code"], Counter())[outcome[check["passed"]]] += 1
+        self.judged = self.judged or names_judges(bundle["checks"])
+        lists = {**bundle["record"], "variants": bundle["variants"]}
+        for check in bundle["checks"]:
+            name, every, _ = check["path"].removeprefix("$.").partition("[*]")
+            row = self.checks.setdefault(check["code"], Counter())
+            row[outcome[check["passed"]]] += len(lists[name]) if every else 1
 
     @property
     def totals(self) -> dict[str, int]:
@@ -138,10 +161,10 @@ class Counted:
         self.composition.add_variants(split, 1)
         self.statistics.add_variant(variant)
 
-    def add_producers(self, fields: Sequence[Json]) -> None:
-        """Count who made the fields of one record."""
+    def add_producers(self, fields: Sequence[Json], story_id: str) -> None:
+        """Count who made the fields of one record, which was added before."""
         self.composition.add_producers(fields)
-        self.statistics.add_producers(fields)
+        self.statistics.add_producers(fields, story_id)
 
 
 _STORY = {"story_id": ("stories", "story_id")}

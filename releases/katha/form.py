@@ -6,7 +6,7 @@ from typing import Any
 
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.vocabulary import vocabulary
-from ...validators.katha.dataset import RECORDS, REVIEWS
+from ...validators.katha.dataset import DRAFTS, RECORDS, REVIEWS
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
 from ..layout import (
@@ -82,6 +82,8 @@ def _details(facts: Facts) -> dict[str, Any]:
         "hidden_stories": own.hidden.get("stories", 0),
         "scenes_per_story": _range(sorted(own.composition.scene_counts)),
         "reviewed": _reviewed(facts),
+        "drafts": own.composition.drafts if own.composition.judged else None,
+        "by_producer": _by_producer(facts.statistics),
         "splits": [_split_row(own.composition, split) for split in _splits(facts)],
         "subsets": own.more.subsets,
         "closeness": list(_closeness_rows(own.more.subsets)),
@@ -122,6 +124,13 @@ def _summary(facts: Facts) -> str:
         f"{totals['variants']} contrastive variants, for testing whether the meaning of a story survives "
         f"when it is told in pictures. {review}"
     )
+
+
+def _by_producer(statistics: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, list[int]]]]:
+    """Return the statuses that records have, and for each producer the numbers of its records by status."""
+    table = statistics["review"].get("by_producer", {})
+    statuses = sorted({status for row in table.values() for status in row})
+    return statuses, [(name, [row.get(status, 0) for status in statuses]) for name, row in table.items()]
 
 
 def _reviewed(facts: Facts) -> int:
@@ -231,6 +240,7 @@ def _document(facts: Facts) -> dict[str, Json]:
         "hidden_test": dict(own.hidden),
         "splits": {split: composition.by_split[split]["stories"] for split in _splits(facts)},
         "checks": {code: dict(row) for code, row in composition.checks.items()},
+        **({DRAFTS: composition.drafts} if composition.judged else {}),
         # Ids of hidden stories are as secret as those of the stories that are packed.
         "left_out": {"hidden_test_stories": own.left_out_hidden, "files": list(own.left_out_files)},
         **withdrawn(own.withdrawn, own.withdrawn_hidden),

@@ -268,7 +268,7 @@ class _Reader:
                 lines.statistics.add_variant(fitted)
             elif name == PRODUCERS:
                 lines.composition.add_producers(fitted["fields"])
-                lines.statistics.add_producers(fitted["fields"])
+                lines.statistics.add_producers(fitted["fields"], row.id)
             made[row.id], came[row.id] = canonical_bytes(fitted), sha256_bytes(row.content)
             lines.counts.add(name, notes)
             if notes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ...errors import InputError
+from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...validators.katha.dataset import as_user_error, iter_bundles
 from ..form import Facts, LeftOut, ReleaseForm
@@ -20,7 +20,7 @@ from ..pack.selection import Selection, left_out_files, left_out_reason, require
 from ..reviews import check_against
 from ..run_folder import FinishedRun
 from ..tables import TableWriter, row_of
-from .composition import PARTS, SIZES, VARIANT_TABLE, Counted, record_rows
+from .composition import PARTS, SIZES, VARIANT_TABLE, Counted, is_draft, record_rows
 
 Hashes = dict[str, dict[str, str]]
 
@@ -81,6 +81,7 @@ class StoryPacking:
 
         Raises:
             InputError: it has findings, or no story can be packed in public.
+            ConfigError: it holds drafts that nobody has read, and the options do not allow them.
         """
         from ...validators.katha.validation import validate
         from ...validators.record_rules import incomplete_reason
@@ -90,14 +91,20 @@ class StoryPacking:
         if findings := [one for one in errors if one.code != "rights"]:
             raise InputError([as_user_error(issue) for issue in findings])
         selection, reviews, labels = self.selection, self._want.reviews, {}
+        drafts: list[Json] = []
         for bundle in iter_bundles(run.folder):
             record, variants = bundle["record"], bundle["variants"]
             labels[record["story_id"]] = record["moral_label"]
             incomplete, rejected = incomplete_reason(record, variants), reviews.rejects(record["story_id"])
-            selection.add(record, left_out_reason(record, incomplete, rejected=rejected))
+            reason = left_out_reason(record, incomplete, rejected=rejected)
+            selection.add(record, reason)
+            if reason is None and is_draft(reviews.reviewed(record), bundle["checks"]):
+                drafts.append(bundle["checks"])
         check_against(reviews, labels, {*labels, *(item.id for item in run.report.items)})
         selection.add_unmade(run.report.items, run.splits)
         require_records(selection, str(run.folder))
+        if drafts and not self.options.allow_drafts:
+            raise ConfigError("--allow-drafts", what=_told(drafts, selection), fix=_READ)
 
     def write(self, run: FinishedRun, drafts: Sequence[Path], licence: Licence) -> Facts:
         """Write data files of both folders, reviews, subsets and canary, and commit to hidden stories."""
@@ -124,7 +131,9 @@ class StoryPacking:
             options=self.options,
             licence=licence,
             created_at=run.created_at,
-            statistics=data.counted.statistics.result(HiddenCounts(**data.hidden)),
+            statistics=data.counted.statistics.result(
+                HiddenCounts(**data.hidden), by_producer=composition.judged
+            ),
             totals=composition.totals,
             languages=sorted(composition.languages),
             left_out=tuple(selection.left_out),
@@ -193,6 +202,24 @@ class StoryPacking:
         return data
 
 
+_READ = (
+    "have them read: `fabula release pack --reviews FILE` takes what people said, --records the verdicts of "
+    "an author, and a build with --verifier asks a model; or pack them as what they are, with --allow-drafts"
+)
+
+
+def _told(drafts: Sequence[Json], selection: Selection) -> str:
+    """Return how many of the selected records are drafts, and which checks did not pass in most of them."""
+    packed = len(selection.public) + len(selection.hidden)
+    open_codes = Counter(code for checks in drafts for code in {
+        check["code"] for check in checks if not check["passed"]
+    })  # fmt: skip
+    shown = ", ".join(f"{code} in {count}" for code, count in open_codes.most_common(4))
+    more = f" and {len(open_codes) - 4} more" if len(open_codes) > 4 else ""
+    why = f"; not made or not passed: {shown}{more}" if shown else ""
+    return f"{len(drafts)} of {packed} records are drafts that nobody has read (review_needed){why}"
+
+
 def _stories(count: int) -> str:
     return f"{count} {'story' if count == 1 else 'stories'}"
 
@@ -204,8 +231,8 @@ def _all_but(hidden: int) -> str:
 def _count_public(counted: Counted, bundle: Json) -> None:
     record = bundle["record"]
     counted.add_record(record)
-    counted.add_producers(bundle["producers"])
-    counted.composition.add_checks(bundle["checks"])
+    counted.add_producers(bundle["producers"], record["story_id"])
+    counted.composition.add_checks(bundle)
     for variant in bundle["variants"]:
         counted.add_variant(record["split"], variant)
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.values import Issue
-from ...validators.katha.dataset import REVIEWS
+from ...validators.katha.dataset import DRAFTS, REVIEWS
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
 from ..layout import ANNOTATIONS, JSONL_FILES, RECORD_IDS, RELEASE, SUBSETS, VARIANTS
@@ -66,6 +66,7 @@ class StoryReading:
         hashes = self._count(folder, counted, reviews)
         composition = counted.composition
         composition.checks = {code: Counter(row) for code, row in document.get("checks", {}).items()}
+        composition.judged = DRAFTS in document
         hidden = HiddenCounts(**document.get("hidden_test", {}))
         content = review_lines(reviews, hashes[ANNOTATIONS])
         more = Additions(
@@ -91,7 +92,7 @@ class StoryReading:
         )
         return replace(
             stated,
-            statistics=counted.statistics.result(hidden),
+            statistics=counted.statistics.result(hidden, by_producer=composition.judged),
             totals=composition.totals,
             languages=sorted(composition.languages),
             hashes=hashes,
@@ -128,7 +129,7 @@ class StoryReading:
                 elif name == VARIANTS:
                     counted.add_variant(splits[row["base_story_id"]], row)
                 else:
-                    counted.add_producers(row["fields"])
+                    counted.add_producers(row["fields"], row["id"])
         return hashes
 
 

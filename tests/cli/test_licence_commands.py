@@ -12,7 +12,7 @@ import fabula
 from fabula.cli.main import app
 
 ROOT = Path(fabula.__file__).parent
-PACK = ("release", "pack", "run", "--version", "0.1.0")
+PACK = ("release", "pack", "run", "--version", "0.1.0", "--allow-drafts")
 
 
 @pytest.fixture

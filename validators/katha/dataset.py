@@ -110,6 +110,8 @@ FORMAT = 1
 RELEASE = "release.json"
 ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
 REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
+DRAFTS = "drafts"
+"""How many of its records are drafts, as ``release.json`` says; releases of earlier versions do not."""
 STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
 IMPORTED = "imported"
 """Key of ``release.json`` under which the import of somebody else's package says where it comes from."""

@@ -78,6 +78,11 @@ def _having(name: str, attribute: str) -> frozenset[str]:
     return frozenset(vocabulary(name).having(attribute))
 
 
+def names_judges(checks: Sequence[Mapping[str, Json]]) -> bool:
+    """Return whether checks say who judged; those of earlier versions do not, and lack what nobody made."""
+    return any("producer" in check for check in checks)
+
+
 def is_settled(check: Mapping[str, Json]) -> bool:
     """Return whether a check allows ``auto_checked``: it passed.
 

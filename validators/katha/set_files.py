@@ -1,7 +1,7 @@
 """Files beside the stories that must equal what is computed from them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from ..lines import ignore
 from ..schema_check import check_schema
 from ..statistics import BalanceTolerance, StatisticsCollector, hidden_counts, moral_balance
 from ..view import Story
-from .dataset import ASSIGNMENTS, BALANCE, MORAL_BALANCE, RELEASE, STATISTICS, Dataset
+from .dataset import ASSIGNMENTS, BALANCE, DRAFTS, MORAL_BALANCE, RELEASE, STATISTICS, Dataset
 from .set_rules import SetRule
 from .set_splits import RunBalance
 
@@ -94,16 +94,16 @@ class Statistics(_Computed):
                 self.counts.add_variant(variant.data)
 
     def _expected(self, document: Json) -> Json:
-        for fields in producer_fields(self.dataset):
-            self.counts.add_producers(fields)
-        return self.counts.result(hidden_counts(document))
+        for line in producer_lines(self.dataset):
+            self.counts.add_producers(line["fields"], line["id"])
+        return self.counts.result(hidden_counts(document), by_producer=DRAFTS in self.dataset.manifest)
 
 
-def producer_fields(dataset: Dataset) -> Iterator[list[dict[str, Json]]]:
-    """Yield who made the fields of each record, from the sound lines of a release's producer file."""
+def producer_lines(dataset: Dataset) -> Iterator[Mapping[str, Json]]:
+    """Yield the sound lines of a release's producer file: who made the fields of each record."""
     for part in dataset.producers(ignore):
         if not any(finding.broken for finding in check_schema("katha_producers", part.data, part.where)):
-            yield part.data["fields"]
+            yield part.data
 
 
 @dataclass(slots=True)

@@ -14,8 +14,9 @@ from ..report import IssueBin, ValidationReport
 from ..rules import Opened, RuleSet
 from ..statistics import StatisticsCollector, hidden_counts
 from ..view import Story
-from .dataset import IMPORTED, STATISTICS, Dataset, open_dataset
-from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_fields
+from .dataset import DRAFTS, IMPORTED, STATISTICS, Dataset, open_dataset
+from .field_rules import names_judges
+from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_lines
 from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
 from .set_splits import NearDuplicates, SplitSizes
 
@@ -115,13 +116,15 @@ def statistics_of(path: Path) -> dict[str, Json]:
     """
     dataset = open_dataset(path)
     counts, seen, left_out = StatisticsCollector(), 0, Counter[str]()
+    by_producer = DRAFTS in dataset.manifest
     for story in dataset.stories(lambda issue: left_out.update([issue.code])):
         seen += 1
         if check_part(story, only=())[0].broken:
             left_out["broken"] += 1
             continue
         counts.add_record(story.record)
-        counts.add_producers(story.bundle.get("producers", ()))
+        counts.add_producers(story.bundle.get("producers", ()), story.record["story_id"])
+        by_producer = by_producer or names_judges(story.bundle.get("checks", ()))
         for variant in story.variants:
             counts.add_variant(variant.data)
     if not seen and dataset.kind == "file":
@@ -129,9 +132,9 @@ def statistics_of(path: Path) -> dict[str, Json]:
             str(path), what="there are no records of stories in it",
             fix="give a file of records, a run or a release; fabula validate names the lines",
         )  # fmt: skip
-    for fields in producer_fields(dataset):
-        counts.add_producers(fields)
-    result = counts.result(hidden_counts(dataset.document(STATISTICS, ignore)))
+    for line in producer_lines(dataset):
+        counts.add_producers(line["fields"], line["id"])
+    result = counts.result(hidden_counts(dataset.document(STATISTICS, ignore)), by_producer=by_producer)
     return {**result, "not_counted": left_out.total() - left_out["missing-file"]}
 
 

@@ -55,7 +55,7 @@ def calls_of(work: Callable[[], object]) -> int:
 
 def steps(folder: Path, size: int) -> dict[str, Callable[[], object]]:
     source, run, shots = story(folder, size), folder / f"run-{size}", folder / f"shots-{size}"
-    options = PackOptions("0.1.0", license="CC-BY-4.0", creators=("a",))
+    options = PackOptions("0.1.0", license="CC-BY-4.0", creators=("a",), allow_drafts=True)
     return {
         "build katha": lambda: build_katha(source, run, BuildOptions(workers=0)),
         "validate": lambda: fabula.validate(run),

@@ -62,7 +62,9 @@ def test_verdicts_when_given_for_every_check_leave_nothing_open() -> None:
     found = settle((), given(*lists, verdict("label_fits", "$.narrative_type")), DRAFT)
     assert {check["passed"] for check in found} == {True}
     assert {check["producer"] for check in found} == {AUTHORED}
-    assert ("scene_drawable", "$.scenes[1]") in {(check["code"], check["path"]) for check in found}
+    judged = {(check["code"], check["path"]) for check in found}
+    assert ("scene_drawable", "$.scenes[1]") in judged
+    assert ("question_depends_on_transition", "$.questions[1]") not in judged
     for check in found:
         StoryCheck.model_validate(check)
 

@@ -1,0 +1,89 @@
+"""Records that nobody has read: refused, packed on request, counted in card, manifest and statistics."""
+
+import json
+import re
+
+import pytest
+
+from fabula.errors import ConfigError
+from fabula.kinds.verbs import pack, verify
+from fabula.releases.options import PackOptions
+from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.katha.validation import statistics_of, validate
+
+SEEN = {"path": "$.questions[*]", "note": "n"}
+UNREAD = {"code": "question_drawable", "passed": None, "producer": None, **SEEN}
+READ = {"code": "question_drawable", "passed": True, "producer": "author:ana", **SEEN}
+
+
+def bundles(drafts, count=6):
+    """Sample bundles, the first of which are drafts by rules, the others read by their author."""
+    made = sample_bundles(count)
+    for number, bundle in enumerate(made):
+        for check in bundle["checks"]:
+            check["producer"] = "rules@1"
+        if number < drafts:
+            bundle["record"]["validation_status"] = "review_needed"
+            bundle["checks"].append(UNREAD)
+        else:
+            bundle["checks"].append(READ)
+            for entry in bundle["producers"]:
+                entry["producer"] = "author:ana"
+    return made
+
+
+def test_pack_when_records_are_drafts_is_refused_and_says_how_many(make_run, tmp_path):
+    with pytest.raises(ConfigError) as raised:
+        pack(make_run(bundles(2)), tmp_path / "out", PackOptions("0.1.0"))
+    message = str(raised.value)
+    assert "2 of 6 records are drafts that nobody has read" in message
+    assert "question_drawable in 2" in message and "--allow-drafts" in message and "--reviews" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_pack_when_every_check_passed_needs_no_option(make_run, tmp_path):
+    assert (
+        pack(make_run(bundles(0)), tmp_path / "out", PackOptions("0.1.0")).counts["stories"] == 5
+    )  # one is hidden
+
+
+def test_pack_when_drafts_are_allowed_says_how_many_are_what_and_whose(make_run, tmp_path):
+    run = make_run(bundles(2))
+    pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    document, statistics = (
+        json.loads((tmp_path / "out" / name).read_bytes()) for name in ("release.json", "statistics.json")
+    )
+    assert document["drafts"] == 2
+    # Each bundle has six questions or so; a check of all of them counts for each.
+    counts = [len(bundle["record"]["questions"]) for bundle in bundles(2)]
+    public = [bundle["record"]["split"] != "hidden_test" for bundle in bundles(2)]
+    total, asked = sum(count for count, shown in zip(counts, public, strict=True) if shown), sum(counts[:2])
+    assert document["checks"]["question_drawable"] == {"not_judged": asked, "passed": total - asked}
+    rules = {"rules@1": {"review_needed": 2}}
+    assert statistics["review"]["by_producer"] == {"author:ana": {"auto_checked": 3}, **rules}
+    # In the run there is one more, which is hidden.
+    assert statistics_of(run)["review"]["by_producer"] == {"author:ana": {"auto_checked": 4}, **rules}
+    card = (tmp_path / "out" / "dataset_card.md").read_text("utf-8")
+    assert "2 of 5 are drafts that nobody has read" in card and "of the other 3, every check was made" in card
+    assert re.search(r"\| `author:ana` \| 3 \|\s+\|", card) and re.search(r"\| `rules@1` \|\s+\| 2 \|", card)
+    assert verify(tmp_path / "out").ok
+
+
+def test_release_when_it_says_another_number_of_drafts_is_found(make_run, tmp_path):
+    pack(make_run(bundles(2)), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    path = tmp_path / "out" / "release.json"
+    path.write_text(path.read_text("utf-8").replace('"drafts": 2', '"drafts": 0'), "utf-8")
+    report = verify(tmp_path / "out")
+    assert not report.ok
+
+
+def test_run_of_an_earlier_version_is_a_draft_where_screening_had_no_verdict(make_run, tmp_path):
+    made = sample_bundles(3)
+    made[0]["checks"].append({"code": "screen_wordplay", "path": "$.story_text", "passed": None, "note": "n"})
+    run = make_run(made)
+    assert validate(run).issues == ()  # its version called it auto_checked
+    with pytest.raises(ConfigError, match="1 of 3 records are drafts"):
+        pack(run, tmp_path / "out", PackOptions("0.1.0"))
+    pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert "drafts" not in json.loads((tmp_path / "out" / "release.json").read_bytes())
+    assert verify(tmp_path / "out").ok
