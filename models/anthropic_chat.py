@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage, base64_text
-from .edge import Edge, added, messages_to_send, text_or_none, tokens, usage_or_none, without_counts
+from .edge import Adapter, added, messages_to_send, text_or_none, tokens, usage_or_none, without_counts
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
@@ -23,90 +23,6 @@ _OUTCOMES: dict[str, ReplyOutcome] = {
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
 }
-
-
-class AnthropicChat:
-    """A model behind Anthropic's messages.
-
-    Args:
-        spec: which model.
-        options: its settings.
-        redactor: learns the key and takes it out of all that comes back.
-
-    Raises:
-        MissingRequirement: the library, the key or a variable that the settings name is not there.
-    """
-
-    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
-        try:
-            import anthropic
-        except ImportError as error:
-            raise MissingRequirement(
-                str(spec), what="the library anthropic is not installed",
-                fix="pip install 'fabula[anthropic]'",
-            ) from error  # fmt: skip
-        import httpx2
-
-        self._name = spec.name
-        self._edge = Edge(options, redactor)
-        key = find_key(spec, options, redactor)
-        unwanted = headers_not_ours("ANTHROPIC_CUSTOM_HEADERS", key, anthropic.omit)
-        self._client = anthropic.AsyncAnthropic(
-            api_key=key,
-            base_url=options.base_url or ANTHROPIC,
-            timeout=options.call_timeout + GRACE,
-            max_retries=0,
-            default_headers={**unwanted, **headers_of(spec, options, redactor)},
-            http_client=http_client(spec, options, redactor),
-        )
-        self._raw = httpx2.Response
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Ask once.
-
-        Raises:
-            CallFault: no reply arrived.
-        """
-        body = self._body(request)
-        try:
-            response = await self._client.post("/v1/messages", body=body, cast_to=self._raw)
-        except Exception as error:  # noqa: BLE001 - adapter boundary
-            failure = error
-        else:
-            return self._edge.reply(request, response.headers, response.content, read_reply)
-        # Raised out here, a fault drags no exception along that holds the request with its key.
-        return self._edge.failed(request, failure)
-
-    async def close(self) -> None:
-        """Close connections."""
-        await self._client.close()
-
-    def _body(self, request: ChatRequest) -> dict[str, Json]:
-        messages = messages_to_send(request)
-        body: dict[str, Json] = {
-            "model": self._name,
-            "max_tokens": request.max_tokens,
-            "messages": [
-                {"role": message.role, "content": [_part(part) for part in message.parts]}
-                for message in messages
-                if message.role != "system"
-            ],
-        }
-        system = [_part(part) for message in messages if message.role == "system" for part in message.parts]
-        if system:
-            body["system"] = system
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if request.schema is not None and request.structured == "schema":
-            wanted = {"type": "json_schema", "schema": without_counts(request.schema)}
-            body["output_config"] = {"format": wanted}
-        elif request.schema is not None and request.structured == "json":
-            name = request.schema.name
-            body["tools"] = [
-                {"name": name, "description": "Takes the answer.", "input_schema": request.schema.schema}
-            ]
-            body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
-        return {**body, **request.extra}
 
 
 def _part(part: Part) -> dict[str, Json]:
@@ -157,3 +73,57 @@ def _usage(usage: Json) -> Usage | None:
             cache_write_1h_tokens=tokens(usage.get("cache_creation"), "ephemeral_1h_input_tokens"),
         )
     )
+
+
+class AnthropicChat(Adapter):
+    """A model behind Anthropic's messages."""
+
+    _path = "/v1/messages"
+    _read = staticmethod(read_reply)
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        try:
+            import anthropic
+        except ImportError as error:
+            raise MissingRequirement(
+                str(spec), what="the library anthropic is not installed",
+                fix="pip install 'fabula[anthropic]'",
+            ) from error  # fmt: skip
+        super().__init__(spec, options, redactor)
+        key = find_key(spec, options, redactor)
+        unwanted = headers_not_ours("ANTHROPIC_CUSTOM_HEADERS", key, anthropic.omit)
+        self._client = anthropic.AsyncAnthropic(
+            api_key=key,
+            base_url=options.base_url or ANTHROPIC,
+            timeout=options.call_timeout + GRACE,
+            max_retries=0,
+            default_headers={**unwanted, **headers_of(spec, options, redactor)},
+            http_client=http_client(spec, options, redactor),
+        )
+
+    def _body(self, request: ChatRequest) -> dict[str, Json]:
+        messages = messages_to_send(request)
+        body: dict[str, Json] = {
+            "model": self._name,
+            "max_tokens": request.max_tokens,
+            "messages": [
+                {"role": message.role, "content": [_part(part) for part in message.parts]}
+                for message in messages
+                if message.role != "system"
+            ],
+        }
+        system = [_part(part) for message in messages if message.role == "system" for part in message.parts]
+        if system:
+            body["system"] = system
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.schema is not None and request.structured == "schema":
+            wanted = {"type": "json_schema", "schema": without_counts(request.schema)}
+            body["output_config"] = {"format": wanted}
+        elif request.schema is not None and request.structured == "json":
+            name = request.schema.name
+            body["tools"] = [
+                {"name": name, "description": "Takes the answer.", "input_schema": request.schema.schema}
+            ]
+            body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
+        return {**body, **request.extra}

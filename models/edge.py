@@ -4,9 +4,10 @@ A response, or an exception of the SDK, becomes a reply or a named fault.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ..schemas.canonical import Json, canonical_text
 from .chat import CallFault, ChatRequest, Message, Reply, ReplySchema, Usage
@@ -24,6 +25,7 @@ from .faults import (
 from .keys import Redactor
 from .options import ModelOptions
 from .replies import Malformed, read_json
+from .spec import ModelSpec
 
 ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
 """Makes a reply from the JSON of a response; None where it is not the service's form."""
@@ -144,6 +146,62 @@ class Edge:
 
     def _word(self, text: str | None) -> str | None:
         return None if text is None else one_line(self._redactor.redact(text))[:_LONGEST_WORD]
+
+
+class Adapter(ABC):
+    """A model behind an SDK, which sends what is asked and hands the response over unread.
+
+    Args:
+        spec: which model, and where.
+        options: its settings.
+        redactor: learns the key and takes it out of all that comes back.
+
+    Raises:
+        MissingRequirement: the library, the key or a variable that the settings name is not there.
+    """
+
+    _path: ClassVar[str] = ""
+    _client: Any
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        self._name = spec.name
+        self._edge = Edge(options, redactor)
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Ask once.
+
+        Raises:
+            CallFault: no reply arrived, or the request is none that the service takes.
+        """
+        body = self._body(request)
+        try:
+            headers, content = await self._send(body)
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            failure = error
+        else:
+            return self._edge.reply(request, headers, content, self._read)
+        # Raised out here, a fault drags no exception along that holds the request with its key.
+        return self._edge.failed(request, failure)
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+    @staticmethod
+    @abstractmethod
+    def _read(document: Mapping[str, Any]) -> Reply | None:
+        """Return the reply in the JSON of a response; None where it is not the service's form."""
+
+    @abstractmethod
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
+        """Return what is sent."""
+
+    async def _send(self, body: dict[str, Any]) -> tuple[Mapping[str, str], bytes | str]:
+        """Return headers and body of the response to what is posted to the service's path."""
+        from httpx2 import Response
+
+        response = await self._client.post(self._path, body=body, cast_to=Response)
+        return response.headers, response.content
 
 
 def unicode_only(text: str) -> str:

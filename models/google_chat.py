@@ -9,7 +9,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage
-from .edge import Edge, added, messages_to_send, text_or_none, titled, tokens, usage_or_none
+from .edge import Adapter, added, messages_to_send, text_or_none, titled, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
@@ -22,101 +22,6 @@ API_VERSION = "v1beta"
 _BLOCKED = frozenset(
     ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY")
 )
-
-
-class GoogleChat:
-    """A Gemini model.
-
-    Args:
-        spec: which model.
-        options: its settings; ``extra`` is merged into the request's body, ``generationConfig`` included.
-        redactor: learns the key and takes it out of all that comes back.
-
-    Raises:
-        MissingRequirement: the key or a variable that the settings name is not there.
-    """
-
-    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
-        from google import genai
-        from google.genai import types
-
-        self._types = types
-        self._name = spec.name
-        self._edge = Edge(options, redactor)
-        self._http = http_client(spec, options, redactor)
-        self._client = genai.Client(
-            api_key=find_key(spec, options, redactor),
-            vertexai=False,
-            http_options=types.HttpOptions(
-                base_url=options.base_url or GOOGLE,
-                api_version=API_VERSION,
-                headers=headers_of(spec, options, redactor),
-                timeout=int((options.call_timeout + GRACE) * 1000),
-                retry_options=types.HttpRetryOptions(attempts=1),
-                httpx_async_client=self._http,
-            ),
-        )
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Ask once.
-
-        Raises:
-            CallFault: no reply arrived.
-        """
-        messages = messages_to_send(request)
-        contents = [self._content(message) for message in messages if message.role != "system"]
-        config = self._config(request, messages)
-        try:
-            response = await self._client.aio.models.generate_content(
-                model=self._name,
-                contents=contents,
-                config=config,
-            )
-        except Exception as error:  # noqa: BLE001 - adapter boundary
-            failure = error
-        else:
-            return self._answer(request, response)
-        # Raised out here, a fault drags no exception along that holds the request with its key.
-        return self._edge.failed(request, failure)
-
-    async def close(self) -> None:
-        """Close connections."""
-        await self._client.aio.aclose()
-        self._client.close()
-        await self._http.aclose()
-
-    def _answer(self, request: ChatRequest, response: Any) -> Reply:  # noqa: ANN401 - SDK type
-        raw = response.sdk_http_response
-        headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
-        body = "" if raw is None else raw.body or ""
-        return self._edge.reply(request, headers, body, read_reply)
-
-    def _config(self, request: ChatRequest, messages: tuple[Message, ...]) -> Any:  # noqa: ANN401 - SDK type
-        types = self._types
-        system = [part for m in messages if m.role == "system" for part in m.parts if isinstance(part, str)]
-        wants_json = request.schema is not None and request.structured != "prompt"
-        enforced = request.schema is not None and request.structured == "schema"
-        return types.GenerateContentConfig(
-            system_instruction="\n\n".join(system) or None,
-            temperature=request.temperature,
-            seed=request.seed,
-            max_output_tokens=request.max_tokens,
-            response_mime_type="application/json" if wants_json else None,
-            response_json_schema=titled(request.schema) if enforced and request.schema else None,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-            automatic_continuation=False,
-            should_return_http_response=True,
-            http_options=types.HttpOptions(extra_body=dict(request.extra)) if request.extra else None,
-        )
-
-    def _content(self, message: Message) -> Any:  # noqa: ANN401 - SDK type
-        role = "model" if message.role == "assistant" else "user"
-        return self._types.Content(role=role, parts=[self._part(part) for part in message.parts])
-
-    def _part(self, part: Part) -> Any:  # noqa: ANN401 - SDK type
-        if isinstance(part, Image):
-            return self._types.Part.from_bytes(data=part.data, mime_type=part.media_type)
-        return self._types.Part(text=part)
 
 
 def read_reply(document: Mapping[str, Any]) -> Reply | None:
@@ -177,3 +82,73 @@ def _tokens(usage: Mapping[str, Any], name: str, left_out: int | None = None) ->
     if _pick(usage, name) is None:
         return left_out if left_out is not None and left_out >= 0 else None
     return tokens({name: _pick(usage, name)}, name)
+
+
+class GoogleChat(Adapter):
+    """A Gemini model; ``extra`` of its settings is merged into the request's body."""
+
+    _read = staticmethod(read_reply)
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        from google import genai
+        from google.genai import types
+
+        super().__init__(spec, options, redactor)
+        self._types = types
+        self._http = http_client(spec, options, redactor)
+        self._client = genai.Client(
+            api_key=find_key(spec, options, redactor),
+            vertexai=False,
+            http_options=types.HttpOptions(
+                base_url=options.base_url or GOOGLE,
+                api_version=API_VERSION,
+                headers=headers_of(spec, options, redactor),
+                timeout=int((options.call_timeout + GRACE) * 1000),
+                retry_options=types.HttpRetryOptions(attempts=1),
+                httpx_async_client=self._http,
+            ),
+        )
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.aio.aclose()
+        self._client.close()
+        await self._http.aclose()
+
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
+        messages = messages_to_send(request)
+        contents = [self._content(message) for message in messages if message.role != "system"]
+        return {"model": self._name, "contents": contents, "config": self._config(request, messages)}
+
+    async def _send(self, body: dict[str, Any]) -> tuple[Mapping[str, str], bytes | str]:
+        response = await self._client.aio.models.generate_content(**body)
+        raw = response.sdk_http_response
+        headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
+        return headers, "" if raw is None else raw.body or ""
+
+    def _config(self, request: ChatRequest, messages: tuple[Message, ...]) -> Any:  # noqa: ANN401 - SDK type
+        types = self._types
+        system = [part for m in messages if m.role == "system" for part in m.parts if isinstance(part, str)]
+        wants_json = request.schema is not None and request.structured != "prompt"
+        enforced = request.schema is not None and request.structured == "schema"
+        return types.GenerateContentConfig(
+            system_instruction="\n\n".join(system) or None,
+            temperature=request.temperature,
+            seed=request.seed,
+            max_output_tokens=request.max_tokens,
+            response_mime_type="application/json" if wants_json else None,
+            response_json_schema=titled(request.schema) if enforced and request.schema else None,
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+            automatic_continuation=False,
+            should_return_http_response=True,
+            http_options=types.HttpOptions(extra_body=dict(request.extra)) if request.extra else None,
+        )
+
+    def _content(self, message: Message) -> Any:  # noqa: ANN401 - SDK type
+        role = "model" if message.role == "assistant" else "user"
+        return self._types.Content(role=role, parts=[self._part(part) for part in message.parts])
+
+    def _part(self, part: Part) -> Any:  # noqa: ANN401 - SDK type
+        if isinstance(part, Image):
+            return self._types.Part.from_bytes(data=part.data, mime_type=part.media_type)
+        return self._types.Part(text=part)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, Usage, base64_text
-from .edge import Edge, messages_to_send, text_or_none, tokens, usage_or_none
+from .edge import Adapter, messages_to_send, text_or_none, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import COMPATIBLE, ModelSpec
@@ -40,65 +40,6 @@ def openai_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) ->
         default_headers={**headers, **headers_of(spec, options, redactor)},
         http_client=http_client(spec, options, redactor),
     )
-
-
-class OpenAIChat:
-    """A model behind OpenAI's chat completions.
-
-    Args:
-        spec: which model, and where.
-        options: its settings.
-        redactor: learns the key and takes it out of all that comes back.
-
-    Raises:
-        MissingRequirement: the key or a variable that the settings name is not there.
-    """
-
-    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
-        import httpx2
-
-        self._name = spec.name
-        self._limit = "max_tokens" if spec.provider == COMPATIBLE else "max_completion_tokens"
-        self._edge = Edge(options, redactor)
-        self._client = openai_client(spec, options, redactor)
-        self._raw = httpx2.Response
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Ask once.
-
-        Raises:
-            CallFault: no reply arrived.
-        """
-        body = self._body(request)
-        try:
-            response = await self._client.post("/chat/completions", body=body, cast_to=self._raw)
-        except Exception as error:  # noqa: BLE001 - adapter boundary
-            failure = error
-        else:
-            return self._edge.reply(request, response.headers, response.content, read_reply)
-        # Raised out here, a fault drags no exception along that holds the request with its key.
-        return self._edge.failed(request, failure)
-
-    async def close(self) -> None:
-        """Close connections."""
-        await self._client.close()
-
-    def _body(self, request: ChatRequest) -> dict[str, Json]:
-        body: dict[str, Json] = {
-            "model": self._name,
-            "messages": [_message(message) for message in messages_to_send(request)],
-            self._limit: request.max_tokens,
-        }
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if request.seed is not None:
-            body["seed"] = request.seed
-        if request.schema is not None and request.structured == "schema":
-            wanted = {"name": request.schema.name, "strict": True, "schema": request.schema.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        elif request.schema is not None and request.structured == "json":
-            body["response_format"] = {"type": "json_object"}
-        return {**body, **request.extra}
 
 
 def _message(message: Message) -> dict[str, Json]:
@@ -158,48 +99,33 @@ def _usage(usage: Json) -> Usage | None:
     )
 
 
-class OpenAIEmbedding:
-    """An encoder behind OpenAI's embeddings: one text per call.
+class OpenAIChat(Adapter):
+    """A model behind OpenAI's chat completions."""
 
-    Several texts in one call would be fewer calls, and numbers that depend on the company they were sent in:
-    servers that pad batches give slightly other vectors.
-
-    Args:
-        spec: which model, and where.
-        options: its settings; ``extra`` may hold ``dimensions``.
-        redactor: learns the key and takes it out of all that comes back.
-
-    Raises:
-        MissingRequirement: the key or a variable that the settings name is not there.
-    """
+    _path = "/chat/completions"
+    _read = staticmethod(read_reply)
 
     def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
-        import httpx2
-
-        self._name = spec.name
-        self._edge = Edge(options, redactor)
+        super().__init__(spec, options, redactor)
+        self._limit = "max_tokens" if spec.provider == COMPATIBLE else "max_completion_tokens"
         self._client = openai_client(spec, options, redactor)
-        self._raw = httpx2.Response
 
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Encode one text.
-
-        Raises:
-            CallFault: no reply arrived, or something else than a vector is wanted.
-        """
-        asked: dict[str, Json] = {"model": self._name, "input": [text_to_encode(request)]}
-        body = {"encoding_format": "float", **request.extra, **asked}
-        try:
-            response = await self._client.post("/embeddings", body=body, cast_to=self._raw)
-        except Exception as error:  # noqa: BLE001 - adapter boundary
-            failure = error
-        else:
-            return self._edge.reply(request, response.headers, response.content, read_embedding)
-        return self._edge.failed(request, failure)
-
-    async def close(self) -> None:
-        """Close connections."""
-        await self._client.close()
+    def _body(self, request: ChatRequest) -> dict[str, Json]:
+        body: dict[str, Json] = {
+            "model": self._name,
+            "messages": [_message(message) for message in messages_to_send(request)],
+            self._limit: request.max_tokens,
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.seed is not None:
+            body["seed"] = request.seed
+        if request.schema is not None and request.structured == "schema":
+            wanted = {"name": request.schema.name, "strict": True, "schema": request.schema.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        elif request.schema is not None and request.structured == "json":
+            body["response_format"] = {"type": "json_object"}
+        return {**body, **request.extra}
 
 
 def read_embedding(document: Mapping[str, Any]) -> Reply | None:
@@ -213,3 +139,22 @@ def read_embedding(document: Mapping[str, Any]) -> Reply | None:
     if vector is None:
         return Reply("empty", "", "the service gave no vector that can be used", None, model, counted)
     return Reply("ok", vector, None, None, model, counted)
+
+
+class OpenAIEmbedding(Adapter):
+    """An encoder behind OpenAI's embeddings: one text per call; ``extra`` may hold ``dimensions``.
+
+    Several texts in one call would be fewer calls, and numbers that depend on the company they were sent in:
+    servers that pad batches give slightly other vectors.
+    """
+
+    _path = "/embeddings"
+    _read = staticmethod(read_embedding)
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        super().__init__(spec, options, redactor)
+        self._client = openai_client(spec, options, redactor)
+
+    def _body(self, request: ChatRequest) -> dict[str, Json]:
+        asked: dict[str, Json] = {"model": self._name, "input": [text_to_encode(request)]}
+        return {"encoding_format": "float", **request.extra, **asked}
