@@ -188,7 +188,9 @@ def plan_calls(
     day = date.fromisoformat(creation_of(request)[:10])
     if request.options.retry_failed:
         past = past.question_by_question()
-    stages = tuple(_plan(about, total.scaled(share), config, day, past) for about, total in sums.items())
+    stages = tuple(
+        _plan(stage, model, total.scaled(share), config, day, past) for (stage, model), total in sums.items()
+    )
     return CallPlan(round(totals.get("made", 0) / share), stages, past.spent, share)
 
 
@@ -228,10 +230,9 @@ def _typical_tokens(asked: Asked) -> int:
     return asked.request.max_tokens // 2 if typical is None else min(typical, asked.request.max_tokens)
 
 
-def _plan(about: tuple[str, str], total: _Sums, config: RunConfig, day: date, past: Past) -> StagePlan:
-    stage, model = about
+def _plan(stage: str, model: str, total: _Sums, config: RunConfig, day: date, past: Past) -> StagePlan:
     price = price_of(parse_spec(model), config.models[model], day)
-    seen = past.stages.get(about)
+    seen = past.stages.get((stage, model))
     calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
     if seen is not None and total.calls:
         calls = total.calls if seen.calls_per_item is None else round(total.items * seen.calls_per_item)

@@ -173,7 +173,7 @@ def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
     names: set[str] = {SOURCES}
     depth = 0
     for stage in stages:
-        _check(pipeline.name, stage, (names, available, written))
+        _check(pipeline.name, stage, names, available, written)
         depth += {"expand": 1, "group": -1}.get(stage.spec.shape, 0)
         if stage.spec.shape == "group" and depth < 1:
             where = f"stage {stage.name}"
@@ -191,9 +191,8 @@ def load_pipeline(pipeline: Pipeline) -> LoadedPipeline:
     return LoadedPipeline(pipeline, stages, load_object(pipeline.finish), outputs)
 
 
-def _check(pipeline: str, stage: Stage, known: tuple[set[str], set[str], set[str]]) -> None:
-    spec, (names, available, written) = stage.spec, known
-    where = f"stage {spec.name}"
+def _check(pipeline: str, stage: Stage, names: set[str], available: set[str], written: set[str]) -> None:
+    spec, where = stage.spec, f"stage {stage.name}"
     if spec.name in names:
         raise _misfit(pipeline, where, "a name of its own", "a name used twice")
     if spec.shape not in get_args(Shape):

@@ -84,11 +84,10 @@ class Pages:
             rowid, start = _varint(page, start)
         if length > _MOST_BYTES:
             raise ValueError("longer than any row")
-        return rowid, _values(self._payload(page, (start, length), table=kind == _TABLE_LEAF))
+        return rowid, _values(self._payload(page, start, length, table=kind == _TABLE_LEAF))
 
-    def _payload(self, page: bytes, start_and_length: tuple[int, int], *, table: bool) -> bytes:
+    def _payload(self, page: bytes, start: int, length: int, *, table: bool) -> bytes:
         """Return the bytes of a row, what overflows into other pages included."""
-        start, length = start_and_length
         usable = self.size
         most = usable - 35 if table else (usable - 12) * 64 // 255 - 23
         if length <= most:

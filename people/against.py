@@ -143,12 +143,11 @@ def against(
         values = _estimated(shared, len(people), resampling)
         for number, name in enumerate(names):
             silent = len(asked.keys() & judges[name].silent)
-            left_out = (len(asked) - len(units) - silent, silent)
-            compared[name] = _against(shared, number, values, kind, left_out)
+            compared[name] = _against(shared, number, values, kind, len(asked) - len(units) - silent, silent)
     return {name: compared[name] for name in judges}
 
 
-def _against(shared: Shared, judge: int, values: Estimate, kind: str, left_out: tuple[int, int]) -> Against:
+def _against(shared: Shared, judge: int, values: Estimate, kind: str, unseen: int, silent: int) -> Against:
     lead = (2 * shared.table.right - shared.table.given).sum(axis=0)
     agrees = (lead > 0) == (shared.verdict[judge] > 0)
     counted = (lead != 0) & np.isfinite(shared.confidence[judge])
@@ -164,7 +163,7 @@ def _against(shared: Shared, judge: int, values: Estimate, kind: str, left_out: 
         dict(zip(NAMES, scores(own, TOO_LITTLE, counts), strict=True)),
         spearman(machine, human), kendall(machine, human),
         bins_of(shared.confidence[judge][counted], agrees[counted], shared.bins[judge][counted]),
-        kind, *left_out,
+        kind, unseen, silent,
     )  # fmt: skip
 
 

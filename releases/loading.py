@@ -1,7 +1,4 @@
-"""The shape of ``release.json``: of which kind each value has to be, whoever made the file.
-
-Reading a release as typed records.
-"""
+"""Reading a release as typed records; ``release.json`` has to have its shape, whoever made it."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,9 +1,7 @@
-"""The flat tables of a release: columns, which record types give, keys, references and rows.
+"""The flat tables of a release: columns, which record types give, and their Parquet files.
 
-Parquet files with explicit schemas, written row group by row group so that memory stays small.
-
-The bytes depend on the rows and the pyarrow version only: fixed row groups, codec and level, no build time.
-A table without rows in a split gets no file: ``datasets`` cannot load an empty one.
+Bytes depend on the rows and the pyarrow version only: fixed row groups, codec and level, no build time. A
+table without rows in a split gets no file: ``datasets`` cannot load an empty one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

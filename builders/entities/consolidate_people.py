@@ -1,12 +1,8 @@
-"""Stage: people of distant shots put together by a model that looks at crops; without one, as they are.
+"""Stage: people of distant shots are put together by a model that looks at crops; without one, they stay.
 
-All people are shown at once, or, where they are many, the most seen ones with a part of the others at a time.
-
-What a model proposes about who is who, made so only as far as constraints allow (EntityBench section 3.1).
-
-A proposal can never bring two people together who are seen at the same time, who have adjacent tracklets, or
-(unless set otherwise) who are both in one shot. Whoever was merged counts with all of his tracklets from then
-on. What is refused is kept with the reason, like what is made.
+What it proposes is made only as far as constraints allow (EntityBench, section 3.1): people who are seen at
+the same time, have adjacent tracklets or (unless set otherwise) are both in one shot never become one. What
+is refused is kept with the reason, like what is made.
 """
 
 import asyncio

@@ -1,12 +1,7 @@
-"""What stands in a file of detections: a header, and one row for each person in a frame.
+"""A file of detections made elsewhere, JSON lines or Parquet: a header, and a row for each person in a frame.
 
-The two forms of a file of detections.
-
-In JSON lines, a row's place is the offset of its line; in Parquet, its number.
-
-Detections made elsewhere: a file of rows, read strictly, so that all behind detection runs anywhere.
-
-The whole file is checked when it is opened; of each row only its place, frame and box stay in memory.
+It is read strictly, and checked whole when it is opened; of each row only its place (the offset of its line,
+or its number), its frame and its box stay in memory.
 """
 
 import math

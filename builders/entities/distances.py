@@ -1,26 +1,15 @@
-"""How far two tracklets are apart: cosine distances of faces and of bodies, each measured by its own limit.
+"""How far two tracklets are apart, and their clusters under constraints; exact, on every machine the same.
 
     d = (w_face * d_face / limit_face + w_body * d_body / limit_body) / (w_face + w_body)
 
-with d_face and d_body one minus cosine, over what both tracklets have: where one has no face, their bodies
-alone count. A limit is the distance at which a pair is as likely the same person as not, so that 1 means
-that for either kind of vector, and for both together. Two tracklets that have nothing in common are
-:data:`UNKNOWN` apart: not merged by themselves, and with little weight in an average.
+with d_face and d_body one minus cosine, over what both tracklets have. A limit is the distance at which a
+pair is as likely the same person as not. Two tracklets with nothing in common are :data:`UNKNOWN` apart: not
+merged by themselves, and with little weight in an average. Components of vectors become whole numbers of
+2^-24, whose sums float64 holds exactly in any order.
 
-Numbers do not depend on the machine: components become whole numbers of 2^-24, whose products and sums
-float64 holds exactly, in whatever order they are added.
-
-Vectors as texts in the fields of items: little-endian float32 in base 64, bit for bit.
-
-Average-linkage clustering under constraints, exact and deterministic, of a few thousand tracklets.
-
-Always the two clusters of least average distance are merged, as long as that is at most a threshold and no
-pair across them is forbidden. The merging is scipy's. A forbidden pair is so far apart that no average with
-it comes near the threshold, and distances of merges never fall in average linkage, so the merges up to the
-threshold are those of the constrained problem.
-
-Of equal distances, that of the pair of items that comes first in order counts as smaller, by less than the
-precision of float32. So the caller's order decides ties, and the callers here sort by id.
+The clusters of least average distance are merged as long as that is at most a threshold and no pair across
+them is forbidden: a forbidden pair is so far apart that no average with it comes near the threshold. Of equal
+distances, that of the pair of items that comes first counts as smaller, by less than float32 shows.
 """
 
 import base64

@@ -1,9 +1,7 @@
-"""What building episodes needs: looked up before any video is opened, and listed at once.
+"""What building episodes needs, looked up before any video is opened and listed at once.
 
-What stands behind the names in settings: versions and hashes of networks, as a run begins with them.
-
-A result depends on the settings of its stage; a name alone would not tell that other weights answer to it
-now. So what a run begins with stands in its settings: a build sets it, whatever it was set to.
+A result depends on what stands behind the names in settings: a build puts the versions and hashes of networks
+into them as it begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence

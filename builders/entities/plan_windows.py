@@ -1,12 +1,9 @@
 """Stage: the windows of shots of a video that become episodes, by what they ask of a memory.
 
-Every contiguous run of kept shots whose length a tier has is scored; those are chosen that share no shot and
-whose scores, each times its number of shots, add up to most, but only so many of each tier. See
-:mod:`.window_score` and :mod:`.window_choice`.
-
-Without a limit all of a long video would become episodes, and all of them long: the more shots a window has,
-the more of its slots show somebody again. By default a video gives what the release has, 80 easy, 40 medium
-and 20 hard episodes, in proportion: 4, 2 and 1 at most.
+Every run of kept shots whose length a tier has is scored; those are chosen that share no shot and whose
+scores, each times its number of shots, add up to most. By default a video gives at most 4 easy, 2 medium and
+1 hard episodes, in the proportion of the release: without a limit all of a long video would become long
+episodes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""Stage: boxes of people into tracklets within a shot, as ByteTrack defines it.
-
-A tracklet never crosses shots, because each shot is tracked by itself.
-
-Boxes into tracks within a shot, by the definition of ByteTrack (Zhang et al., 2022, section 3).
+"""Stage: boxes of people become tracklets within a shot, as ByteTrack defines it.
 
 At every look, tracks are moved ahead by a Kalman filter, and three assignments are made, each the best one by
 the Hungarian method:
@@ -14,16 +10,8 @@ the Hungarian method:
 A box of high score that is still left begins a track. A track with one box that finds no second one is
 dropped, unless it began at the first look. A track that finds nothing is lost, and ends when it was lost for
 longer than the buffer. A lost track on the very place of one that is seen is its double: the younger ends.
-
 Costs are one minus intersection over union, which the first and the third assignment multiply with the score
 of the box (the authors' code does). What scores exactly between low and high belongs to neither.
-
-Where a box will be: a Kalman filter with constant velocity, as SORT and ByteTrack use it.
-
-The state is the centre of a box, its width divided by its height, and its height, each with a velocity per
-look. Process and measurement noise grow with the height: a twentieth of it for places, a 160th for
-velocities (DeepSORT). All matrices of that filter are diagonal but for the pair of a place and its velocity,
-so each of the four is a filter of its own with two values, and all four are computed at once.
 """
 
 import statistics

@@ -1,19 +1,12 @@
-"""The tiers of difficulty: how many shots an episode of each has.
+"""Windows of shots that become episodes: tiers, what a window asks of a memory, and the best choice.
 
-By default those of the released episodes: easy 10 to 12, medium 15 to 22, hard 50 shots. The paper's text
-says otherwise: 8 to 12 for easy episodes in section 3.1, at most 14 and 14 to 30 in section F.6.
+By default tiers are those of the released episodes: easy 10 to 12, medium 15 to 22, hard 50 shots (the
+paper's text says 8 to 12 for easy ones in section 3.1, at most 14 and 14 to 30 in section F.6). Traits have
+the names of the release's ``window_info``, which does not say how they are made; these are our definitions.
+Gaps are differences of places, as in the release: the next shot has a gap of 1.
 
-What a window of shots asks of a memory, as numbers, and the score that compares windows.
-
-The names of the traits are those that the release has in ``window_info``. It does not say how they are made;
-these are our definitions. Gaps are counted as the release and the paper's tables do, as the difference of
-places: an entity that is there again in the next shot has a gap of 1 (the paper's text counts the shots
-between, one less).
-
-The best windows of a row of shots, none of which share a shot: weighted interval scheduling.
-
-By dynamic programming, exact. Among choices of the same value the one with fewer windows is taken, then the
-one whose windows begin earlier, then the one whose first window that differs is shorter.
+Windows that share no shot are chosen by weighted interval scheduling, exactly; of the same value, fewer
+windows, then those that begin earlier, then those whose first different window is shorter.
 """
 
 from collections import Counter

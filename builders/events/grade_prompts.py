@@ -1,10 +1,7 @@
 """Stage: what judged videos say about the prompts: which go, and how hard the others are.
 
-What a suite gets from results: the filters that need judged videos, and the labels easy, medium and hard.
-
-Source: StoryEval, sections 2.1.2, 2.1.3 and 6.1.
-
-Completion rates of judged videos as a source of the suite builder: ``results.json`` in the run folder.
+The filters that need results, and the labels easy, medium and hard (StoryEval, sections 2.1.2, 2.1.3 and
+6.1), from completion rates in ``results.json`` of the run folder.
 """
 
 import json

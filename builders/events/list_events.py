@@ -1,9 +1,7 @@
 """Stage: the events of a prompt and who leads it, where nobody has said: by a model, or else by rules.
 
-What can be said of an event prompt without a model: its events, its participants.
-
-English prompts of the usual form (clauses joined by commas, "and then", "and finally") are divided; the
-subject of the first clause is carried on by a plain rule. It is a baseline, not a reading of the text.
+The rules divide English prompts of the usual form (clauses joined by commas, "and then", "and finally") and
+carry on the subject of the first clause: a baseline, not a reading of the text.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""What an evaluation of videos says about itself: protocol, subject and environment (``evaluation.json``).
-
-The stages of judging videos, in order, and the files that a finished run holds.
-"""
+"""The stages of judging videos, the files of a finished run, and what the evaluation says about itself."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

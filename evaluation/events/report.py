@@ -1,7 +1,4 @@
-"""The prompts behind completion rates: which are shown, with their frames, events and votes.
-
-The report on an evaluation of videos by the events that they complete.
-"""
+"""The report on videos judged by the events that they complete, with the prompts that it shows."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,14 +1,7 @@
-"""What scoring an archive of event judgements gives: rates per class and overall, and what is missing.
+"""Scoring an archive of event judgements: completion rates per class and overall, and what is missing.
 
-Completion rates per method and video, from scored evaluations or people: what a suite is graded by.
-
-Which prompts of an unfinished evaluation can be scored: those with all their votes, or without a video.
-
-The others were not asked about yet, which is no silence of the judge: they count as nothing, not as zero.
-
-Bootstrap intervals of completion rates: prompts are drawn, videos and votes stay as they are.
-
-Scoring an archive of event judgements: completion rates per class and overall, and what is missing.
+Prompts that an unfinished evaluation has not asked about yet count as nothing, not as zero. For intervals,
+prompts are drawn; videos and votes stay as they are. The rates are also what a suite is graded by.
 """
 
 from collections import Counter

@@ -1,7 +1,4 @@
-"""Settings of judging events.
-
-Frames of a generated video for judges: how many (Eq. 2 of the StoryEval paper), which, and encoded.
-"""
+"""Settings of judging events: which frames of a video judges get, and how many (StoryEval, Eq. 2)."""
 
 from dataclasses import dataclass
 from fractions import Fraction

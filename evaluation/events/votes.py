@@ -1,10 +1,4 @@
-"""From several votes on the events of one video to one completion score per event.
-
-The votes of an archive, laid out per method, verifier, video and seed.
-
-Reading which events a verifier saw completed from the text of its reply.
-
-Completion rate of one video.
+"""Completion rate of one video, from the replies of a verifier: read, laid out by video, and counted.
 
 Question: what share of the events that its prompt names does the video show completed?
 Formula: the mean over the events of s*, where s* of an event comes from the votes of one verifier (Eq. 1).

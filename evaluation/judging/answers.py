@@ -1,10 +1,6 @@
 """Asking judges, and what the archive keeps of each reply. A judge never fails an item.
 
 Where a run allows several attempts, each has a row: those after the first say their number. The last counts.
-
-The prepared pictures of a storyboard, as stages behind ``prepare_images`` get them.
-
-The answers that judges gave to the questions of a storyboard: what matchers compare with accepted ones.
 """
 
 import asyncio

@@ -1,13 +1,8 @@
-"""Text rendered inside generated pictures: reported, because it tells a judge what pixels should show.
+"""What would tell a judge what pixels should show: in a packet, and as text inside generated pictures.
 
-Unlike a leak in the packet, this is a property of the method's output; it stops nothing.
-
-The texts of a record that an image-only judge must not see, ready to be searched for.
-
-The leakage scan: what an image-only packet may hold is pixels, index labels and what is asked.
-
-Pure functions. A leak stops the item; rendered text inside a picture is another matter (see
-:mod:`.secrets`).
+An image-only packet may hold pixels, index labels and what is asked: a leak of a record's texts stops the
+item. Text rendered in a picture is a property of the method's output: it is reported and stops nothing. Pure
+functions.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What the file of a picture holds besides pixels, read from its bytes without decoding it.
+"""The pictures that judges get from the files of a storyboard: decoded once, encoded once, no metadata.
 
-From the files of a storyboard to the pictures that judges get: decoded once, encoded once, no metadata.
+What a file holds besides pixels is read from its bytes without decoding it.
 """
 
 import re

@@ -1,12 +1,8 @@
-"""The sets of judges' prompts: the main one, and one in other words that nothing was chosen with.
+"""Settings of the stages that choose what is judged and ask judges: ensembles of judges, and sets of prompts.
 
-Both ask for the same thing in the same form. Whoever picks candidates, weights or thresholds with the main
-set reports with the held-out one, so that nothing fits one wording; and how much a ranking of methods depends
-on the wording shows where the same outputs are judged with both.
-
-The published ensembles of judges, by name, and names that the user gives to judges of their own.
-
-Settings of the stages that choose what is judged and ask judges.
+The main set and the held-out one ask for the same thing in the same form and other words. Whoever picks
+candidates, weights or thresholds with the main set reports with the held-out one, so that nothing fits one
+wording.
 """
 
 from collections import Counter

@@ -28,8 +28,7 @@ DEFINITION: Choice[Definition] = Choice("alignment", ("paper", "code"))
 MOST = 4
 
 
-def _rated(name: str, label: str, column_and_lead: tuple[int, int], meaning: str, *needs: Need) -> Metric:
-    column, lead = column_and_lead
+def _rated(name: str, label: str, column: int, lead: int, meaning: str, *needs: Need) -> Metric:
     return Metric(
         name=name, label=label, group="Prompt alignment", direction="higher", range=(0.0, 4.0), digits=2,
         top=4.0, column=column, lead=lead, judged=True, per_shot=name in DIMENSIONS,
@@ -38,21 +37,21 @@ def _rated(name: str, label: str, column_and_lead: tuple[int, int], meaning: str
 
 
 SCENE = _rated(
-    "scene", "Scene", (4, 7), "A judge's rating of the place against the setting description, 0 to 4."
+    "scene", "Scene", 4, 7, "A judge's rating of the place against the setting description, 0 to 4."
 )
 SHOT = _rated(
-    "shot", "Shot", (5, 8), "A judge's rating of the framing against the shot perspective design, 0 to 4."
+    "shot", "Shot", 5, 8, "A judge's rating of the framing against the shot perspective design, 0 to 4."
 )
 INTERACTION = _rated(
-    "interaction", "Interaction", (6, 9),
+    "interaction", "Interaction", 6, 9,
     "A judge's rating of what the characters do with each other (CI), 0 to 4.",
 )  # fmt: skip
 ACTION = _rated(
-    "action", "Action", (7, 10),
+    "action", "Action", 7, 10,
     "A judge's rating of what single characters do, by their crops (IA), 0 to 4.", DETECTOR, *CROPS,
 )  # fmt: skip
 AVERAGE = _rated(
-    "alignment", "Alignment", (8, 0),
+    "alignment", "Alignment", 8, 0,
     "Mean of scene, shot, interaction and action; undefined where one of them is. 0 to 4.",
 )  # fmt: skip
 

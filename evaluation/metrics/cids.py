@@ -1,10 +1,8 @@
-"""Which crop of a shot shows which expected character: an optimal assignment.
-
-Character Identification Similarity (CIDS), cross and self.
+"""Character Identification Similarity (CIDS), cross and self, by an optimal assignment of crops.
 
 Question: do the generated characters look like their references (cross), and like themselves from shot to
     shot (self)?
-Formula: each shot's crops are assigned to its expected characters (:mod:`.cids`). Cross: the mean
+Formula: each shot's crops are assigned to its expected characters (:func:`match_characters`). Cross: the mean
     cosine of matched crop and reference, over a character's references. Self: the mean cosine over all pairs
     of a character's matched crops. A story's value is a mean as the definition has it.
 Input: unit vectors of reference crops and of the crops of each shot, by the encoders of the character's kind.

@@ -1,7 +1,4 @@
-"""What a number of an evaluation is, whatever is evaluated: tables, pages and intervals read it here.
-
-What a metric of shot images is, as one value: what names, needs or shows metrics reads it here.
-"""
+"""What a metric is, as one value: all that names, needs or shows metrics reads it here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Scores of storyboards beside recoverability: ambiguity, moral targets and contrastive pairs.
 
-Ambiguity rate.
-
+Ambiguity rate
+--------------
 Question: how many questions cannot be answered as intended even with story and images together?
 Formula: b(q) = 1 where the text+image verdict is not right; the rate is the mean of b (Eq. 20).
 Input: verdicts per question, shape (seeds, conditions, questions); right, wrong or unjudged.
@@ -12,8 +12,8 @@ Departures from the source: questions about an invalid generation were never ask
     of the rate; their number stands beside it.
 Example: ten questions, one of them wrong under text+image: 0.1.
 
-Moral-target recoverability.
-
+Moral-target recoverability
+---------------------------
 Question: do judges find the story's moral target among the twelve labels?
 Formula: MTR_z = stories whose label under evidence z is the story's / stories (Eq. 39); gap: MTR_text -
     MTR_image (Eq. 40); chance 1/12 (Eq. 41); majority: share of the most frequent label (Eq. 42).
@@ -24,8 +24,8 @@ Source: KathaTrace, Eq. 39-42. It is not the scored dimension ``moral``, which h
 Departures from the source: text and image rates stand on the same stories, those judged under both.
 Example: 12 stories with 12 labels, 6 found from text and 3 from images: 0.5, 0.25, gap 0.25.
 
-Contrastive pair accuracy, confusion, and the gap against contrastive trajectories.
-
+Contrastive pair accuracy, confusion, and the gap against contrastive trajectories
+----------------------------------------------------------------------------------
 Question: do the images tell the story, or could they as well tell one that looks alike and means another?
 Formula: pair accuracy = pairs for which the source is chosen / pairs (Eq. 29); confusion = 1 - pair
     accuracy (Eq. 30). Gap against contrastive trajectories: share of pairs whose story's label is found from

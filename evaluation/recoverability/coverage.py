@@ -1,7 +1,4 @@
-"""Which generations there are and which of them are valid (Table 57).
-
-What was asked and what came back, per judge and condition: refusals are counted, never dropped.
-"""
+"""What was asked and what came back, per judge and condition, and which generations are valid (Table 57)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,10 +1,8 @@
-"""Everything that is scored for one method: its columns on the sheet, and the values made of their sums.
+"""What is scored for one method, and whether two methods differ, paired over the stories that both have.
 
-Whether two methods differ: paired over the stories that both have.
-
-Both are held against each other on the questions that are valid for all compared methods. The difference of
-STG is that of the question level, with its interval and p-value over resampled stories; the Wilcoxon test and
-the effect sizes are of the stories' own gaps. A negative difference says that the first method loses less.
+Two are compared on the questions that are valid for all compared methods. The difference of STG is that of
+the question level; the Wilcoxon test and the effect sizes are of the stories' own gaps. A negative difference
+says that the first method loses less.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -12,9 +12,8 @@ Two **levels**: at ``question`` level each question has the same weight in its d
 ``story`` level each story has, with the share of its questions of that dimension. Several seeds of a story
 are one story: its sums are means over the seeds that have a question in the set (Table 44).
 
-The eight outcome triples of the three evidence conditions (Table 30), counted.
-
-The table names five; the other three can happen too, and say that judging was not stable.
+Of the eight outcome triples of the three evidence conditions, Table 30 names five; the other three say that
+judging was not stable.
 """
 
 from collections.abc import Mapping

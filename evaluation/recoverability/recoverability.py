@@ -1,6 +1,4 @@
-"""What a score of storyboards is, as one value: a rate of sums over stories, or a difference of rates.
-
-Recoverability and the Semantic Trajectory Gap.
+"""Recoverability and the Semantic Trajectory Gap.
 
 Question: how much of what the story's text lets a judge answer do the images alone let it answer?
 Formula: per dimension k, R_z^k = questions answered right under evidence z / questions counted (Eq. 17);

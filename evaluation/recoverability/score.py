@@ -1,7 +1,4 @@
-"""Scoring an evaluation of storyboards: archive and release in, numbers out; no model is asked.
-
-The tables behind the scores: normalised answers, match decisions, valid masks and ambiguity flags.
-"""
+"""Scoring an evaluation of storyboards: archive and release in, scores and the tables behind them out."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

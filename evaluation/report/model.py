@@ -1,6 +1,4 @@
-"""What a report on shot images shows beside tables and plots, as plain data.
-
-What a report shows, as plain data: the page, the JSON and the CSV files are three forms of this.
+"""What a report shows, as plain data: the page, the JSON and the CSV files are three forms of this.
 
 One adapter per protocol fills it (:mod:`.katha`, :mod:`.events`, :mod:`.images`); the page knows no protocol.
 """

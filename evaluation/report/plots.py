@@ -1,6 +1,6 @@
-"""Plots as inline SVG: horizontal positions in percent, so that text keeps its size on a phone.
+"""Plots as inline SVG: positions in percent, so that text keeps its size on a phone; and polar charts.
 
-Polar charts as inline SVG: one per method, a sector per score, anti-clockwise from the top (Table S6).
+A polar chart is of one method: a sector per score, anti-clockwise from the top (Table S6).
 """
 
 import math

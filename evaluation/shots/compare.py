@@ -1,7 +1,4 @@
-"""Several methods side by side: ranks by each score, how sure they are, and which differences are real.
-
-Comparing methods by their shot images: paired over stories, metric by metric.
-"""
+"""Methods side by side by their shot images: ranks by each score, how sure they are, paired differences."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

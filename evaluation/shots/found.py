@@ -1,12 +1,8 @@
-"""What the stages that look at pictures share: opening pictures, crops, and rows as plain JSON.
+"""What was found in the pictures of an evaluation: the lines of ``images.jsonl``, read and checked.
 
-Of which kinds a story and its characters are, for scores by kind (sections C and C.1 of the supplement).
-
-Facts come from the set: the type of the story from its script, the tag of a character from its sheet, all
-else from ``stories.jsonl``. Where nothing says whether a story is realistic, its human characters do: it is
-where all of them are realistic humans, and is not where none is; a mixed one is of neither kind.
-
-What was found in the pictures of an evaluation: the lines of ``images.jsonl``, read and checked.
+Facts about a story come from the set: its type from the script, the tag of a character from its sheet, all
+else from ``stories.jsonl``. Where nothing says whether it is realistic, its human characters do, if all
+agree.
 """
 
 import base64

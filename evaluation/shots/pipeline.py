@@ -1,7 +1,4 @@
-"""What an evaluation of shot images says of itself: protocol, subject, environment (``evaluation.json``).
-
-The stages of evaluating shot images, in order, and the files that a finished run holds.
-"""
+"""The stages of evaluating shot images, the files of a finished run, and what it says of itself."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

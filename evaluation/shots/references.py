@@ -1,10 +1,8 @@
-"""How close the pictures of a story are to the parts of their shots' texts, by an encoder of both.
+"""Cosines of texts with pictures, and reference images that a method drew of the characters itself.
 
-Reference images that a method drew of the characters itself, in its outputs (Table S8).
-
-They lie beside the shots of a story, in a folder whose name is or ends in ``characters`` or ``chars``: one
-picture per character named by its key or English name, numbered where there are several (``Mira_2.png``), or
-a folder of that name with pictures.
+Drawn references (Table S8) lie beside the shots of a story, in a folder whose name is or ends in
+``characters`` or ``chars``: one picture per character named by its key or English name, numbered where there
+are several (``Mira_2.png``), or a folder of that name with pictures.
 """
 
 import math

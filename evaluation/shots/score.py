@@ -42,13 +42,14 @@ def score_archive(archive: Archive, looked_at: Sequence[FoundStory], definitions
     """
     manifest = archive.manifest
     panels = collect_panels(archive.judgements, looked_at)
+    asked_from = int(str(manifest.protocol.get("interaction_from", 2)))
     notes = list(incomplete_notes(manifest))
     methods = []
     for method, some in groupby(sorted(looked_at, key=_by_method), key=_by_method):
         stories = tuple(some)
         judged = {judge: panel for (name, judge), panel in panels.items() if name == method}
         accounting = manifest.subject.get("methods", {}).get(method) or counted(stories)
-        methods.append(_score_method(stories, judged, (manifest.protocol, accounting), definitions))
+        methods.append(_score_method(stories, judged, accounting, asked_from, definitions))
         pictures = sum(shot.sha256 is not None for story in stories for shot in story.shots)
         notes += [
             f"the {metric.label.lower()} score of {method}, of {pictures} pictures, means little"
@@ -77,11 +78,10 @@ def _by_method(story: FoundStory) -> str:
 def _score_method(
     stories: Sequence[FoundStory],
     judged: Mapping[str, Panel],
-    said: tuple[Mapping[str, object], Mapping[str, object]],
+    accounting: Mapping[str, object],
+    asked_from: int,
     definitions: Definitions,
 ) -> MethodScores:
-    protocol, accounting = said
-    asked_from = int(str(protocol.get("interaction_from", 2)))
     scored = {story.story_id: score_story(story, definitions) for story in stories}
     rated: dict[str, dict[str, Score]] = {story.story_id: {} for story in stories}
     actions: dict[str, Actions] = {}

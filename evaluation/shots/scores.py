@@ -1,14 +1,8 @@
-"""The metrics of one story of one method, from what was found in its pictures; pure.
+"""Scores of shot images: of stories, of a set with intervals, and by kind of story and of character; pure.
 
-From values of stories to values of a set: means, what they stand on, and their intervals.
-
-What scoring an evaluation of shot images gives: values per method with intervals, and what is missing.
-
-Scores by kind of story and by kind of character: the stratified evaluation of the supplement, section C.1.
-
-By kind of story, every score that is a mean over stories is the mean over those of the kind. By kind of
-character, the scores of single characters (CIDS, copy-paste rate, individual action) are taken over the
-characters of the kind; who is in which crop was decided among all characters of the story.
+By kind of story, a score is the mean over stories of the kind. By kind of character, scores of single
+characters (CIDS, copy-paste rate, individual action) are taken over those of the kind; who is in which crop
+was decided among all characters of the story (supplement, section C.1).
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Settings of evaluating shot images: what is evaluated, which models look at it, who judges.
 
-Which models each metric needs, and whether all of them are there: checked before anything is looked at.
+Which models each metric needs is checked before anything is looked at.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -1,9 +1,4 @@
-"""What is known of every single shot: the values behind a story's scores, and whom its boxes show.
-
-Every shot of an evaluation with its values, and as a table: one row per shot.
-
-Scores of shot images as tables: per method, story and metric; by kind of story and character; per shot.
-"""
+"""Scores of shot images as tables: per method, story and metric; by kind of story and character; per shot."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,11 +1,8 @@
-"""Agreement between raters beyond chance, from counts of how often each unit got each category.
+"""Agreement between raters beyond chance, and expected calibration error.
 
-Every function takes ``counts`` of shape (units, categories), whole numbers >= 0: how many raters put the
-unit into the category. A rater who did not rate a unit is simply not counted, so ratings may be missing.
-Units with fewer than two ratings say nothing about agreement and are left out. Where a value is undefined
-(no such unit, or one category only, so that chance agrees always) the result is ``nan``.
-
-Expected calibration error: how far stated confidence is from how often it was right.
+Functions of agreement take ``counts`` of shape (units, categories), whole numbers >= 0: how many raters put
+the unit into the category. A rater who did not rate a unit is not counted; units with fewer than two ratings
+are left out. Where a value is undefined (no such unit, or one category only) the result is ``nan``.
 """
 
 from dataclasses import dataclass

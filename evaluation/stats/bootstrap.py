@@ -1,7 +1,4 @@
-"""Resampling of stories: sums over drawn stories, from which any statistic of sums is computed at once.
-
-Ranks of several methods by one score, and how sure they are.
-"""
+"""Resampling of stories: statistics of sums over drawn stories, all at once, and ranks with intervals."""
 
 import math
 from collections.abc import Iterator

@@ -1,9 +1,4 @@
-"""Wilcoxon's signed-rank test for ordinal differences, with its effect size.
-
-Effect sizes of paired differences; that of signed ranks is with its test, in :mod:`.paired`.
-
-The one comparison of two methods over the units that both have, for every kind of evaluation.
-"""
+"""The one comparison of two methods over the units that both have: signed-rank test and effect sizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

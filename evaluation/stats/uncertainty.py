@@ -1,7 +1,4 @@
-"""Corrections of p-values for several tests that are made together.
-
-How sure a number is: which intervals and p-values it gets, and what they are made of.
-"""
+"""How sure a number is: its interval and p-value, and corrections for several tests made together."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -176,6 +176,14 @@ _PERSON = "person"
 _QUIET = {"YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0", "YOLO_VERBOSE": "0"}
 
 
+class Limits(NamedTuple):
+    """What counts as a person: least score, most overlap with a better box; and the pixels of a side."""
+
+    score: float
+    overlap: float
+    side: int
+
+
 class PeopleDetector:
     """A detector of people.
 
@@ -183,10 +191,10 @@ class PeopleDetector:
         card: what it is.
         place: where it runs.
         model: of ultralytics.
-        limits: least score, most overlap with a better box, pixels a side.
+        limits: what counts as a person.
     """
 
-    def __init__(self, card: Card, place: Place, model: Any, limits: tuple[float, float, int]) -> None:  # noqa: ANN401 - the library's own
+    def __init__(self, card: Card, place: Place, model: Any, limits: Limits) -> None:  # noqa: ANN401 - the library's own
         self.card, self.place = card, place
         self._model, self._limits = model, limits
         self._person = next(number for number, name in model.names.items() if name == _PERSON)
@@ -204,10 +212,10 @@ class PeopleDetector:
         """
         if not images:
             return []
-        least, most, size = self._limits
         predictions = self._model.predict(
-            [image.convert("RGB") for image in images], batch=len(images), classes=[self._person], conf=least,
-            iou=most, imgsz=size, rect=False, device=self.place.device, verbose=False, save=False,
+            [image.convert("RGB") for image in images], batch=len(images), classes=[self._person],
+            conf=self._limits.score, iou=self._limits.overlap, imgsz=self._limits.side, rect=False,
+            device=self.place.device, verbose=False, save=False,
         )  # fmt: skip
         return [
             _boxes(prediction.boxes.data.tolist(), image.size)
@@ -250,7 +258,7 @@ def load_people(
     if _PERSON not in model.names.values():
         raise needed(source, f"a detector of {len(model.names)} kinds of things, people not among them")
     return PeopleDetector(
-        loaded_card(PEOPLE_CARD, source, local), place, model, (threshold, suppression, size)
+        loaded_card(PEOPLE_CARD, source, local), place, model, Limits(threshold, suppression, size)
     )
 
 

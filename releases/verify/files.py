@@ -1,7 +1,4 @@
-"""Whether a release is what was packed: files, checksums, and the hash of every record.
-
-Whether the Parquet tables hold what the JSONL files say: the columns, every row, and nothing else.
-"""
+"""Whether a release is what was packed: files, checksums, hashes of records, every row of its tables."""
 
 import re
 import tempfile

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from ...schemas.entities import LABELS, LISTS, TYPES, EntityType, EpisodeShot, type_of_label
 from ...schemas.values import Issue
@@ -160,22 +161,26 @@ def check_schedule(view: EpisodeView, where: str) -> Iterator[Issue]:
         path = f"$.entity_schedule[{show(shot.key)}]"
         for name, kind in LISTS.items():
             for index, entity in enumerate(shot.scheduled.names(kind)):
-                yield from _slot(view, folded, (entity, name), (where, f"{path}.{name}[{index}]"))
+                yield from _slot(view, folded, _Slot(entity, kind, f"{path}.{name}[{index}]"), where)
         yield from _shot(shot, where, path)
     yield from _episode(view, where)
 
 
-def _slot(
-    view: EpisodeView, folded: Mapping[str, str], slot: tuple[str, str], where_and_path: tuple[str, str]
-) -> Iterator[Issue]:
-    name, listed = slot
+class _Slot(NamedTuple):
+    name: str
+    kind: EntityType
+    path: str
+
+
+def _slot(view: EpisodeView, folded: Mapping[str, str], slot: _Slot, where: str) -> Iterator[Issue]:
+    name = slot.name
     labels = view.labels.get(name)
     if labels is None:
         near = folded.get(name.casefold())
         hint = f"; {show(near)} differs only in case" if near is not None else ""
-        yield issue("unregistered", *where_and_path, f"{show(name)} is not in the registry{hint}")
-    elif LISTS[listed] not in {type_of_label(label) for label in labels}:
-        yield issue("type-mismatch", *where_and_path, f"{show(name)} is {' and '.join(labels)}")
+        yield issue("unregistered", where, slot.path, f"{show(name)} is not in the registry{hint}")
+    elif slot.kind not in {type_of_label(label) for label in labels}:
+        yield issue("type-mismatch", where, slot.path, f"{show(name)} is {' and '.join(labels)}")
 
 
 def _shot(shot: EpisodeShot, where: str, path: str) -> Iterator[Issue]:

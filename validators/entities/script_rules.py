@@ -175,7 +175,7 @@ def check_texts(view: EpisodeView, where: str) -> Iterator[Issue]:
         path = _path(shot, "video_prompts")
         for line in header.lines:
             if line.name is not None and not line.decorated:
-                yield from _place(line.name, opens.get(line.name), number, described, (where, path))
+                yield from _place(line.name, opens.get(line.name), number, described, where, path)
                 described.add(line.name)
         here = {line.name for line in header.lines if not line.decorated}
         for kind, name in new.get(number, ()):
@@ -238,14 +238,14 @@ def _line(line: HeaderLine, descriptions: Mapping[str, str], where: str, path: s
 
 
 def _place(
-    name: str, opens: int | None, number: int, described: set[str], where_and_path: tuple[str, str]
+    name: str, opens: int | None, number: int, described: set[str], where: str, path: str
 ) -> Iterator[Issue]:
     if name in described:
-        yield issue("header-repeated", *where_and_path, f"{show(name)} was described before")
+        yield issue("header-repeated", where, path, f"{show(name)} was described before")
     elif opens is None:
-        yield issue("header-unscheduled", *where_and_path, f"{show(name)} is scheduled in no shot")
+        yield issue("header-unscheduled", where, path, f"{show(name)} is scheduled in no shot")
     elif opens != number:
-        yield issue("header-elsewhere", *where_and_path, f"{show(name)} is first scheduled in shot {opens}")
+        yield issue("header-elsewhere", where, path, f"{show(name)} is first scheduled in shot {opens}")
 
 
 def _path(shot: EpisodeShot, field: str) -> str:

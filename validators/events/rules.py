@@ -1,10 +1,6 @@
-"""Every code that the rules about prompt suites report.
+"""The rules of prompt suites and their codes: StoryEval, section 2.1.1, and near-duplicates.
 
-The conditions of section 2.1.1 of StoryEval, its first filter, and near-duplicates.
-
-`build events` rejects by them, and `validate` reports them: they stand here once.
-
-Counts over a prompt suite, as a pure function of its records.
+``build events`` rejects by them, ``validate`` reports them.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Pictures of a report on shot images: small JPEGs of shots, crops and references, within a budget.
+"""Single shots as a report shows them: the picture with its boxes, whom they show, what the script asks.
 
-Single shots as a report shows them: the picture with its boxes, whom they show, what the script asks.
+Pictures are small JPEGs of shots, crops and references, within a budget.
 """
 
 import base64

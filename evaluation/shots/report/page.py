@@ -1,7 +1,4 @@
-"""Tables of a report on shot images: scores by kind of story and by kind of character.
-
-The report on an evaluation of shot images.
-"""
+"""The report on an evaluation of shot images, with scores by kind of story and of character."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""What the page of a report on shot images needs beside the general parts: numbers, boxes, words.
-
-Which shots and stories a report shows: the worst shots by each score, and stories from end to end.
-"""
+"""Which shots and stories a report shows: the worst shots by each score, and stories from end to end."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

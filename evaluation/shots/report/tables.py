@@ -1,7 +1,4 @@
-"""What a report on shot images says in words: title, warnings, definitions; and its plots.
-
-Tables of a report on shot images: scores, where methods stand, polar charts, comparisons.
-"""
+"""Tables, polar charts and words of a report on shot images: title, warnings, definitions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
