@@ -15,12 +15,10 @@ from ..schemas.paths import format_path
 from ..schemas.values import Issue
 from ..validators.katha.dataset import as_user_error
 from ..validators.view import find_redacted
-from .form import Facts, LeftOut, ReleaseForm
+from .form import Facts, FinishedRun, LeftOut, ReleaseForm
 from .layout import CHANGES
-from .loading import read_rows
+from .loading import UNSTATED, read_rows, stated_languages
 from .options import Licence, PackOptions, one_licence
-from .pack.croissant import UNSTATED, stated_languages
-from .run_folder import FinishedRun
 from .tables import TableWriter
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..engine.manifest import Manifest
+from ..engine.report import RunReport
 from ..schemas.canonical import Json
 from ..schemas.values import Issue
 from .diff.form import DiffForm
 from .layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from .options import Licence, PackOptions
-from .run_folder import FinishedRun
 from .tables import PlacedRow, Table
 
 if TYPE_CHECKING:
@@ -99,6 +100,28 @@ class Facts:
     def size(self) -> int:
         """How many records are public."""
         return self.totals[self.form.unit]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run that has nothing left to do.
+
+    Attributes:
+        folder: where it is.
+        manifest: its ``run.json``.
+        report: its ``report.json``.
+        splits: story id -> the split that it was last given, of every story that ever got as far.
+    """
+
+    folder: Path
+    manifest: Manifest
+    report: RunReport
+    splits: Mapping[str, str]
+
+    @property
+    def created_at(self) -> str:
+        """When the run was created or last extended: the only time that enters a release as its own."""
+        return self.manifest.changed_at
 
 
 class Packing(Protocol):

@@ -15,7 +15,7 @@ from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.paths import format_path
 from ..schemas.plain_files import open_plain, read_json, reason_of
 from ..schemas.vocabulary import vocabulary
-from .layout import ANNOTATIONS, FORMAT, KIND, PRODUCERS, RELEASE, VARIANTS
+from .layout import ANNOTATIONS, CROISSANT, FORMAT, KIND, PRODUCERS, RELEASE, VARIANTS
 
 Hashes = dict[StrictStr, StrictStr]
 Counts = dict[StrictStr, StrictInt]
@@ -374,3 +374,18 @@ def _instead(folder: Path, error: Exception) -> str:
 def _shortened(value: Any) -> str:  # noqa: ANN401 - any JSON value
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+UNSTATED = "und"
+"""Language tag of texts whose language nobody said."""
+
+
+def stated_languages(folder: Path) -> tuple[str, ...]:
+    """Return the language tags that the metadata of a release state; none where they state none."""
+    try:
+        document = read_json(folder / CROISSANT)
+    except (OSError, ValueError, RecursionError):
+        return ()
+    tags = document.get("inLanguage") if isinstance(document, dict) else None
+    listed = tags if isinstance(tags, list) else []
+    return tuple(tag for tag in listed if isinstance(tag, str) and tag != UNSTATED)

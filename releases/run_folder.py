@@ -1,53 +1,25 @@
 """What packing needs of a run folder: its manifest, its report, what it assigned, its finished records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ..engine.config import RunSettings
 from ..engine.journal import decisions
 from ..engine.lock import hold
 from ..engine.manifest import NAME as MANIFEST
-from ..engine.manifest import Manifest, read_manifest
+from ..engine.manifest import Manifest, RunPart, SourceEntry, read_manifest, write_manifest
 from ..engine.report import NAME as REPORT
-from ..engine.report import RunReport, read_report
+from ..engine.report import RunReport, read_report, write_report
 from ..engine.sources import EDITS
 from ..errors import RunError
 from ..schemas.canonical import sha256_file
-
-if TYPE_CHECKING:
-    from .form import ReleaseForm
-from ..engine.config import RunSettings
-from ..engine.manifest import RunPart, SourceEntry, write_manifest
-from ..engine.report import write_report
 from ..schemas.plain_files import open_plain
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """A run that has nothing left to do.
-
-    Attributes:
-        folder: where it is.
-        manifest: its ``run.json``.
-        report: its ``report.json``.
-        splits: story id -> the split that it was last given, of every story that ever got as far.
-    """
-
-    folder: Path
-    manifest: Manifest
-    report: RunReport
-    splits: Mapping[str, str]
-
-    @property
-    def created_at(self) -> str:
-        """When the run was created or last extended: the only time that enters a release as its own."""
-        return self.manifest.changed_at
+from .form import FinishedRun, ReleaseForm
 
 
 @contextmanager
-def finished_run(folder: Path, form: "ReleaseForm") -> Iterator[FinishedRun]:
+def finished_run(folder: Path, form: ReleaseForm) -> Iterator[FinishedRun]:
     """Open a run folder for packing; nobody can work on the run meanwhile.
 
     Args:

@@ -12,8 +12,8 @@ from typing import Any
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
 from ..layout import HIDDEN_SPLIT
+from ..loading import stated_languages
 from ..options import AUTO, PackOptions
-from ..pack.croissant import stated_languages
 from .compare import ReleaseDiff, diff_sides, version_of
 from .form import DiffForm
 from .render import changes_document

@@ -17,8 +17,7 @@ from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
 from ..layout import EVENTS, PROMPTS, SOURCE_MANIFEST, STATISTICS, SUITE
-from ..loading import LoadedRelease, load_records, read_rows
-from ..pack.croissant import UNSTATED
+from ..loading import UNSTATED, LoadedRelease, load_records, read_rows
 from ..tables import Column, PlacedRow, Table, read_lines, row_of
 from .suites import check_read, load_suite, open_suite, read_named, suite_bytes, write_suite
 

@@ -12,13 +12,12 @@ from typing import IO, Self
 from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...validators.katha.dataset import as_user_error, iter_bundles
-from ..form import Facts, LeftOut, ReleaseForm
+from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
 from ..options import Licence, PackOptions, licence
 from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
 from ..pack.selection import Selection, left_out_files, left_out_reason, require_records
 from ..reviews import check_against
-from ..run_folder import FinishedRun
 from ..tables import TableWriter, row_of
 from .composition import PARTS, SIZES, VARIANT_TABLE, Counted, is_draft, record_rows
 

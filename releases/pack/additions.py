@@ -13,13 +13,12 @@ from ...schemas.canonical import Json, canonical_bytes, canonical_text
 from ...schemas.plain_files import read_json, read_plain
 from ...schemas.values import Issue
 from ...validators.katha.dataset import REVIEWS
-from ..form import LeftOut
+from ..form import FinishedRun, LeftOut
 from ..hidden.commitments import commitments_of, committed, keep_salt, salt_beside
 from ..katha.composition import Composition
 from ..layout import CANARY, CARD, README, RELEASE, hidden_folder
 from ..options import PackOptions
 from ..reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
-from ..run_folder import FinishedRun
 from ..subsets.requests import SubsetRequest, requested
 from ..subsets.stories import Subset, draw_subsets, read_subsets, read_traits, write_subsets
 from .selection import Selection

@@ -8,16 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...schemas.canonical import Json
-from ...schemas.plain_files import read_json
 from ..form import Facts
-from ..layout import CROISSANT, DATA
+from ..layout import DATA
 from ..tables import Column, Table
 
 Entries = Mapping[str, Mapping[str, Json]]
 """Path -> size and SHA-256 of a file."""
 
-UNSTATED = "und"
-"""Language tag of texts whose language nobody said."""
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 ENCODINGS = {
     ".jsonl": "application/jsonlines",
@@ -59,17 +56,6 @@ _TYPES: dict[str, Json] = {
     "integers": "sc:Integer",
     "boolean": "sc:Boolean",
 }
-
-
-def stated_languages(folder: Path) -> tuple[str, ...]:
-    """Return the language tags that the metadata of a release state; none where they state none."""
-    try:
-        document = read_json(folder / CROISSANT)
-    except (OSError, ValueError, RecursionError):
-        return ()
-    tags = document.get("inLanguage") if isinstance(document, dict) else None
-    listed = tags if isinstance(tags, list) else []
-    return tuple(tag for tag in listed if isinstance(tag, str) and tag != UNSTATED)
 
 
 def describe(facts: Facts, responsible: Mapping[str, Json], files: Entries) -> dict[str, Json]:

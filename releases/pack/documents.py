@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, sha256_file
 from ...schemas.katha import SCHEMA_VERSION
-from ..form import Facts
+from ..form import Facts, FinishedRun
 from ..layout import (
     CARD,
     CHANGES,
@@ -26,7 +26,6 @@ from ..layout import (
     SUMS,
     files_in,
 )
-from ..run_folder import FinishedRun
 from ..templates import render, render_plain, render_properties
 from .croissant import Entries, describe
 from .front_matter import front_matter, front_matter_text

@@ -21,9 +21,8 @@ from ..diff.images import REFERENCE_IMAGES
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
 from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS, SHOTS, SOURCE_MANIFEST, STATISTICS
-from ..loading import LoadedRelease, load_records
+from ..loading import UNSTATED, LoadedRelease, load_records
 from ..options import licence
-from ..pack.croissant import UNSTATED
 from ..subsets.shots import DOCUMENT, is_subset_document, read_subset_document
 from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
 from .tables import TABLES, script_rows
