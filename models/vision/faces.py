@@ -1,10 +1,10 @@
 """Faces: found by SCRFD, one chosen, brought into position; encoded by ArcFace, AdaFace or FaceNet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,10 @@ class Face:
 
     box: Box
     points: Rows
+
+
+Prepare: TypeAlias = "Callable[[Image, Face], Pixels | None]"
+"""From a picture and its face to what a network takes; None where nothing can be made of it."""
 
 
 @dataclass(frozen=True)
@@ -237,26 +241,6 @@ ARCFACE_CARD = Card(
     "face in ArcFace's position, 112 x 112, RGB, mean 127.5, std 127.5", WIDTH, 1e-4,
     "non-commercial research",
 )  # fmt: skip
-ADAFACE_CARDS: dict[Definition, Card] = {
-    "paper": Card(
-        "adaface-ir101-webface12m-paper", ADAFACE_SOURCE.repo, "",
-        "face in ArcFace's position, 112 x 112, BGR, mean 0.5, std 0.5", WIDTH, 1e-4, "see the model's page",
-    ),
-    "code": Card(
-        "adaface-ir101-webface12m-code", ADAFACE_SOURCE.repo, "",
-        "face in facexlib's position, 112 x 112, BGR, mean 0.5, std 0.5", WIDTH, 1e-4, "see the model's page",
-    ),
-}  # fmt: skip
-FACENET_CARDS: dict[Definition, Card] = {
-    "paper": Card(
-        "facenet-vggface2-paper", FACENET_SOURCE.repo, "",
-        "the face's box stretched to 160 x 160, bilinear, RGB, mean 127.5, std 128", WIDTH, 1e-4, "MIT",
-    ),
-    "code": Card(
-        "facenet-vggface2-code", FACENET_SOURCE.repo, "",
-        "face in facexlib's position, 112 x 112, BGR in [0, 1]", WIDTH, 1e-4, "MIT",
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -276,7 +260,7 @@ class FaceEncoder:
     place: Place
     finder: FaceFinder
     choice: Choice
-    prepare: "Callable[[Image, Face], Pixels | None]"
+    prepare: Prepare
     forward: Callable[[Any], Rows]
 
     @property
@@ -340,75 +324,6 @@ def load_arcface(
     )
 
 
-def load_adaface(
-    place: Place,
-    local: Path | None = None,
-    detector: Path | None = None,
-    choice: Choice = "most confident",
-    definition: Definition = "paper",
-) -> FaceEncoder:
-    """Return AdaFace (IR-101, WebFace12M).
-
-    Args:
-        place: where it runs.
-        local: the ONNX file; there is no published one.
-        detector: the ONNX file of the detector of faces; None for the published one.
-        choice: which of several faces is meant.
-        definition: what the network sees.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
-    """
-    position = ARCFACE if definition == "paper" else FFHQ
-
-    def prepare(image: "Image", face: Face) -> Pixels | None:
-        return scaled(positioned(image, face, position), 127.5, 127.5)
-
-    card = ADAFACE_CARDS[definition]
-    weights = OwnWeights(ADAFACE_SOURCE, local, position.side)
-    return _from_file(card, weights, place, Meant(detector, choice), prepare)
-
-
-def load_facenet(
-    place: Place,
-    local: Path | None = None,
-    detector: Path | None = None,
-    choice: Choice = "most confident",
-    definition: Definition = "paper",
-) -> FaceEncoder:
-    """Return FaceNet (InceptionResnetV1, VGGFace2).
-
-    Args:
-        place: where it runs.
-        local: the ONNX file; there is no published one.
-        detector: the ONNX file of the detector of faces; None for the published one.
-        choice: which of several faces is meant.
-        definition: what the network sees.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
-    """
-
-    def as_trained(image: "Image", face: Face) -> Pixels | None:
-        part = cut(image, face.box)
-        if part is None:
-            return None
-        from PIL import Image as Pillow
-
-        square = part.resize((160, 160), Pillow.Resampling.BILINEAR)
-        return scaled(bgr(square)[:, :, ::-1], 127.5, 128.0)
-
-    def as_in_code(image: "Image", face: Face) -> Pixels | None:
-        return scaled(positioned(image, face, FFHQ), 0.0, 255.0)
-
-    card, side = FACENET_CARDS[definition], 160 if definition == "paper" else FFHQ.side
-    prepare = as_trained if definition == "paper" else as_in_code
-    weights = OwnWeights(FACENET_SOURCE, local, side)
-    return _from_file(card, weights, place, Meant(detector, choice), prepare)
-
-
 def scaled(face: Pixels | None, mean: float, std: float) -> Pixels | None:
     """Return a picture of bytes as a network takes it: shape (3, height, width), float32, normalised."""
     if face is None:
@@ -417,34 +332,93 @@ def scaled(face: Pixels | None, mean: float, std: float) -> Pixels | None:
     return np.ascontiguousarray(values.transpose(2, 0, 1))
 
 
+def in_position(position: Position, mean: float, std: float) -> Prepare:
+    """Return what brings a face into a position and normalises it: BGR."""
+    return lambda image, face: scaled(positioned(image, face, position), mean, std)
+
+
+def stretched(image: "Image", face: Face) -> Pixels | None:
+    """Return the box of a face, stretched to 160 x 160 and normalised: RGB."""
+    part = cut(image, face.box)
+    if part is None:
+        return None
+    from PIL import Image as Pillow
+
+    square = part.resize((160, 160), Pillow.Resampling.BILINEAR)
+    return scaled(bgr(square)[:, :, ::-1], 127.5, 128.0)
+
+
 class OwnWeights(NamedTuple):
-    """Weights that are not published: their source, their file, and the pixels a side of the input."""
+    """An encoder whose weights a person brings: source, card, pixels a side, and what the network sees."""
 
     source: Source
-    file: Path | None
+    card: Card
     side: int
+    prepare: Prepare
 
 
-class Meant(NamedTuple):
-    """Which face of a crop is meant: the file of the detector, None for the published one; and the choice."""
-
-    detector: Path | None
-    choice: Choice
+def _own(source: Source, name: str, sees: str, rights: str, side: int, prepare: Prepare) -> OwnWeights:
+    return OwnWeights(source, Card(name, source.repo, "", sees, WIDTH, 1e-4, rights), side, prepare)
 
 
-def _from_file(
-    card: Card,
-    weights: OwnWeights,
+ADAFACE: Mapping[Definition, OwnWeights] = {
+    "paper": _own(
+        ADAFACE_SOURCE, "adaface-ir101-webface12m-paper",
+        "face in ArcFace's position, 112 x 112, BGR, mean 0.5, std 0.5", "see the model's page",
+        ARCFACE.side, in_position(ARCFACE, 127.5, 127.5),
+    ),
+    "code": _own(
+        ADAFACE_SOURCE, "adaface-ir101-webface12m-code",
+        "face in facexlib's position, 112 x 112, BGR, mean 0.5, std 0.5", "see the model's page",
+        FFHQ.side, in_position(FFHQ, 127.5, 127.5),
+    ),
+}  # fmt: skip
+"""AdaFace (IR-101, WebFace12M)."""
+FACENET: Mapping[Definition, OwnWeights] = {
+    "paper": _own(
+        FACENET_SOURCE, "facenet-vggface2-paper",
+        "the face's box stretched to 160 x 160, bilinear, RGB, mean 127.5, std 128", "MIT", 160, stretched,
+    ),
+    "code": _own(
+        FACENET_SOURCE, "facenet-vggface2-code", "face in facexlib's position, 112 x 112, BGR in [0, 1]",
+        "MIT", FFHQ.side, in_position(FFHQ, 0.0, 255.0),
+    ),
+}  # fmt: skip
+"""FaceNet (InceptionResnetV1, VGGFace2)."""
+
+
+def load_own(
+    models: Mapping[Definition, OwnWeights],
     place: Place,
-    meant: Meant,
-    prepare: "Callable[[Image, Face], Pixels | None]",
+    local: Path | None = None,
+    detector: Path | None = None,
+    choice: Choice = "most confident",
+    definition: Definition = "paper",
 ) -> FaceEncoder:
-    source, local, side = weights
+    """Return an encoder whose weights a person brings.
+
+    Args:
+        models: what each definition of it is.
+        place: where it runs.
+        local: the ONNX file; there is no published one.
+        detector: the ONNX file of the detector of faces; None for the published one.
+        choice: which of several faces is meant.
+        definition: what the network sees.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing, or they are those of another model.
+            ConfigError: it does not run there.
+    """
+    source, card, side, prepare = models[definition]
     if local is None:
         raise needed(source, "no file named in the settings")
-    finder = load_faces(place, meant.detector)
+    finder = load_faces(place, detector)
     session = open_session(fetch_file(source, local), source, place)
     network = OnnxNetwork(session, source)
     network.check_input(side)
     loaded = replace(loaded_card(card, source, local), dimensions=network.dimensions(side))
-    return FaceEncoder(loaded, place, finder, meant.choice, prepare, network.values)
+    return FaceEncoder(loaded, place, finder, choice, prepare, network.values)
+
+
+load_adaface = partial(load_own, ADAFACE)
+load_facenet = partial(load_own, FACENET)
