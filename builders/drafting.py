@@ -124,6 +124,6 @@ def planner_texts(
                 given[f"{name}.planner"] = planner or "model"
             if "verifier" in kind.model_fields and checking is not None:
                 given[f"{name}.verifier"] = checking
-        elif issubclass(kind, ModelSettings) and checking is not None:
+        elif issubclass(kind, ModelSettings) and checking is not None and not kind.encodes:
             given[f"{name}.model"] = checking
     return setting_texts(given)

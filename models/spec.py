@@ -125,6 +125,9 @@ class ModelSettings(Own):
     keeps_unanswered: ClassVar[bool] = False
     """Whether the stage makes its item also where questions got no usable answer, and keeps these."""
 
+    encodes: ClassVar[bool] = False
+    """Whether the stage asks an encoder for vectors, and no model for answers."""
+
     def models(self) -> tuple[str, ...]:
         """Return the specs of all models that the stage asks."""
         return () if self.model is None else (self.model,)

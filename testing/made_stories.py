@@ -5,6 +5,7 @@ They are for speed and memory only. They are no benchmark data and no literature
 
 import json
 import random
+import re
 from pathlib import Path
 
 HEROES = [
@@ -174,3 +175,14 @@ def write_stories(path: Path, count: int) -> Path:
         for number in range(1, count + 1):
             out.write(json.dumps(make_story(number), ensure_ascii=False) + "\n")
     return path
+
+
+def near_copy(text: str, share: float, seed: int, *, turned: bool = False) -> str:
+    """Return a text in which a share of the words are others, sentences in reverse order if turned."""
+    rng = random.Random(seed)
+    sentences = re.split(r"(?<=[.!?\"]) ", text)
+    words = " ".join(reversed(sentences) if turned else sentences).split()
+    others = make_story(9000 + seed)["text"].split()
+    for place in rng.sample(range(len(words)), round(share * len(words))):
+        words[place] = rng.choice(others)
+    return " ".join(words)

@@ -1,12 +1,14 @@
 """Stage: the finished record with its provenance, variants, producers and checks.
 
 A story that was withdrawn goes no further than here: it keeps its place in the splits and among the
-near-duplicates, so that nothing moves for the others, and its id is not used again.
+near-duplicates, so that nothing moves for the others, and its id is not used again. A story that retells
+stories of two splits goes no further either: with it, one of them would tell of the other.
 """
 
 from pydantic import Field
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import make_bundle
 
@@ -20,16 +22,21 @@ class Settings(Own):
     )
 
 
+JOINS = "joins_splits"
+"""Code of what retells stories of two splits."""
 WITHDRAWN = "withdrawn"
 """Code of what was taken out of the benchmark; packing lists it with its reason."""
 
 SPEC = StageSpec(
     name="assemble_records",
-    version=4,
+    version=5,
     shape="map",
-    reads=("story", "draft", "checks", "split", "withdrawn", "added_at"),
+    reads=("story", "draft", "checks", "split", "joins", "withdrawn", "added_at"),
     writes=("bundle",),
-    reject_codes={WITHDRAWN: "It was withdrawn; its id is not used again."},
+    reject_codes={
+        WITHDRAWN: "It was withdrawn; its id is not used again.",
+        JOINS: "It retells stories that are in different splits.",
+    },
     settings=Settings,
 )
 
@@ -39,7 +46,14 @@ def run(item: Item, tools: Tools) -> Outcome:
     settings = tools.own(Settings)
     if item["withdrawn"] is not None:
         return Rejected(WITHDRAWN, item["withdrawn"]["why"])
+    if item["joins"] is not None:
+        return Rejected(JOINS, "; ".join(_told(link) for link in item["joins"]))
     created_at = item["added_at"] or tools.created_at
     license_id = item["story"]["dataset_license"] or settings.license or None
     bundle = make_bundle(item["story"], item["draft"], item["checks"], item["split"], created_at, license_id)
     return Made({"bundle": bundle})
+
+
+def _told(link: Json) -> str:
+    first, second = link["stories"]
+    return f"{first} and {second}, in {link['split']}: {link['evidence']}"

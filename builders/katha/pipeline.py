@@ -1,14 +1,14 @@
 """The stages of the KathaBench builder, in order, and the files that a finished run holds."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
-from ...validators.katha.dataset import ASSIGNMENTS, BALANCE, RECORDS
+from ...validators.katha.dataset import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS
 from ...validators.katha.set_splits import RunBalance
 from ..step import added_fields, keeping_added, with_packages
 from .measure_edits import ROWS, SUMMARY, EditSummary
@@ -28,6 +28,8 @@ STAGES = (
     "apply_edits",
     "measure_edits",
     "verify_record",
+    "embed_stories",
+    "find_retellings",
     "assign_splits",
     "assemble_records",
 )
@@ -42,7 +44,7 @@ PIPELINE = Pipeline(
     name="katha",
     stages=with_packages("katha", _PLACES, before="apply_edits"),
     finish=f"{__name__}:finish",
-    final_fields=("split", "stratum", "edit_distances", *_ADDED),
+    final_fields=("split", "stratum", "group", "links", "edit_distances", *_ADDED),
     identity=f"{__package__}.load_stories:identity",
     adding="to add stories to this run: fabula extend {folder} NEW",
     private=True,  # the stories of the hidden test
@@ -61,12 +63,17 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     """
     balance, edited = RunBalance(), EditSummary()
     assignments: list[Json] = []
+    groups: dict[str, list[str]] = {}
+    links: list[Json] = []
 
     def envelopes() -> Iterator[Json]:
         for item in keeping_added(folder, items, _ADDED):
             bundle, fields = item["bundle"], item["edit_distances"]
             balance.add(bundle["record"], item["stratum"])
             assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})
+            links.extend(item["links"])
+            if item["group"] is not None:
+                groups.setdefault(item["group"], []).append(item.id)
             edited.add(fields)
             distances.writelines(jsonl_lines([{"id": item.id, "fields": fields}]))
             yield {"kind": "katha", "schema_version": SCHEMA_VERSION, "id": item.id, "payload": bundle}
@@ -74,7 +81,28 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     with tempfile.SpooledTemporaryFile(HELD, dir=str(folder)) as distances:
         write_atomic(folder / RECORDS, jsonl_lines(envelopes()))
         write_atomic(folder / ASSIGNMENTS, jsonl_lines(assignments))
+        write_atomic(folder / RETELLINGS, jsonl_lines(retelling_lines(groups, links)))
         write_atomic(folder / BALANCE, [pretty_bytes(balance.document())])
         distances.seek(0)
         write_atomic(folder / ROWS, distances)
     write_atomic(folder / SUMMARY, [pretty_bytes(edited.document())])
+
+
+def retelling_lines(groups: Mapping[str, Sequence[str]], links: Sequence[Json]) -> Iterator[Json]:
+    """Yield the groups of stories that retell one another, each with the links between stories of the run.
+
+    A group bears the smallest id that it ever had; a group of which one story is left is none.
+
+    Args:
+        groups: id of a group -> its stories, sorted.
+        links: as ``find_retellings`` writes them.
+    """
+    group_of = {story: name for name, stories in groups.items() for story in stories}
+    evidence: dict[str, list[Json]] = {}
+    for link in links:
+        first, second = (group_of.get(story) for story in link["stories"])
+        if first is not None and first == second:
+            evidence.setdefault(first, []).append(link)
+    for name, stories in sorted(groups.items()):
+        if len(stories) > 1:
+            yield {"id": name, "stories": list(stories), "links": evidence.get(name, [])}

@@ -1,18 +1,22 @@
-"""Stage: a MinHash signature of every story, from which near-duplicates are found."""
+"""Stage: by what a story may be known again: a MinHash signature, its title, its numbers, its word groups."""
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ...validators.retellings import Traces
 from ...validators.similarity import signature
 
 SPEC = StageSpec(
     name="sign_stories",
-    version=1,
+    version=2,
     shape="map",
     reads=("story",),
-    writes=("signature",),
+    writes=("signature", "traces"),
     libraries=("datasketch",),
 )
 
 
 def run(item: Item, tools: Tools) -> Outcome:
-    """Return the signature: a list of integers."""
-    return Made({"signature": signature(item["story"]["normalized_text"])})
+    """Return the signature, a list of integers, and the traces."""
+    story = item["story"]
+    text = story["normalized_text"]
+    traces = Traces.of(story["title"], text, story["source_reference"])
+    return Made({"signature": signature(text), "traces": traces.as_json()})

@@ -7,7 +7,9 @@ from pathlib import Path
 from ...schemas.canonical import Json
 from ...schemas.plain_files import json_lines, read_json
 from ...schemas.values import Issue
+from ...validators.codes import issue
 from ...validators.katha.dataset import REVIEWS
+from ...validators.retellings import PLAIN, Traces, links_between
 from ..katha.composition import PARTS, SIZES
 from ..layout import (
     ANNOTATIONS,
@@ -69,7 +71,27 @@ def check_hidden(
     marks = marks_of(public, hidden, ids)
     if public_has_whole(public, marks):
         yield Issue(ANNOTATIONS, "$", "hidden-leak", "holds the whole text of a hidden story", CURE)
+    yield from _retold(public, hidden)
     yield from search(public, marks, salt)
+
+
+def _retold(public: Path, hidden: Path) -> Iterator[Issue]:
+    """Yield the public stories that retell a hidden one; what shows it is named, not quoted."""
+    traces, secret = {}, set()
+    for folder in (public, hidden):
+        for row in json_lines(folder / ANNOTATIONS):
+            reference = row["provenance"]["source_reference"]
+            traces[row["story_id"]] = Traces.of(row["title"], row["story_text"], reference)
+            secret |= {row["story_id"]} if folder == hidden else set()
+    across: dict[tuple[str, str], set[str]] = {}
+    for link in links_between(traces, PLAIN):
+        if (link.first in secret) != (link.second in secret):
+            across.setdefault((link.first, link.second), set()).add(link.by)
+    for pair, by in across.items():
+        known = next(story for story in pair if story not in secret)
+        code = "split-retelling" if "text" in by else "split-twin"
+        message = f"{known} is like a hidden story by its {' and '.join(sorted(by))}"
+        yield issue(code, ANNOTATIONS, "$.split", message)
 
 
 def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:

@@ -103,6 +103,8 @@ Kind = Literal["run", "release", "file"]
 
 RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
 """What a builder writes into a run folder; the engine names the files that it writes itself."""
+RETELLINGS = "retellings.jsonl"
+"""The same: groups of stories that retell one another, with what shows it."""
 
 FORMAT = 1
 """The newest layout of release folders that this version reads; ``release.json`` states it."""

@@ -4,18 +4,20 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf, sqrt
 from typing import ClassVar
 
 from ...schemas.canonical import Json
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
-from ..codes import issue
+from ..codes import issue, label
 from ..lines import ignore
+from ..retellings import PLAIN, Link, Traces, links_between
 from ..similarity import DEFAULT_THRESHOLD, near_duplicates, signature
 from ..statistics import hidden_counts
 from ..view import Story
-from .dataset import STATISTICS
+from .dataset import RETELLINGS, STATISTICS
 from .set_rules import SetRule
 
 SIZE_TOLERANCE = (2.0, 0.02)
@@ -114,6 +116,44 @@ class NearDuplicates(SetRule):
                 yield issue("split-leak", there, "$.split", message)
             else:
                 yield issue("near-duplicate", there, "$.story_text", f"the text is {likeness}")
+
+
+@dataclass(slots=True)
+class Retellings(SetRule):
+    """No story is retold in another split: not by words, title or number, nor as the run found."""
+
+    reads: ClassVar[tuple[str, ...]] = ("split", "story_text", "story_id", "title", "provenance")
+    traces: dict[str, Traces] = field(default_factory=dict)
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, story: Story) -> None:
+        """Keep what a story may be known again by."""
+        record = story.record
+        reference = record["provenance"]["source_reference"]
+        self.traces[story.id] = Traces.of(record["title"], record["story_text"], reference)
+        self.places[story.id] = (story.where, record["split"])
+
+    def finish(self) -> Iterator[Issue]:
+        """Yield each link between two splits, at the place of the later story."""
+        across: dict[tuple[str, str], list[Link]] = {}
+        for link in links_between(self.traces, PLAIN):
+            if self.places[link.first][1] != self.places[link.second][1]:
+                across.setdefault((link.first, link.second), []).append(link)
+        for (first, second), links in across.items():
+            code = "split-retelling" if any(link.by == "text" for link in links) else "split-twin"
+            yield self._issue(code, first, second, "; ".join(link.evidence for link in links))
+        for part in self.dataset.lines(RETELLINGS, ignore):
+            stories = part.data.get("stories")
+            named = [key for key in stories if key in self.places] if isinstance(stories, list) else []
+            for first, second in pairwise(named):
+                if self.places[first][1] != self.places[second][1] and (first, second) not in across:
+                    message = f"both are in the group at {part.where}"
+                    yield self._issue("split-retelling", first, second, message)
+
+    def _issue(self, code: str, first: str, second: str, evidence: str) -> Issue:
+        (_, split), (there, other) = self.places[first], self.places[second]
+        message = f"{label(second)} in {other} retells {label(first)} in {split}: {evidence}"
+        return issue(code, there, "$.split", message)
 
 
 SECTIONS = {

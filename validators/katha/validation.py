@@ -18,17 +18,17 @@ from .dataset import DRAFTS, IMPORTED, STATISTICS, Dataset, open_dataset
 from .field_rules import names_judges
 from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_lines
 from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
-from .set_splits import NearDuplicates, SplitSizes
+from .set_splits import NearDuplicates, Retellings, SplitSizes
 
 PARTS = ("scenes", "transitions", "questions")
 REPORT_EVERY = 100
 SET_RULES: tuple[type[SetRule], ...] = (
-    AnyStory, UniqueIds, Orphans, ProducerLines, Reviews, NearDuplicates, SplitSizes, Assignments, Statistics,
-    MoralBalance, Balance, Manifest,
+    AnyStory, UniqueIds, Orphans, ProducerLines, Reviews, NearDuplicates, Retellings, SplitSizes, Assignments,
+    Statistics, MoralBalance, Balance, Manifest,
 )  # fmt: skip
 """Every rule about a whole data set."""
-DEFINED_HERE = frozenset({"hash", "scene-span", "story-text"})
-"""Codes about forms that Fabula defines and the paper leaves open: hashes, normal forms, scenes as spans."""
+DEFINED_HERE = frozenset({"hash", "scene-span", "split-retelling", "story-text"})
+"""Codes of what Fabula defines and the paper leaves open: hashes, normal forms, spans, retellings."""
 
 Progress = Callable[[int], None]
 
@@ -74,7 +74,7 @@ def check_stories(dataset: Dataset, issues: IssueBin, progress: Progress | None 
         if progress is not None and checked["stories"] % REPORT_EVERY == 0:
             progress(checked["stories"])
     for rule in rules:
-        issues.extend(rule.finish())
+        issues.extend(graded(one, dataset) for one in rule.finish())
         if isinstance(rule, Reviews):
             checked["reviews"] = rule.checked
         elif isinstance(rule, Orphans):

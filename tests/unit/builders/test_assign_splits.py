@@ -19,7 +19,7 @@ def stories(count, first=0):
 def assign(katha, labels, previous=None, least=20):
     module = katha.stage("assign_splits")
     items = [
-        Item(key, {"labels": {"narrative_type": kind, "moral_label": moral}})
+        Item(key, {"labels": {"narrative_type": kind, "moral_label": moral}, "links": []})
         for key, (kind, moral) in labels.items()
     ]
     return dict(module.run(items, katha.tools_for(module.SPEC, {"least": least}, previous=previous or {})))

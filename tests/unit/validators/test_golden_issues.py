@@ -456,6 +456,25 @@ def _(bundles: Bundles) -> None:
     same_text(bundles, 0, 1)
 
 
+@run_case("split-retelling")
+def _(bundles: Bundles) -> None:
+    same_text(bundles, 0, 1)
+    record = bundles[1]["record"]
+    scene = record["scenes"][4]
+    scene["scene_text"] = "At last the people of that country sang until the stars came out over the hills."
+    texts = [one["scene_text"] for one in record["scenes"]]
+    record["source_text"], record["story_text"] = "\n\n".join(texts) + "\n", " ".join(texts)
+    for variant in bundles[1]["variants"]:
+        at = variant["changed_scene_id"] - 1
+        changed = [*texts[:at], variant["contrastive_scene_text"], *texts[at + 1 :]]
+        variant["contrastive_story_text"] = " ".join(changed)
+
+
+@run_case("split-twin")
+def _(bundles: Bundles) -> None:
+    bundles[0]["record"]["title"], bundles[1]["record"]["title"] = "The Fox and the Crow", "Crow and Fox"
+
+
 def moved(bundles: Bundles, split: str) -> None:
     for bundle in bundles:
         bundle["record"]["split"] = split

@@ -1,0 +1,275 @@
+"""Retellings of one story: which stories are linked by title, catalogue number, words or meaning, and why.
+
+A link is no verdict that one of two stories is superfluous (that is :mod:`.similarity`): it says that a model
+which has seen one may know the other, so that both belong into one split. Three kinds of links need the
+stories alone; the fourth needs the vectors of an encoder.
+
+The order of words in a title and of sentences in a text does not count.
+"""
+
+import base64
+import math
+import re
+import tomllib
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..schemas.canonical import Json
+from ..schemas.text import normalize_answer
+from .similarity import shingles
+
+if TYPE_CHECKING:
+    import numpy as np
+
+By = Literal["title", "number", "text", "meaning"]
+
+SHARED = 0.32
+"""Share of the word groups of the lighter text from which a build takes two texts for one story told twice.
+
+Groups weigh by their rarity among the stories. Of a text in which a fifth of the words were replaced and the
+order of the sentences was turned, 0.34 to 0.5 remain in the other; two different fables share less than 0.05,
+and tales made of the same few frames up to 0.36.
+"""
+
+PLAIN = 0.42
+"""The same for those who only look: more, because weights depend on which stories there are."""
+
+FEWEST = 8
+"""Fewer common word groups say nothing."""
+
+MOST_GROUPS = 4096
+"""Word groups that are kept of a text: those with the smallest checksums."""
+
+FORMULA = (100, 0.1, 300)
+"""A word group in more stories than a tenth of all (100 at least, 300 at most) is a formula, and no trace."""
+
+MOST_BEARERS = 50
+"""A title or number that more stories bear is a common heading, and says nothing."""
+
+MEANING = 0.92
+"""Cosine of the vectors of two texts from which they are taken to tell one story."""
+
+_WORDS = tomllib.loads((files(__package__) / "titles.toml").read_text("utf-8"))
+_FRAMES = re.compile(
+    r"^(?:the )?(?:(?:story|tale|fable|legend|parable|history|account|adventures?) (?:of|about|how)\b)"
+)
+_NUMBER = re.compile(r"[\dIVXLCivxlc]+")
+_INDEXES = "|".join(re.escape(name).replace(r"\ ", r"[\s-]+") for name in _WORDS["catalogues"])
+_CATALOGUE = re.compile(
+    rf"(?<!\w)({_INDEXES})(?:[\s,.-]+(?:index|type|fable|number|no|nr))*"
+    r"[\s,.:#-]*(\d+(?:[.,]\d+)*[a-z]?\*{0,2})(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def title_key(title: str) -> str | None:
+    """Return what two titles of one story have in common; None where a title does not name a story.
+
+    Articles and "the story of" go, the other words stand in order of the alphabet, so that "The Fox and the
+    Grapes" and "Grapes and Fox" are the same title. "Chapter IV" and "Untitled" name no story.
+    """
+    plain = _FRAMES.sub("", normalize_answer(title)).split()
+    words = [word for word in plain if word not in _WORDS["articles"]]
+    if all(word in _WORDS["nameless"] or _NUMBER.fullmatch(word) for word in words):
+        return None
+    return " ".join(sorted(words))
+
+
+def catalogue_keys(*references: str | None) -> tuple[str, ...]:
+    """Return the numbers of story catalogues in references, as ``perry 150``, sorted.
+
+    Aarne-Thompson types count as those of Uther's revision, which keeps most numbers.
+    """
+    keys = set()
+    for match in (match for text in references if text for match in _CATALOGUE.finditer(text)):
+        index = _WORDS["catalogues"][" ".join(re.split(r"[\s-]+", match[1].casefold()))]
+        keys.add(f"{index} {match[2].casefold().replace(',', '.')}")
+    return tuple(sorted(keys))
+
+
+def word_groups(text: str) -> str:
+    """Return the checksums of the word groups of a text, sorted, as little-endian 32-bit numbers in base64.
+
+    Word groups are those of :func:`.similarity.shingles`; of a long text the smallest 4,096 are kept.
+    """
+    import numpy as np
+
+    sums = {zlib.crc32(group.encode("utf-8", "surrogatepass")) for group in shingles(text)}
+    kept = np.asarray(sorted(sums)[:MOST_GROUPS], dtype="<u4")
+    return base64.b64encode(kept.tobytes()).decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """By what a story may be known again.
+
+    Attributes:
+        title: its key, see :func:`title_key`.
+        numbers: its catalogue numbers.
+        groups: see :func:`word_groups`.
+    """
+
+    title: str | None
+    numbers: tuple[str, ...]
+    groups: str
+
+    @classmethod
+    def of(cls, title: str, text: str, *references: str | None) -> "Traces":
+        """Return the traces of a story.
+
+        Args:
+            title: its title.
+            text: its text.
+            references: what is known of its place in a collection or catalogue.
+        """
+        return cls(title_key(title), catalogue_keys(*references), word_groups(text))
+
+    @classmethod
+    def from_json(cls, value: Json) -> "Traces":
+        """Return the traces that a stage wrote."""
+        return cls(value["title"], tuple(value["numbers"]), value["groups"])
+
+    def as_json(self) -> Json:
+        """Return the traces as plain JSON."""
+        return {"title": self.title, "numbers": list(self.numbers), "groups": self.groups}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """Two stories that are probably one, and what shows it.
+
+    Attributes:
+        first: id of a story; the smaller one.
+        second: id of the other.
+        by: kind of evidence.
+        evidence: the evidence, in a few words.
+    """
+
+    first: str
+    second: str
+    by: By
+    evidence: str
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the link as plain JSON."""
+        return {"stories": [self.first, self.second], "by": self.by, "evidence": self.evidence}
+
+
+def links_between(traces: Mapping[str, Traces], shared: float = SHARED) -> list[Link]:
+    """Return the links by title, number and words, sorted.
+
+    Of stories with the same title or number, each is linked to the first of them.
+
+    Args:
+        traces: story id -> its traces.
+        shared: share of the word groups of the lighter text, by weight, from which two are linked.
+    """
+    ids = sorted(traces)
+    titles = ((traces[key].title, key) for key in ids)
+    numbers = ((number, key) for key in ids for number in traces[key].numbers)
+    return sorted(
+        [
+            *_bearing("title", "both titles come down to", titles),
+            *_bearing("number", "both are", numbers),
+            *_by_words(ids, [_unpacked(traces[key].groups) for key in ids], shared),
+        ]
+    )
+
+
+def _bearing(by: By, says: str, marks: Iterable[tuple[str | None, str]]) -> Iterator[Link]:
+    bearers: dict[str, list[str]] = defaultdict(list)
+    for mark, story_id in marks:
+        if mark is not None:
+            bearers[mark].append(story_id)
+    for mark, (first, *others) in bearers.items():
+        if len(others) < MOST_BEARERS:
+            yield from (Link(first, other, by, f"{says} {mark!r}") for other in others)
+
+
+def _unpacked(groups: str) -> "np.ndarray[Any, Any]":
+    import numpy as np
+
+    return np.frombuffer(base64.b64decode(groups), dtype="<u4")
+
+
+def _by_words(ids: Sequence[str], groups: Sequence[Any], shared: float) -> Iterator[Link]:
+    """Yield the pairs that share enough word groups, by weight: ``100 log2((stories + 10) / holders)`` each.
+
+    A text of which a part was kept is compared over the range of checksums that both cover.
+    """
+    import numpy as np
+
+    if len(ids) < 2:
+        return
+    least, part, most = FORMULA
+    limit = min(max(least, part * len(ids)), most)
+    _, order, held = np.unique(np.concatenate(groups), return_inverse=True, return_counts=True)
+    rarity = {count: round(100 * math.log2((len(ids) + 10) / count)) for count in np.unique(held).tolist()}
+    weights = np.asarray([rarity[count] for count in held.tolist()], dtype=np.int64)
+    ends = np.cumsum([len(sums) for sums in groups])
+    own = [order[end - len(sums) : end] for sums, end in zip(groups, ends.tolist(), strict=True)]
+    texts = [_Weighed(sums, weights[at]) for sums, at in zip(groups, own, strict=True)]
+    holders = np.repeat(np.arange(len(own)), [len(at) for at in own])[np.argsort(order, kind="stable")]
+    starts = np.cumsum(held) - held
+    for row, at in enumerate(own):
+        tracing = at[(held[at] > 1) & (held[at] <= limit)]
+        sizes = held[tracing]
+        # The holders of each group lie in one stretch: here are the places of all of them.
+        places = np.arange(sizes.sum()) + np.repeat(starts[tracing] - np.cumsum(sizes) + sizes, sizes)
+        met = holders[places]
+        counts = np.bincount(met, minlength=row)[:row]
+        sums = np.bincount(met, np.repeat(weights[tracing], sizes), minlength=row)
+        for other in np.flatnonzero(counts >= FEWEST).tolist():
+            share = float(sums[other]) / max(1, _lighter(texts[row], texts[other]))
+            if share >= shared:
+                evidence = f"{share:.0%} of the word groups of the shorter text are in both, by weight"
+                yield Link(ids[other], ids[row], "text", evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """The checksums of the word groups of a text, sorted, and what each weighs."""
+
+    sums: Any
+    weights: Any
+
+
+def _lighter(first: _Weighed, second: _Weighed) -> int:
+    """Return the weight of the lighter of two texts, over the range of checksums that both cover."""
+    both = (first, second)
+    cut = min((int(text.sums[-1]) for text in both if len(text.sums) == MOST_GROUPS), default=2**32)
+    return min(int(text.weights[text.sums <= cut].sum()) for text in both)
+
+
+def links_by_meaning(vectors: Mapping[str, str], threshold: float = MEANING) -> Iterator[Link]:
+    """Yield the pairs whose vectors point almost the same way.
+
+    Args:
+        vectors: story id -> its vector, packed (see :mod:`fabula.models.vectors`).
+        threshold: cosine from which two are linked.
+
+    Raises:
+        ValueError: a vector cannot be read, or has another length than the others.
+    """
+    import numpy as np
+
+    from ..models.vectors import cosine, unpacked
+
+    ids = sorted(vectors)
+    rows = [unpacked(vectors[key]) for key in ids]
+    if len(rows) < 2:
+        return
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("vectors of different lengths; one encoder gives all vectors of a run")
+    table = np.asarray([row / np.linalg.norm(row) for row in rows])
+    for row in range(1, len(ids)):
+        # Numpy's sums depend on the processor in their last digits; what is near is computed exactly.
+        near = np.flatnonzero(table[:row] @ table[row] >= threshold - 1e-6).tolist()
+        for other in near:
+            value = cosine(rows[other], rows[row])
+            if value >= threshold:
+                yield Link(ids[other], ids[row], "meaning", f"cosine of their vectors {value:.3f}")
