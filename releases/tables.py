@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from ..schemas.canonical import Json
 from ..schemas.plain_files import open_plain, parse_json
@@ -85,6 +85,23 @@ def columns_of(own: type[Own], prefix: tuple[str, ...] = ()) -> tuple[Column, ..
     )
 
 
+def table_of(
+    name: str, row: type, key: tuple[str, ...], references: Mapping[str, tuple[str, str]] | None = None
+) -> Table:
+    """Return the table whose rows are of a ``TypedDict``: its docstring says what a row is.
+
+    Each annotation, ``Annotated[type, description]``, is a column whose value lies under its own name.
+    """
+    columns = []
+    for field, hint in get_type_hints(row, include_extras=True).items():
+        plain, description = get_args(hint)
+        kind, length = _kind_of(plain)
+        if kind is None:
+            raise TypeError(f"{row.__name__}.{field}: a cell holds no {plain}")
+        columns.append(Column(field, kind, (field,), description, length))
+    return Table(name, row.__doc__ or "", tuple(columns), key, references or {})
+
+
 def read_lines(path: Path) -> Iterator[dict[str, Json]]:
     """Yield the records of a JSONL file."""
     with open_plain(path) as lines:
@@ -99,8 +116,8 @@ def _kind_of(annotation: Any) -> tuple[Kind | None, int | None]:  # noqa: ANN401
     inner = [arg for arg in get_args(annotation) if arg is not type(None)]
     if annotation in plain:
         return plain[annotation], None
-    if get_origin(annotation) is tuple:
-        length = None if inner[-1] is Ellipsis else len(inner)
+    if get_origin(annotation) in (tuple, list):
+        length = None if get_origin(annotation) is list or inner[-1] is Ellipsis else len(inner)
         return many.get(inner[0]), length
     return _kind_of(inner[0]) if len(inner) == 1 else (None, None)
 

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from ...schemas.canonical import Json
 from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeShot, type_of_label
 from ...validators.entities.view import EpisodeView, view_of
 from ..layout import EPISODES as EPISODE_LINES
-from ..tables import Column, PlacedRow, Table, read_lines, row_of
+from ..tables import PlacedRow, Table, read_lines, row_of, table_of
 
 SPLIT = "test"
 """The one split that ``datasets`` sees: nothing in it is for training. Tiers are a column."""
@@ -17,100 +18,85 @@ SPLIT = "test"
 Part = tuple[Table, dict[str, Json]]
 
 
-def _column(name: str, kind: str, description: str) -> Column:
-    return Column(name, kind, (name,), description)  # type: ignore[arg-type]
-
-
-_EPISODE = _column("episode_id", "text", "The episode.")
-_SHOT = _column("shot", "integer", "Number of the shot in the episode, from 1.")
+_OfEpisode = Annotated[str, "The episode."]
+_Shot = Annotated[int, "Number of the shot in the episode, from 1."]
 _OF_EPISODE = {"episode_id": ("episodes", "episode_id")}
 
-EPISODES = Table(
-    "episodes",
-    "One row per episode.",
-    (
-        _column("episode_id", "text", "Id of the episode, which names its files."),
-        _column("tier", "text", "Its tier in the split file that names most episodes; null in none."),
-        _column("splits", "texts", "Every split file and tier that names it, as file:tier."),
-        _column("story_overview", "text", "The story in two to four sentences."),
-        _column("scenes", "integer", "How many scenes it has."),
-        _column("shots", "integer", "How many shots."),
-        _column("characters", "integer", "Labels of characters in its registry."),
-        _column("locations", "integer", "Labels of locations in its registry."),
-        _column("objects", "integer", "Labels of objects in its registry."),
-        _column("slots", "integer", "Slots of its schedule."),
-        _column("source", "text", "What it was made from, by name; null where nobody said."),
-        _column("window_shot_ids", "texts", "Ids of the source's shots, one per shot."),
-    ),
-    ("episode_id",),
-    {},
-)
-SCENES = Table(
-    "scenes",
-    "One row per scene.",
-    (
-        _EPISODE,
-        _column("scene", "integer", "Number of the scene, from 1."),
-        _column("first_shot", "integer", "Number of its first shot in the episode."),
-        _column("shots", "integer", "How many shots it has."),
-        _column("cuts", "integer", "How many of them are cuts."),
-    ),
-    ("episode_id", "scene"),
-    _OF_EPISODE,
-)
-SHOTS = Table(
-    "shots",
-    "One row per shot.",
-    (
-        _EPISODE,
-        _SHOT,
-        _column("key", "text", "The shot as the schedule names it: scene:shot, both from 1."),
-        _column("scene", "integer", "Number of its scene."),
-        _column("cut", "boolean", "Whether it begins anew; false where it continues the one before."),
-        _column("action_description", "text", "What happens in it."),
-        _column("video_prompt", "text", "What a generator is given."),
-        _column("header", "boolean", "Whether the prompt describes entities before the action."),
-        _column("characters", "texts", "Names of the characters that it shows."),
-        _column("places", "texts", "Names of the locations that it shows."),
-        _column("objects", "texts", "Names of the objects that it shows."),
-    ),
-    ("episode_id", "shot"),
-    _OF_EPISODE,
-)
-ENTITIES = Table(
-    "entities",
-    "One row per entity of a registry.",
-    (
-        _EPISODE,
-        _column("label", "text", "Its label, such as Object 7."),
-        _column("type", "text", "character, location or object; null where neither label nor schedule tell."),
-        _column("name", "text", "How texts and the schedule name it."),
-        _column("description", "text", "What it looks like."),
-        _column("appearances", "integer", "Shots that schedule its name."),
-        _column("first_shot", "integer", "The first of them; null for one that is never scheduled."),
-        _column("max_gap", "integer", "Widest difference of numbers of consecutive ones; null below two."),
-    ),
-    ("episode_id", "label"),
-    _OF_EPISODE,
-)
-SLOTS = Table(
-    "slots",
-    "One row per entity that a shot shows.",
-    (
-        _EPISODE,
-        _SHOT,
-        _column("list", "text", "The list of the schedule: characters, places or objects."),
-        _column("place", "integer", "Its place in the list, from 1."),
-        _column("name", "text", "Name of the entity."),
-        _column("label", "text", "Its label in the registry; null where the registry has no such name."),
-        _column(
-            "gap", "integer", "Difference to the number of the shot before that shows it; null at first."
-        ),
-        _column("described", "boolean", "Whether the prompt of the shot describes it under its name."),
-    ),
-    ("episode_id", "shot", "list", "place"),
-    _OF_EPISODE,
-)
+
+class EpisodeRow(TypedDict):
+    """One row per episode."""
+
+    episode_id: Annotated[str, "Id of the episode, which names its files."]
+    tier: Annotated[str, "Its tier in the split file that names most episodes; null in none."]
+    splits: Annotated[list[str], "Every split file and tier that names it, as file:tier."]
+    story_overview: Annotated[str, "The story in two to four sentences."]
+    scenes: Annotated[int, "How many scenes it has."]
+    shots: Annotated[int, "How many shots."]
+    characters: Annotated[int, "Labels of characters in its registry."]
+    locations: Annotated[int, "Labels of locations in its registry."]
+    objects: Annotated[int, "Labels of objects in its registry."]
+    slots: Annotated[int, "Slots of its schedule."]
+    source: Annotated[str, "What it was made from, by name; null where nobody said."]
+    window_shot_ids: Annotated[list[str], "Ids of the source's shots, one per shot."]
+
+
+class SceneRow(TypedDict):
+    """One row per scene."""
+
+    episode_id: _OfEpisode
+    scene: Annotated[int, "Number of the scene, from 1."]
+    first_shot: Annotated[int, "Number of its first shot in the episode."]
+    shots: Annotated[int, "How many shots it has."]
+    cuts: Annotated[int, "How many of them are cuts."]
+
+
+class ShotRow(TypedDict):
+    """One row per shot."""
+
+    episode_id: _OfEpisode
+    shot: _Shot
+    key: Annotated[str, "The shot as the schedule names it: scene:shot, both from 1."]
+    scene: Annotated[int, "Number of its scene."]
+    cut: Annotated[bool, "Whether it begins anew; false where it continues the one before."]
+    action_description: Annotated[str, "What happens in it."]
+    video_prompt: Annotated[str, "What a generator is given."]
+    header: Annotated[bool, "Whether the prompt describes entities before the action."]
+    characters: Annotated[list[str], "Names of the characters that it shows."]
+    places: Annotated[list[str], "Names of the locations that it shows."]
+    objects: Annotated[list[str], "Names of the objects that it shows."]
+
+
+class EntityRow(TypedDict):
+    """One row per entity of a registry."""
+
+    episode_id: _OfEpisode
+    label: Annotated[str, "Its label, such as Object 7."]
+    type: Annotated[str, "character, location or object; null where neither label nor schedule tell."]
+    name: Annotated[str, "How texts and the schedule name it."]
+    description: Annotated[str, "What it looks like."]
+    appearances: Annotated[int, "Shots that schedule its name."]
+    first_shot: Annotated[int, "The first of them; null for one that is never scheduled."]
+    max_gap: Annotated[int, "Widest difference of numbers of consecutive ones; null below two."]
+
+
+class SlotRow(TypedDict):
+    """One row per entity that a shot shows."""
+
+    episode_id: _OfEpisode
+    shot: _Shot
+    list: Annotated[str, "The list of the schedule: characters, places or objects."]
+    place: Annotated[int, "Its place in the list, from 1."]
+    name: Annotated[str, "Name of the entity."]
+    label: Annotated[str, "Its label in the registry; null where the registry has no such name."]
+    gap: Annotated[int, "Difference to the number of the shot before that shows it; null at first."]
+    described: Annotated[bool, "Whether the prompt of the shot describes it under its name."]
+
+
+EPISODES = table_of("episodes", EpisodeRow, ("episode_id",))
+SCENES = table_of("scenes", SceneRow, ("episode_id", "scene"), _OF_EPISODE)
+SHOTS = table_of("shots", ShotRow, ("episode_id", "shot"), _OF_EPISODE)
+ENTITIES = table_of("entities", EntityRow, ("episode_id", "label"), _OF_EPISODE)
+SLOTS = table_of("slots", SlotRow, ("episode_id", "shot", "list", "place"), _OF_EPISODE)
 TABLES = (EPISODES, SCENES, SHOTS, ENTITIES, SLOTS)
 
 

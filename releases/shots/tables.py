@@ -3,100 +3,86 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotRecord, TwoLists
 from ..layout import SHOT_SCRIPTS
-from ..tables import Column, Kind, PlacedRow, Table, read_lines
+from ..tables import PlacedRow, Table, read_lines, table_of
 from .tree import FOLDER
 from .tree import REFERENCES as REFERENCE_LINES
 
 SPLIT = "test"
 """The one split that ``datasets`` sees: nothing in it is for training."""
 _OF_STORY = {"story_id": ("stories", "story_id")}
+_OfStory = Annotated[str, "The story, by the name of its folder."]
 
 
-def _column(name: str, kind: Kind, description: str) -> Column:
-    return Column(name, kind, (name,), description)
+class StoryRow(TypedDict):
+    """One row per story."""
+
+    story_id: Annotated[str, "Name of the story's folder."]
+    source_id: Annotated[str, "Id of the story that the script was made from."]
+    story_type: Annotated[str, "Kind of the story, in English."]
+    style: Annotated[str, "Visual style of the references (Table S1)."]
+    culture: Annotated[str, "Cultural origin of the story."]
+    realistic: Annotated[bool, "Whether the references are photographs."]
+    shots: Annotated[int, "How many shots it has."]
+    characters: Annotated[int, "How many characters."]
+    references: Annotated[int, "How many reference images are in the release."]
 
 
-_STORY = _column("story_id", "text", "The story, by the name of its folder.")
+class ShotRow(TypedDict):
+    """One row per shot."""
 
-STORIES = Table(
-    "stories",
-    "One row per story.",
-    (
-        _column("story_id", "text", "Name of the story's folder."),
-        _column("source_id", "text", "Id of the story that the script was made from."),
-        _column("story_type", "text", "Kind of the story, in English."),
-        _column("style", "text", "Visual style of the references (Table S1)."),
-        _column("culture", "text", "Cultural origin of the story."),
-        _column("realistic", "boolean", "Whether the references are photographs."),
-        _column("shots", "integer", "How many shots it has."),
-        _column("characters", "integer", "How many characters."),
-        _column("references", "integer", "How many reference images are in the release."),
-    ),
-    ("story_id",),
-    {},
-)
-_TEXTS = (
-    ("plot", "The part of the story that the shot tells"),
-    ("setting", "The place, without any character"),
-    ("perspective", "Shot distance, camera angle, camera type"),
-    ("static", "What is seen, as a still"),
-)
-_LANGUAGES = (("en", "in English"), ("ch", "in Chinese"))
-SHOTS = Table(
-    "shots",
-    "One row per shot.",
-    (
-        _STORY,
-        _column("shot", "integer", "Number of the shot, from 1."),
-        *(
-            _column(f"{name}_{language}", "text", f"{text}, {words}.")
-            for name, text in _TEXTS
-            for language, words in _LANGUAGES
-        ),
-        _column("characters", "texts", "Who is on stage, by key."),
-        _column("characters_ch", "texts", "Who is on stage, in Chinese; empty where nobody wrote it."),
-    ),
-    ("story_id", "shot"),
-    _OF_STORY,
-)
-CHARACTERS = Table(
-    "characters",
-    "One row per character of a story.",
-    (
-        _STORY,
-        _column("character", "text", "Key of the character."),
-        _column("tag", "text", "realistic_human, unrealistic_human or non_human."),
-        _column("name_en", "text", "Name in English."),
-        _column("name_ch", "text", "Name in Chinese."),
-        _column("prompt_en", "text", "Appearance and clothing, in English."),
-        _column("prompt_ch", "text", "Appearance and clothing, in Chinese."),
-        _column("appearances", "integer", "Shots in which it is on stage."),
-        _column("gender", "text", "male, female or other; null where nobody said."),
-        _column("ethnicity", "text", "Only where the author of the set gives it."),
-    ),
-    ("story_id", "character"),
-    _OF_STORY,
-)
-REFERENCES = Table(
-    "references",
-    "One row per reference image of the release.",
-    (
-        _STORY,
-        _column("character", "text", "Key of the character."),
-        _column("file", "text", "Path of the image in the release."),
-        _column("sha256", "text", "Hash of the file."),
-        _column("width", "integer", "Pixels."),
-        _column("height", "integer", "Pixels."),
-        _column("source", "text", "Where the image comes from."),
-        _column("rights", "text", "On what ground it may be used."),
-    ),
-    ("story_id", "file"),
-    _OF_STORY,
-)
+    story_id: _OfStory
+    shot: Annotated[int, "Number of the shot, from 1."]
+    plot_en: Annotated[str, "The part of the story that the shot tells, in English."]
+    plot_ch: Annotated[str, "The part of the story that the shot tells, in Chinese."]
+    setting_en: Annotated[str, "The place, without any character, in English."]
+    setting_ch: Annotated[str, "The place, without any character, in Chinese."]
+    perspective_en: Annotated[str, "Shot distance, camera angle, camera type, in English."]
+    perspective_ch: Annotated[str, "Shot distance, camera angle, camera type, in Chinese."]
+    static_en: Annotated[str, "What is seen, as a still, in English."]
+    static_ch: Annotated[str, "What is seen, as a still, in Chinese."]
+    characters: Annotated[list[str], "Who is on stage, by key."]
+    characters_ch: Annotated[list[str], "Who is on stage, in Chinese; empty where nobody wrote it."]
+
+
+class CharacterRow(TypedDict):
+    """One row per character of a story."""
+
+    story_id: _OfStory
+    character: Annotated[str, "Key of the character."]
+    tag: Annotated[str, "realistic_human, unrealistic_human or non_human."]
+    name_en: Annotated[str, "Name in English."]
+    name_ch: Annotated[str, "Name in Chinese."]
+    prompt_en: Annotated[str, "Appearance and clothing, in English."]
+    prompt_ch: Annotated[str, "Appearance and clothing, in Chinese."]
+    appearances: Annotated[int, "Shots in which it is on stage."]
+    gender: Annotated[str, "male, female or other; null where nobody said."]
+    ethnicity: Annotated[str, "Only where the author of the set gives it."]
+
+
+class ReferenceRow(TypedDict):
+    """One row per reference image of the release."""
+
+    story_id: _OfStory
+    character: Annotated[str, "Key of the character."]
+    file: Annotated[str, "Path of the image in the release."]
+    sha256: Annotated[str, "Hash of the file."]
+    width: Annotated[int, "Pixels."]
+    height: Annotated[int, "Pixels."]
+    source: Annotated[str, "Where the image comes from."]
+    rights: Annotated[str, "On what ground it may be used."]
+
+
+STORIES = table_of("stories", StoryRow, ("story_id",))
+SHOTS = table_of("shots", ShotRow, ("story_id", "shot"), _OF_STORY)
+CHARACTERS = table_of("characters", CharacterRow, ("story_id", "character"), _OF_STORY)
+REFERENCES = table_of("references", ReferenceRow, ("story_id", "file"), _OF_STORY)
+_TEXTS = ("plot", "setting", "perspective", "static")
+_LANGUAGES = ("en", "ch")
 TABLES = (STORIES, SHOTS, CHARACTERS, REFERENCES)
 
 
@@ -127,9 +113,12 @@ def _story_rows(document: Json, references: int) -> Iterator[tuple[Table, dict[s
     )  # fmt: skip
     for shot in script.shots:
         row: dict[str, Json] = {**key, "shot": shot.index}
-        for name, _ in _TEXTS:
+        for name in _TEXTS:
             texts = getattr(shot, name)
-            row |= {f"{name}_{one}": None if texts is None else getattr(texts, one) for one, _ in _LANGUAGES}
+            row |= {
+                f"{name}_{language}": None if texts is None else getattr(texts, language)
+                for language in _LANGUAGES
+            }
         row["characters"] = list(shot.characters)
         row["characters_ch"] = _chinese(shot.onstage)
         yield SHOTS, row
