@@ -21,6 +21,7 @@ WIDEST = """() => [...document.querySelectorAll("body *")]
         return true;
     })
     .map((one) => one.outerHTML.slice(0, 120))"""
+UNFOLD = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 
 Opened = Callable[..., Any]
 
@@ -32,30 +33,26 @@ def report(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "report.html"
 
 
-@pytest.mark.parametrize("width", [320, 380, 768, 1440])
-def test_page_when_opened_is_quiet_asks_for_nothing_and_fits(
-    opened: Opened, report: Path, width: int
-) -> None:
-    page = opened(report, width=width)
-    for one in page.locator("details").all():
-        one.evaluate("one => { one.open = true; }")
-    assert page.evaluate(WIDEST) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_page_when_opened_is_quiet_asks_for_nothing_and_fits(opened: Opened, report: Path) -> None:
+    page = opened(report, width=320)
+    page.evaluate(UNFOLD)
+    for width in (320, 380, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(WIDEST) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.title() == "Made-up evaluation of three storyboards"
     assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
     assert page.complaints == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [380, 1200])
+@pytest.mark.parametrize(("width", "dark"), [(380, True), (1200, False)])
 def test_page_when_checked_by_axe_has_no_violation(
     opened: Opened, report: Path, width: int, dark: bool
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     page = opened(report, width=width, dark=dark)
-    for one in page.locator("details").all():
-        one.evaluate("one => { one.open = true; }")
+    page.evaluate(UNFOLD)
     found = Axe().run(page)
     assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == []
     # What axe cannot decide: text over several layers, and the direction marks of hostile text.
@@ -133,15 +130,14 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(document, folder / "report.html").files["page"]
 
 
-@pytest.mark.parametrize("width", [380, 1200])
-def test_page_of_scores_when_opened_is_quiet_fits_and_is_accessible(
-    opened: Opened, scored: Path, width: int
-) -> None:
+def test_page_of_scores_when_opened_is_quiet_fits_and_is_accessible(opened: Opened, scored: Path) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    page = opened(scored, width=width)
-    assert page.evaluate(WIDEST) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page = opened(scored, width=1200)
+    for width in (1200, 380):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(WIDEST) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
     assert page.complaints == []
