@@ -9,6 +9,10 @@ from ..schemas.paths import Steps
 from ..schemas.values import Edit, Issue
 
 
+class Refused(ValueError):
+    """An edit cannot be applied; the text says which and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Consequence:
     """What a correction of one field asks for in others.
@@ -27,15 +31,34 @@ class Editing:
     """How the items of one kind are corrected. ``reads`` are the fields that the editing stage read.
 
     Attributes:
-        draft: from reads, corrections in order and the stage's tools, the draft with the corrections
-            applied; a ValueError says which one cannot be, and why.
+        first: from reads and the stage's tools, the draft without any correction.
+        apply: from reads, draft and a correction as JSON, the draft with it; Refused where it cannot be.
         form: from reads and draft, the draft by the paths that people use.
         consequence: from reads, draft, the steps of a corrected field and its new value, what else follows.
             The draft is the one before the correction, which is known to be possible.
         issues: from reads and draft, what the rules of the kind find in its record.
     """
 
-    draft: Callable[[Mapping[str, Json], Sequence[Edit], Tools], Json]
+    first: Callable[[Mapping[str, Json], Tools], Json]
+    apply: Callable[[Mapping[str, Json], Json, Json], Json]
     form: Callable[[Mapping[str, Json], Json], Json]
     consequence: Callable[[Mapping[str, Json], Json, Steps, Json], Consequence]
     issues: Callable[[Mapping[str, Json], Json], list[Issue]]
+
+    def draft(self, reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
+        """Return the draft with corrections applied in order.
+
+        Whether the parts still cover the story is not asked: it takes two corrections to move a boundary.
+
+        Args:
+            reads: the fields that the editing stage read of the item, whatever its edits were then.
+            edits: all corrections of the item.
+            tools: the tools of that stage.
+
+        Raises:
+            Refused: one of them cannot be applied.
+        """
+        draft = self.first(reads, tools)
+        for edit in edits:
+            draft = self.apply(reads, draft, edit.as_json())
+        return draft

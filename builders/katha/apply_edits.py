@@ -18,6 +18,7 @@ from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import format_path, get_at, parse_path, replace_at
 from ...schemas.text import primary_language
 from ...schemas.vocabulary import vocabulary
+from ..editing import Refused
 from ..step import RULES
 from ..text.spans import scene_spans
 from .drafts import (
@@ -45,10 +46,6 @@ SPEC = StageSpec(
 
 _FIXED = "ids, numbers of scenes, the number of parts and the whole record cannot be edited"
 _LABEL_PATHS = tuple((name,) for name in LABELS)
-
-
-class Refused(Exception):
-    """An edit cannot be applied; the text says why."""
 
 
 def run(item: Item, tools: Tools) -> Outcome:

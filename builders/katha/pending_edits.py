@@ -1,13 +1,13 @@
 """A story while it is corrected: its draft under corrections, what follows from one, what the rules find."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...engine.stage import Item, Made, Tools
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.paths import Steps
 from ...schemas.text import normalize_answer
-from ...schemas.values import Edit, Issue
+from ...schemas.values import Issue
 from ...validators.codes import label, show
 from ...validators.record_rules import check_story
 from ..editing import Consequence, Editing
@@ -16,28 +16,16 @@ from . import apply_edits
 from .drafts import make_bundle
 
 
-def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
-    """Return a story's draft with corrections applied in order.
-
-    Whether the scenes still cover the story is not asked: it takes two corrections to move a boundary.
-
-    Args:
-        reads: the fields that the stage ``apply_edits`` read of the story, whatever its edits were then.
-        edits: all corrections of the story.
-        tools: the tools of that stage.
-
-    Raises:
-        ValueError: one of them cannot be applied; the text says which and why.
-    """
+def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:
+    """Return a story's draft without any correction, whatever its edits were."""
     outcome = apply_edits.run(Item("", {**reads, "edits": []}), tools)
     assert isinstance(outcome, Made)  # only edits can make the stage fail
-    draft: Json = outcome.fields["draft"]
-    try:
-        for edit in edits:
-            draft = apply_edits.apply_edit(draft, edit.as_json(), reads["story"])
-    except apply_edits.Refused as refusal:
-        raise ValueError(str(refusal)) from refusal
-    return draft
+    return outcome.fields["draft"]
+
+
+def with_edit(reads: Mapping[str, Json], draft: Json, edit: Json) -> Json:
+    """Return a draft with a correction; see :func:`.apply_edits.apply_edit`."""
+    return apply_edits.apply_edit(draft, edit, reads["story"])
 
 
 def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Json) -> Consequence:
@@ -112,4 +100,4 @@ def form_of(reads: Mapping[str, Json], draft: Json) -> Json:
     return draft
 
 
-EDITING = Editing(draft_with, form_of, consequence_of, issues_in)
+EDITING = Editing(first_draft, with_edit, form_of, consequence_of, issues_in)

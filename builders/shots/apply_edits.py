@@ -18,6 +18,7 @@ from ...schemas.paths import Steps, parse_quoted, quoted_path, value_at, with_va
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import read_camera
 from ...validators.shots.script_rules import FIELDS
+from ..editing import Refused
 from ..text.spans import scene_spans
 from .cast import MOST_ONSTAGE, base_language, by_key
 from .draft import PARTS, SHEET, TEXTS, editable_form, make_draft
@@ -36,10 +37,6 @@ _ONE = (
     " $.Characters.KEY.prompt_en or $.labels.style"
 )
 _FIXED = "numbers, counts and keys cannot be edited"
-
-
-class Refused(Exception):
-    """An edit cannot be applied; the text says why."""
 
 
 def run(item: Item, tools: Tools) -> Outcome:

@@ -1,7 +1,7 @@
 """A script while it is corrected: its draft under corrections, what follows from one, what the rules find."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +10,12 @@ from ...schemas.canonical import Json
 from ...schemas.paths import Steps, quoted_path
 from ...schemas.shots import ShotScript
 from ...schemas.text import unspaced_count
-from ...schemas.values import Edit, Issue
+from ...schemas.values import Issue
 from ...validators.codes import label, show
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from ..editing import Consequence, Editing
 from ..text.spans import neighbour_of_moved
-from .apply_edits import Refused, apply_edit
+from .apply_edits import apply_edit
 from .cast import base_language
 from .draft import editable_form, make_draft, official_script
 
@@ -69,26 +69,14 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def draft_with(reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:
-    """Return a script's draft with corrections applied in order; see :mod:`.draft`.
+def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:
+    """Return a script's draft without any correction; see :mod:`.draft`."""
+    return make_draft(reads)
 
-    Whether the plots still are the story is not asked: it takes two corrections to move the end of a shot.
 
-    Args:
-        reads: the fields that the stage ``apply_edits`` read of the story, whatever its edits were then.
-        edits: all corrections of the story.
-        tools: the tools of that stage.
-
-    Raises:
-        ValueError: one of them cannot be applied; the text says which and why.
-    """
-    draft, base = make_draft(reads), _base(reads)
-    try:
-        for edit in edits:
-            draft = apply_edit(draft, edit.as_json(), base)
-    except Refused as refusal:
-        raise ValueError(str(refusal)) from refusal
-    return draft
+def with_edit(reads: Mapping[str, Json], draft: Json, edit: Json) -> Json:
+    """Return a draft with a correction; see :func:`.apply_edits.apply_edit`."""
+    return apply_edit(draft, edit, _base(reads))
 
 
 def _base(reads: Mapping[str, Json]) -> str:
@@ -161,4 +149,4 @@ def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
     return [*check_script(script, where), *check_plot(script, reads["story"]["normalized_text"], base, where)]
 
 
-EDITING = Editing(draft_with, form_of, consequence_of, issues_in)
+EDITING = Editing(first_draft, with_edit, form_of, consequence_of, issues_in)
