@@ -11,7 +11,7 @@ from .command import command
 from .common import released, show
 
 if TYPE_CHECKING:
-    from ..people.study import Exclusion
+    from ..people.study import Exclusion, Study
 
 
 @command("calibrate", "people.study:Exclusion")
@@ -56,10 +56,9 @@ def calibrate(
         fabula calibrate runs/eval-b --human people.csv --key key.json --json
         fabula calibrate runs/eval-c --human people.csv --define clip-text=mean
     """
-    from ..evaluation.archive.archive import read_manifest
     from ..evaluation.report.people import write_calibration
-    from ..evaluation.shots.definitions import read_definitions
-    from ..kinds.verbs import calibrate as compare
+    from ..kinds.evaluations import calibrate as compare
+    from ..kinds.evaluations import study_of
     from ..people.against import LEVELS
     from ..people.calibrate import write_weights
     from ..people.participants import Resampling
@@ -74,19 +73,15 @@ def calibrate(
         fit_split=None if fit_weights is None else "validation",
     )
     release = released(release)
-    images = read_manifest(run).kind == "images"
     _check_options(
+        study_of(run),
         {
-            "--release": release, "--suite": suite, "--key": key, "--nonresponse": nonresponse,
-            "--confidence": confidence, "--fit-weights": fit_weights, "--save": save,
-        }
-        if images
-        else {"--define": define},
-        images=images,
+            "release": release, "suite": suite, "key": key, "nonresponse": nonresponse,
+            "confidence": confidence, "fit_weights": fit_weights, "save": save, "define": define,
+        },
     )  # fmt: skip
     source = release if release is not None else suite
-    chosen = read_definitions(define, resamples=0) if images else None
-    report = compare(run, human, source, settings, key, chosen)
+    report = compare(run, human, source, settings, key, define)
     if fit_weights is not None:
         write_weights(report, fit_weights)
     if save:
@@ -95,18 +90,21 @@ def calibrate(
     return 0
 
 
-def _check_options(given: Mapping[str, object], *, images: bool) -> None:
+def _check_options(study: "Study", given: Mapping[str, object]) -> None:
     """Refuse options that say nothing about this kind of evaluation.
 
     Raises:
         ConfigError: such options were given; all of them are named.
     """
-    wrong = [name for name, value in given.items() if value]
+    from ..kinds.registry import judgings
+
+    wrong = [name for name, value in given.items() if value and name not in study.options]
     if wrong:
-        of = ("storyboards or videos", "shot images") if images else ("shot images", "another kind")
+        others = [one.study() for one in judgings() if one.study is not None]
+        owners = " or ".join(other.title for other in others if wrong[0] in other.options)
         raise ConfigError(
-            ", ".join(wrong), what=f"only for an evaluation of {of[0]}; this is one of {of[1]}",
-            fix="leave it out",
+            ", ".join(f"--{name.replace('_', '-')}" for name in wrong),
+            what=f"only for an evaluation of {owners}; this is one of {study.title}", fix="leave it out",
         )  # fmt: skip
 
 

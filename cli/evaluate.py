@@ -103,8 +103,14 @@ def events(
             --judge openai:gpt-4o --votes 3 --out runs/eval-b
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.events.requests import estimate_events, events_request, tell_events, video_budget
-    from ..evaluation.running import check_request, run_evaluation
+    from ..evaluation.events.requests import (
+        estimate_events,
+        events_request,
+        run_events,
+        tell_events,
+        video_budget,
+    )
+    from ..evaluation.running import check_request
 
     path = given_suite(suite, release)
     if dry_run:
@@ -120,7 +126,7 @@ def events(
     with summary_first(folder, as_json=as_json):
         check_request(request)
         tell_events(request, reporter)
-        report = run_evaluation(request, reporter, replace=options.replace)
+        report = run_events(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
         _tell_videos(folder)
@@ -165,8 +171,13 @@ def images(
             --judge openai:gpt-4.1 --votes 3 --out runs/eval
     """
     from ..engine.progress import choose_reporter
-    from ..evaluation.running import run_evaluation
-    from ..evaluation.shots.requests import estimate_images, image_budget, images_request, tell_images
+    from ..evaluation.shots.requests import (
+        estimate_images,
+        image_budget,
+        images_request,
+        run_images,
+        tell_images,
+    )
     from ..evaluation.shots.settings import check_weights
 
     scripts = released(release)
@@ -190,7 +201,7 @@ def images(
     reporter = choose_reporter(as_json=as_json)
     with summary_first(request.folder, as_json=as_json):
         tell_images(request, reporter)
-        report = run_evaluation(request, reporter, replace=options.replace)
+        report = run_images(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
         _tell_shots(request.folder)

@@ -65,11 +65,10 @@ def archive(
         fabula export archive runs/eval-a --out dist/eval-a
         fabula export archive runs/eval-a --so-far --out /tmp/eval-a-so-far
     """
-    from ..evaluation.archive.archive import export_archive
     from ..evaluation.archive.replies import lacking, lacks
-    from ..kinds.verbs import export_so_far
+    from ..kinds.evaluations import export_archive, export_so_far
 
-    archive = export_so_far(folder, out) if so_far else export_archive(folder, out)
+    archive = (export_so_far if so_far else export_archive)(folder, out)
     unasked, unreached = lacks(archive.manifest.environment)
     if as_json:
         document = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}

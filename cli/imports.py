@@ -133,15 +133,14 @@ def archive(
         fabula import archive runs/judge-a runs/judge-b --out runs/both
         fabula import archive machine-1/eval machine-2/eval --first-wins --out runs/all
     """
-    from ..evaluation.archive.archive import read_manifest
-    from ..evaluation.archive.merging import merge_archives
+    from ..kinds.evaluations import judging_of, merge_archives
 
     merged = merge_archives(folders, out, allowed=allow, first_wins=first_wins)
     if as_json:
         emit({"out": str(out), **merged.as_json()})
     else:
         show(merged, as_json=False)
-        release = " --release RELEASE" if read_manifest(out).kind == "katha" else ""
+        release = "" if judging_of(out).protocol().archive.alone else " --release RELEASE"
         say(f"next: fabula score {out}{release}")
     return 0
 

@@ -10,7 +10,7 @@ from .command import command
 from .common import emit, released, say, show, show_findings, warn
 
 if TYPE_CHECKING:
-    from ..evaluation.katha.affected import Affected
+    from ..evaluation.protocol import StillValid
     from ..releases.diff.compare import ReleaseDiff
 
 
@@ -150,13 +150,13 @@ class NotCompared(InputError):
     exit_code = ExitCode.USAGE
 
 
-def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, Affected | None]":
+def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDiff, StillValid | None]":
     from ..kinds.verbs import diff
 
     changes = diff(old, new)
     if evaluation is None:
         return changes, None
-    from ..evaluation.katha.affected import affected_judgements
+    from ..kinds.evaluations import affected_judgements
 
     return changes, affected_judgements(evaluation, old, new)
 
@@ -166,7 +166,7 @@ class _Told:
     """A diff, and what it means for an evaluation."""
 
     found: "ReleaseDiff"
-    affected: "Affected | None"
+    affected: "StillValid | None"
 
     def as_json(self) -> dict[str, Any]:
         from ..releases.diff.render import as_json

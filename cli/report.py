@@ -45,22 +45,17 @@ def report(
             pages/eval-a.html
         fabula report runs/images --unranked copy-paste --story 07 --story 12
     """
-    from ..evaluation.report.writing import PAGE, check_page, make_report, write_report
+    from ..evaluation.report.writing import PAGE, check_page, write_report
+    from ..kinds.evaluations import make_report
 
     page = out or run / PAGE
     check_page(page)
-    release = released(release)
-    images = None
-    if define or unranked or stories or methods or megabytes is not None:
-        from ..evaluation.shots.definitions import read_definitions
-        from ..evaluation.shots.report.cards import MEGABYTES
-        from ..evaluation.shots.report.page import ImageReport
-        from ..evaluation.shots.report.stories import Choice
-
-        images = ImageReport(
-            read_definitions(define), tuple(unranked),
-            Choice(tuple(stories), tuple(methods)),
-            MEGABYTES if megabytes is None else megabytes,
-        )  # fmt: skip
-    show(write_report(make_report(run, release, outputs, images), page), as_json=as_json)
+    options = {
+        "define": define,
+        "unranked": unranked,
+        "stories": stories,
+        "methods": methods,
+        "megabytes": megabytes,
+    }
+    show(write_report(make_report(run, released(release), outputs, options), page), as_json=as_json)
     return 0

@@ -1,8 +1,81 @@
 """How outputs are evaluated against a kind: the part that the verbs of evaluation take."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as Interface
 
 from ..engine.running import RunKind
+from ..releases.loading import Release, load
+from .archive.form import ArchiveForm
+
+if TYPE_CHECKING:
+    from .report.model import ReportDocument
+
+UNCERTAINTY = ("seed", "interval", "correction")
+"""Options of :class:`.stats.uncertainty.Uncertainty` that every protocol has, besides ``resamples``."""
+
+
+class Shown(Interface):
+    """A result that can be shown to people and to scripts."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        ...
+
+    def lines(self) -> Iterable[str]:
+        """Return it as lines for people."""
+        ...
+
+
+class StillValid(Shown, Interface):
+    """Which judgements stay valid, as a table as well."""
+
+    def table(self) -> list[list[str]]:
+        """Return the counts as rows of text, the head first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the user chose of how an evaluation is scored, compared or shown.
+
+    Attributes:
+        options: option -> its value, of those that were given; ``split`` is that of ``--split``.
+        stories: reads a release of any kind as stories with recoverability questions.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    stories: Callable[[Path], Release] = load
+
+    def of(self, *names: str) -> dict[str, Any]:
+        """Return those of some options that were given."""
+        return {name: self.options[name] for name in names if name in self.options}
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How evaluations under a protocol become numbers and a page; no model is asked.
+
+    Attributes:
+        title: what is judged, for people, with the name of the protocol: ``videos (events)``.
+        score: evaluation folder -> its scores.
+        compare: two folders, and what may differ -> their methods against each other.
+        report: evaluation folder -> what its page shows; None where there is no page.
+        affected: evaluation folder, release that it judged, another version -> which judgements stay valid;
+            None where nobody can say.
+        options: options of scoring and comparing that it has and not every protocol.
+        of_report: those of the page.
+    """
+
+    title: str
+    score: Callable[[Path, Chosen], Shown]
+    compare: Callable[[Path, Path, Chosen, Collection[str]], Shown]
+    report: Callable[[Path, Chosen], "ReportDocument"] | None = None
+    affected: Callable[[Path, Path, Path, Chosen], "StillValid"] | None = None
+    options: tuple[str, ...] = ()
+    of_report: tuple[str, ...] = ("release", "outputs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,8 +84,12 @@ class Protocol:
 
     Attributes:
         run: what executes its evaluations.
+        archive: what its archives have besides judgements and manifest.
+        scoring: how an archive becomes numbers and a page; a function, as running one needs none of it.
         sections: sections of a settings file that it reads besides those of its stages.
     """
 
     run: RunKind
+    archive: ArchiveForm
+    scoring: Callable[[], Scoring]
     sections: frozenset[str] = frozenset()

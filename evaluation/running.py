@@ -14,6 +14,7 @@ from ..releases.layout import RELEASE as DOCUMENT
 from ..releases.loading import read_release_document
 from ..releases.verify.files import check_release_document
 from .archive.archive import JUDGEMENTS
+from .archive.form import ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def check_request(request: RunRequest) -> None:
 
 
 def run_evaluation(
-    request: RunRequest, reporter: "Reporter | None" = None, *, replace: bool = False
+    request: RunRequest, reporter: "Reporter | None" = None, *, form: ArchiveForm, replace: bool = False
 ) -> "RunReport":
     """Execute an evaluation; where it stops early, what is answered by then is written as its archive.
 
@@ -46,13 +47,14 @@ def run_evaluation(
     Args:
         request: what is asked for.
         reporter: takes the progress.
+        form: what archives under its protocol have besides judgements.
         replace: let go the archive that stands in the folder.
 
     Raises:
         FabulaError: as :func:`fabula.engine.execute.execute`. An error that stops the run says what is kept.
     """
     folder = Path(request.folder)
-    _tell(set_aside(folder, replace=replace), reporter)
+    _tell(set_aside(folder, form, replace=replace), reporter)
     try:
         report = execute(request, reporter)
         if report.totals["failed"]:
@@ -64,7 +66,7 @@ def run_evaluation(
         raise _told(stop, kept) from stop
     finally:
         with suppress(RunBusy):  # whoever holds the run unites
-            _tell(unite(folder), reporter)
+            _tell(unite(folder, form), reporter)
     return report
 
 

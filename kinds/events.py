@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .kind import Kind, Marks
+from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -43,4 +43,6 @@ def _study() -> "Study":
 
 
 MARKS = Marks(("prompts.jsonl",), suffix=".json")
-KIND = Kind("events", _release, _drafting, "events", _protocol, study=_study, rules=_rules, marks=MARKS)
+KIND = Kind(
+    "events", _release, _drafting, (Judging("events", _protocol, _study),), rules=_rules, marks=MARKS
+)

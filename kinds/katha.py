@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .kind import Kind, Marks
+from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -51,6 +51,6 @@ def _stories(folder: Path) -> "Release":
 
 
 KIND = Kind(
-    "katha", _release, _drafting, "katha", _protocol, study=_study, rules=_rules, marks=Marks(rest=True),
-    stories=_stories,
+    "katha", _release, _drafting, (Judging("katha", _protocol, _study),), rules=_rules,
+    marks=Marks(rest=True), stories=_stories,
 )  # fmt: skip

@@ -53,6 +53,22 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
+class Judging:
+    """One way in which outputs are evaluated against the records of a kind.
+
+    Attributes:
+        noun: as in ``fabula evaluate images``: evaluations are runs of kind ``evaluate-NOUN``; archives of
+            the protocol bear its name. A kind judged by the protocol of another leaves archives their name.
+        protocol: how they are evaluated, scored, compared and shown.
+        study: how such evaluations are compared with what people say; None where they are not.
+    """
+
+    noun: str
+    protocol: Callable[[], "Protocol"]
+    study: Callable[[], "Study"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of benchmark.
 
@@ -62,11 +78,8 @@ class Kind:
         name: as ``run.json``, ``release.json`` and the command line have it; builds are runs of it.
         release: how its runs become releases, and how these are read.
         drafting: how its records are drafted and corrected.
-        judged: the noun of its evaluation, as in ``fabula evaluate images``; its evaluations are runs of kind
-            ``evaluate-NOUN``. None where nothing is evaluated against it.
-        protocol: how outputs are evaluated against it; None where nothing is.
+        judging: how outputs are evaluated against it, a way each; none where nothing is.
         imported: kinds of run that hold records of this kind which were imported.
-        study: how its evaluations are compared with what people say; None where they are not.
         rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
         marks: what tells its data from that of other kinds.
         stories: reads a release of it as stories with recoverability questions; None where it has none.
@@ -75,10 +88,8 @@ class Kind:
     name: str
     release: Callable[[], "ReleaseForm"]
     drafting: Callable[[], "Drafting"]
-    judged: str | None = None
-    protocol: Callable[[], "Protocol"] | None = None
+    judging: tuple[Judging, ...] = ()
     imported: tuple[str, ...] = ()
-    study: Callable[[], "Study"] | None = None
     rules: Callable[[], "RuleSet"] | None = None
     marks: Marks = field(default_factory=Marks)
     stories: Callable[[Path], "Release"] | None = None
@@ -86,4 +97,4 @@ class Kind:
     @property
     def runs(self) -> tuple[str, ...]:
         """The kinds of run that something executes: builds and evaluations."""
-        return (self.name,) if self.judged is None else (self.name, f"evaluate-{self.judged}")
+        return (self.name, *(f"evaluate-{one.noun}" for one in self.judging))

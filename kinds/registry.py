@@ -9,7 +9,7 @@ from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
 from ..errors import ConfigError, RunError
 from . import entities, events, katha, shots
-from .kind import Kind
+from .kind import Judging, Kind
 
 if TYPE_CHECKING:
     from ..engine.running import RunKind
@@ -61,9 +61,29 @@ def kind_with(run: str) -> Kind | None:
 
 
 def run_kinds(kind: Kind) -> "tuple[RunKind, ...]":
-    """Return what executes the runs of a kind: its build, and its evaluation where it has one."""
-    drafting = kind.drafting().run
-    return (drafting,) if kind.protocol is None else (drafting, kind.protocol().run)
+    """Return what executes the runs of a kind: its build and its evaluations, as ``kind.runs``."""
+    return (kind.drafting().run, *(one.protocol().run for one in kind.judging))
+
+
+def judgings() -> tuple[Judging, ...]:
+    """Return every way in which outputs are evaluated, in the order of the kinds."""
+    return tuple(judging for kind in kinds() for judging in kind.judging)
+
+
+def judging_named(noun: str) -> Judging:
+    """Return the way of evaluating whose archives bear a name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    for judging in judgings():
+        if judging.noun == noun:
+            return judging
+    there = ", ".join(judging.noun for judging in judgings())
+    raise ConfigError(
+        f"evaluation of kind {noun}", what="there is no such judge protocol here",
+        fix=f"install the package that it was made with; there are: {there}",
+    )  # fmt: skip
 
 
 def run_kind_of(run: Path) -> "RunKind":
@@ -82,9 +102,8 @@ def run_kind_of(run: Path) -> "RunKind":
             what=f"this is a run of kind {name}, which Fabula does not know; it knows {', '.join(known)}",
             fix="use the program that made it",
         )
-    if name == kind.name or kind.protocol is None:
-        return kind.drafting().run
-    return kind.protocol().run
+    place = kind.runs.index(name)
+    return kind.drafting().run if not place else kind.judging[place - 1].protocol().run
 
 
 def foreign_sections() -> frozenset[str]:
@@ -94,8 +113,7 @@ def foreign_sections() -> frozenset[str]:
     sections: set[str] = set()
     for kind in kinds():
         sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
-        if kind.protocol is not None:
-            sections.update(kind.protocol().sections)
+        sections.update(name for one in kind.judging for name in one.protocol().sections)
     return frozenset(sections)
 
 

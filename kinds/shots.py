@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .kind import Kind, Marks
+from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
@@ -44,6 +44,6 @@ def _study() -> "Study":
 
 MARKS = Marks(("ViStory/*/story.json", "*/story.json"))
 KIND = Kind(
-    "shots", _release, _drafting, "images", _protocol, imported=("import-shots",), study=_study, rules=_rules,
+    "shots", _release, _drafting, (Judging("images", _protocol, _study),), ("import-shots",), rules=_rules,
     marks=MARKS,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.manifest import read_manifest
-from ..errors import ConfigError, RunError
+from ..errors import RunError
 from ..schemas.canonical import Json
 from .registry import (
     foreign_sections,
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
-    from ..evaluation.archive.archive import Archive
-    from ..evaluation.shots.definitions import Definitions
-    from ..people.calibrate import HumanReport
-    from ..people.study import StudySettings
     from ..releases.diff.compare import ReleaseDiff
     from ..releases.hub.plan import PublishPlan
     from ..releases.hub.publish import Published, PublishOptions
@@ -63,24 +59,6 @@ def continue_run(
 
     again = Again(retry_failed, workers, max_cost, tuple(sources))
     return continue_as(run_kind_of(run), run, again, reporter)
-
-
-def export_so_far(run: Path, target: Path) -> "Archive":
-    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.keeping`.
-
-    Raises:
-        RunError: it is no run of an evaluation.
-    """
-    from ..evaluation.archive import keeping
-
-    name = read_manifest(run).kind
-    kind = kind_with(name)
-    if kind is None or kind.protocol is None or name not in kind.runs[1:]:
-        raise RunError(
-            str(run), what=f"this is a run of kind {name}, not an evaluation",
-            fix="give the --out of fabula evaluate",
-        )  # fmt: skip
-    return keeping.export_so_far(run, target, kind.protocol().run.pipeline)
 
 
 def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":
@@ -285,41 +263,3 @@ def publish(
     from ..releases.hub.publish import publish as publish_as
 
     return publish_as(folder, form_of_release(folder), options, tell)
-
-
-def calibrate(
-    folder: str | Path,
-    human: str | Path,
-    source: str | Path | None = None,
-    settings: "StudySettings | None" = None,
-    key: str | Path | None = None,
-    define: "Definitions | None" = None,
-) -> "HumanReport":
-    """Compare an evaluation of any kind with what people said.
-
-    Args:
-        folder: the evaluation folder.
-        human: people's answers, ``.jsonl`` or ``.csv``.
-        source: the release or suite that was judged with; None: where the evaluation found it.
-        settings: definitions; None for the defaults.
-        key: the key of anonymised tasks, if the answers name tasks.
-        define: how shot images are scored; None for the defaults.
-
-    Raises:
-        InputError: archive, release, suite, key or answers cannot be used; every problem is listed.
-        ConfigError: evaluations of this kind are not compared, or the release is neither given nor known.
-    """
-    from ..evaluation.archive.archive import read_archive
-    from ..people import calibrate as people
-    from ..people.study import Evaluated
-
-    archive = read_archive(folder)
-    study = next((kind.study for kind in kinds() if kind.judged == archive.manifest.kind), None)
-    if study is None:
-        raise ConfigError(
-            str(folder), what=f"evaluations of kind {archive.manifest.kind} are not compared with people",
-            fix="give an evaluation of another kind",
-        )  # fmt: skip
-    source, key = (None if path is None else Path(path) for path in (source, key))
-    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, define)
-    return people.calibrate(evaluated, study(), settings)

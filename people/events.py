@@ -187,4 +187,4 @@ def _correlated(aligned: Json) -> str:
     return f"Spearman {ranks}, Kendall {pairs}"
 
 
-STUDY = Study(compare_videos, lambda _method, _about: iter(()), result_lines)
+STUDY = Study(compare_videos, lambda _method, _about: iter(()), result_lines, "videos")

@@ -193,4 +193,4 @@ def _answer_lines(condition: str, compared: Json) -> Iterator[str]:
         yield f"    {compared['not_judged']} things that people answered were not judged"
 
 
-STUDY = Study(compare_storyboards, method_lines, result_lines)
+STUDY = Study(compare_storyboards, method_lines, result_lines, "storyboards")

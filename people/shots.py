@@ -13,13 +13,12 @@ Example: ratings 1, 2 and 4 of three stories with scores 0.2, 0.3 and 0.9: Spear
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..evaluation.metrics.registry import metrics
-from ..evaluation.shots.definitions import Definitions
+from ..evaluation.shots.definitions import read_definitions
 from ..evaluation.shots.found import read_found
 from ..evaluation.shots.score import score_archive
 from ..evaluation.shots.scores import ImageScores
@@ -54,7 +53,7 @@ def compare_pictures(evaluated: Evaluated, settings: StudySettings) -> dict[str,
         InputError: the answers cannot be used; every problem is listed.
     """
     stories = read_found(evaluated.folder)
-    definitions = replace(evaluated.define or Definitions(), resamples=0)
+    definitions = read_definitions(evaluated.define, resamples=0)
     scores = score_archive(evaluated.archive, stories, definitions)
     shots = scored_shots(evaluated.archive, stories, scores)
     named = {shot_item(story.story_id, shot.number) for story in stories for shot in story.shots}
@@ -182,4 +181,4 @@ def result_lines(document: Json) -> Iterator[str]:
             yield f"  {name}: {'; '.join(over)}" + (f"; {lost} rated without a score" if lost else "")
 
 
-STUDY = Study(compare_pictures, method_lines, result_lines)
+STUDY = Study(compare_pictures, method_lines, result_lines, "shot images", ("define",))

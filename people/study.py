@@ -12,7 +12,6 @@ from typing import Any
 from ..errors import ConfigError
 from ..evaluation.archive.archive import Archive
 from ..evaluation.recoverability.definitions import NONRESPONSES, Nonresponse
-from ..evaluation.shots.definitions import Definitions as ImageDefinitions
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Own
@@ -85,7 +84,7 @@ class Evaluated:
         human: people's answers, ``.jsonl`` or ``.csv``.
         source: the release or suite that was judged with; None: where the evaluation found it.
         key: the key of anonymised tasks, if the answers name tasks.
-        define: how shot images are scored; None for the defaults.
+        define: named definitions of how it is scored, as ``cids=code``; none for the defaults.
     """
 
     archive: Archive
@@ -93,7 +92,7 @@ class Evaluated:
     human: Path
     source: Path | None = None
     key: Path | None = None
-    define: ImageDefinitions | None = None
+    define: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,15 @@ class Study:
         compare: returns all that people said and how judges or scores compare, as plain JSON.
         method_lines: a method and what people said of it -> lines for people.
         result_lines: the whole document -> how judges or scores compare, as lines for people.
+        title: what such evaluations are of, for people.
+        options: options of ``fabula calibrate`` that it has and not every study.
     """
 
     compare: Callable[[Evaluated, StudySettings], dict[str, Any]]
     method_lines: Callable[[str, Json], Iterator[str]]
     result_lines: Callable[[Json], Iterator[str]]
+    title: str
+    options: tuple[str, ...] = ("release", "suite", "key", "nonresponse", "confidence", "fit_weights", "save")
 
 
 @dataclass(frozen=True)

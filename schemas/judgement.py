@@ -1,6 +1,6 @@
 """What a judge replied and what a person said, a line of a file each; the manifest of an evaluation."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -8,8 +8,11 @@ from .values import Own
 
 JUDGEMENT_VERSION = "1"
 
-Protocol = Literal["katha", "events", "images"]
-Kind = Literal["question", "moral_label", "contrast", "completion", "match", "alignment"]
+Protocol = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+"""Name of a judge protocol: katha, events, images, or that of a package."""
+KINDS = ("question", "moral_label", "contrast", "completion", "match", "alignment")
+Kind = Annotated[str, Field(pattern=rf"^({'|'.join(KINDS)}|[a-z0-9_-]+\.[a-z0-9_-]+)$")]
+"""What is asked. What a package asks has a dot in its name, such as ``panels.order``."""
 Condition = Literal["text", "image", "text_image", "video"]
 JudgementOutcome = Literal["answered", "refused", "blocked", "truncated", "malformed", "failed"]
 
@@ -27,8 +30,12 @@ class Judgement(Own):
     """One reply: one line of ``judgements.jsonl``."""
 
     schema_version: str = Field(default=JUDGEMENT_VERSION, description="Version of this form.")
-    protocol: Protocol = Field(description="katha (KathaTrace), events (StoryEval) or images (ViStoryBench).")
-    kind: Kind = Field(description="What was asked; match is a matcher's own verdict on an answer.")
+    protocol: Protocol = Field(
+        description="katha (KathaTrace), events (StoryEval), images (ViStoryBench), or that of a package."
+    )
+    kind: Kind = Field(
+        description="What was asked; match is a matcher's own verdict on an answer; with a dot: a package's."
+    )
     method: str | None = Field(
         description="The method whose outputs were shown; null where none was, as under text-only evidence."
     )
@@ -78,7 +85,7 @@ class EvaluationManifest(Own):
     """
 
     schema_version: str = Field(default="1", description="Version of this form.")
-    kind: Protocol = Field(description="katha, events or images.")
+    kind: Protocol = Field(description="katha, events, images, or that of a package.")
     protocol: dict[str, Any] = Field(
         description="Hash of release or suite, stories, judges, votes, prompts, conditions, image settings."
     )

@@ -1,5 +1,5 @@
 """Archives of evaluations: what was judged, as keyed replies; united, scored and compared."""
 
-from .archive import export_archive, read_archive
+from .archive import read_archive
 
-__all__ = ["export_archive", "read_archive"]
+__all__ = ["read_archive"]

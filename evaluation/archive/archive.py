@@ -20,6 +20,7 @@ from ...schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, 
 from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, read_plain
+from .form import ArchiveForm
 
 JUDGEMENTS = "judgements.jsonl"
 EVALUATION = "evaluation.json"
@@ -172,28 +173,30 @@ def said_digest(judgement: Judgement) -> bytes:
     return hashlib.sha256(canonical_bytes(_said(judgement))).digest()
 
 
-def export_archive(source: str | Path, target: Path) -> Archive:
+def export_archive(source: str | Path, target: Path, form: ArchiveForm) -> Archive:
     """Copy the archive of an evaluation folder, checked and in canonical form, into a new folder.
 
     The copy does not say where on this machine release and outputs were.
+
+    Args:
+        source: the evaluation folder.
+        target: the new folder.
+        form: what archives under its protocol have besides.
 
     Raises:
         InputError: as for :func:`read_archive`.
         TargetError: the new folder is not empty, or cannot be written.
     """
-    from ..shots.found import read_found
-    from ..shots.merging import write_found
-
     read = read_archive(source)
     archive = Archive(_without_paths(read.manifest), read.judgements)
-    found = read_found(source) if read.manifest.kind == "images" else None
+    write_beside = None if form.read is None else form.read(Path(source))
     try:
         target.mkdir(parents=True, exist_ok=True)
         taken = next((path.name for path in target.iterdir()), None)
         if taken is None:
             write_archive(target, archive.manifest, archive.judgements)
-            if found is not None:
-                write_found(target, found)
+            if write_beside is not None:
+                write_beside(target)
     except OSError as error:
         raise TargetError(
             str(target),

@@ -27,12 +27,9 @@ from ...engine.pipeline import Pipeline
 from ...engine.replay import Replay, replayed
 from ...engine.sources import path_from
 from ...errors import InputError, TargetError, UserError
-from ...releases.layout import SUITE
-from ...schemas.canonical import digest, file_mode, pretty_bytes, write_atomic
+from ...schemas.canonical import file_mode, pretty_bytes, write_atomic
 from ...schemas.plain_files import open_plain, read_json
 from ...schemas.text import counted
-from ..shots.found import IMAGES, read_found
-from ..shots.merging import ABOUT_PICTURES
 from .archive import (
     EVALUATION,
     JUDGEMENTS,
@@ -44,6 +41,7 @@ from .archive import (
     said_digest,
     sort_key,
 )
+from .form import ArchiveForm
 from .merging import joined_protocol, merge_archives
 from .replies import INCOMPLETE, lacking
 
@@ -54,7 +52,7 @@ class SoFar:
 
     Attributes:
         folder: where the archive is.
-        kind: katha or events.
+        kind: name of the protocol.
         judgements: how many replies it holds.
         unasked: how many questions of the outputs that were reached are not answered yet.
         unreached: how many outputs were not reached, as they failed or wait for an earlier stage.
@@ -132,7 +130,7 @@ def write_so_far(folder: Path, target: Path, pipeline: Pipeline) -> SoFar | None
         ) from error  # fmt: skip
 
 
-def export_so_far(folder: Path, target: Path, pipeline: Pipeline) -> Archive:
+def export_so_far(folder: Path, target: Path, pipeline: Pipeline, form: ArchiveForm) -> Archive:
     """Write what a run has so far into a new folder, as :func:`.archive.export_archive` does; return it.
 
     Raises:
@@ -143,7 +141,7 @@ def export_so_far(folder: Path, target: Path, pipeline: Pipeline) -> Archive:
     with tempfile.TemporaryDirectory(prefix="fabula-so-far-") as scratch:
         if write_so_far(folder, Path(scratch), pipeline) is None:
             raise unanswered(folder)
-        return export_archive(scratch, target)
+        return export_archive(scratch, target, form)
 
 
 def _marked(draft: Path, found: Replay) -> SoFar:
@@ -186,16 +184,16 @@ def unanswered(folder: Path) -> InputError:
 
 EARLIER = "earlier"
 """The folder in which an archive waits for the one that is made in its place."""
-FILES = (EVALUATION, JUDGEMENTS, IMAGES, SUITE)
 SHOWN = 3
 """So many reasons are told."""
 
 
-def set_aside(folder: Path, *, replace: bool) -> tuple[str, ...]:
+def set_aside(folder: Path, form: ArchiveForm, *, replace: bool) -> tuple[str, ...]:
     """Put a copy of the archive of a folder aside, before another evaluation writes its own.
 
     Args:
         folder: the run folder; it need not exist.
+        form: what archives under its protocol have besides judgements.
         replace: let go what is there.
 
     Returns:
@@ -208,18 +206,18 @@ def set_aside(folder: Path, *, replace: bool) -> tuple[str, ...]:
     if not (folder / EVALUATION).is_file() or not (folder / JUDGEMENTS).is_file():
         return ()
     with hold(folder):
-        told = () if replace else _united(folder)
+        told = () if replace else _united(folder, form)
         shutil.rmtree(folder / EARLIER, ignore_errors=True)
         if not replace:
             with tempfile.TemporaryDirectory(prefix=".earlier-", dir=folder) as scratch:
-                for name in FILES:
+                for name in (EVALUATION, JUDGEMENTS, *form.files):
                     with suppress(FileNotFoundError):
                         shutil.copyfile(folder / name, Path(scratch) / name)
                 shutil.copytree(scratch, folder / EARLIER)
     return told
 
 
-def unite(folder: Path) -> tuple[str, ...]:
+def unite(folder: Path, form: ArchiveForm) -> tuple[str, ...]:
     """Add what was put aside to the archive that is there now.
 
     Returns:
@@ -232,15 +230,15 @@ def unite(folder: Path) -> tuple[str, ...]:
     if not (folder / EARLIER).is_dir():
         return ()
     with hold(folder):
-        return _united(folder)
+        return _united(folder, form)
 
 
-def _united(folder: Path) -> tuple[str, ...]:
+def _united(folder: Path, form: ArchiveForm) -> tuple[str, ...]:
     earlier = folder / EARLIER
     if not earlier.is_dir():
         return ()
     try:
-        _unite(folder, earlier)
+        _unite(folder, earlier, form)
     except InputError as error:
         kept = _kept_in(folder)
         reasons = "; ".join(f"{one.where}: {one.what}" for one in error.problems[:SHOWN])
@@ -249,24 +247,24 @@ def _united(folder: Path) -> tuple[str, ...]:
     return ()
 
 
-def _unite(folder: Path, earlier: Path) -> None:
+def _unite(folder: Path, earlier: Path, form: ArchiveForm) -> None:
     """Make the archive of a folder the union of it and an earlier one."""
-    now, then = _contents(folder), _contents(earlier)
+    now, then = _contents(folder, form), _contents(earlier, form)
     if then.items() <= now.items():
         return
     _check_prompts(folder, earlier)
-    if then.keys() <= now.keys() and _are_alike(folder, earlier):
+    if then.keys() <= now.keys() and _are_alike(folder, earlier, form):
         return
     with tempfile.TemporaryDirectory(prefix=".union-", dir=folder) as scratch:
         if now.items() <= then.items():
             shutil.copytree(earlier, scratch, dirs_exist_ok=True)
         else:
-            merge_archives([folder, earlier], scratch, first_wins=True)
+            merge_archives([folder, earlier], scratch, form, first_wins=True)
         move_archive(Path(scratch), folder)
 
 
-def _contents(folder: Path) -> dict[Hashable, object]:
-    """Return key -> content of what an archive holds: replies, methods, and what was found in pictures."""
+def _contents(folder: Path, form: ArchiveForm) -> dict[Hashable, object]:
+    """Return key -> content of what an archive holds: replies, methods, and what is in the files beside."""
     manifest = read_manifest(folder)
     contents: dict[Hashable, object] = dict.fromkeys(manifest.subject.get("methods") or ())
     try:
@@ -274,16 +272,7 @@ def _contents(folder: Path) -> dict[Hashable, object]:
     except ValidationError:
         read_archive(folder)  # says everything that is wrong with it
         raise
-    if manifest.kind == "images":
-        for one in read_found(folder):
-            parts = {"shots": one.shots_json(), "boxes": one.boxes, "crops": one.crops}
-            parts |= one.pictures or {}
-            contents |= {
-                (one.method, one.story_id, name): digest(part)
-                for name, part in parts.items()
-                if part is not None and name not in ABOUT_PICTURES
-            }
-    return contents
+    return contents if form.contents is None else {**contents, **form.contents(folder)}
 
 
 def _check_prompts(folder: Path, earlier: Path) -> None:
@@ -296,9 +285,9 @@ def _check_prompts(folder: Path, earlier: Path) -> None:
             raise InputError([UserError("prompts", what=what, fix="choose another folder")])
 
 
-def _are_alike(folder: Path, earlier: Path) -> bool:
+def _are_alike(folder: Path, earlier: Path, form: ArchiveForm) -> bool:
     try:
-        joined_protocol([read_manifest(folder), read_manifest(earlier)])
+        joined_protocol([read_manifest(folder), read_manifest(earlier)], form)
     except InputError:
         return False
     return True

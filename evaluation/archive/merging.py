@@ -15,12 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import ConfigError, FabulaError, InputError, TargetError, UserError
-from ...releases.events.suites import load_suite, write_suite
-from ...releases.layout import SUITE
 from ...schemas.canonical import digest
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
-from ..shots.merging import IMAGES, Looked, image_protocol, image_subject, merge_found, write_found
 from .archive import (
     EVALUATION,
     JUDGEMENTS,
@@ -34,15 +31,10 @@ from .archive import (
     write_judgements,
     write_manifest,
 )
+from .form import ArchiveForm, Beside
 from .protocols import check_alike
 from .replies import INCOMPLETE, ReplyCounts, still_lacking
 
-JOINED = {
-    "katha": ("conditions", "judges", "labels", "matcher", "metrics", "models", "prompts", "stories"),
-    "events": ("judges", "metrics", "models", "prompts", "units", "votes"),
-    "images": ("dimensions", "judge_models", "judges", "metrics", "models", "prompts", "stories", "votes"),
-}
-"""Kind -> the parts of the protocol that are put together; all others must be the same."""
 CONDITIONS = ("text", "image", "text_image", "contrast")
 """What a manifest names as conditions, in its order."""
 
@@ -92,6 +84,7 @@ class Merged:
 def merge_archives(
     folders: Sequence[str | Path],
     target: str | Path,
+    form: ArchiveForm,
     *,
     allowed: Collection[str] = (),
     first_wins: bool = False,
@@ -101,6 +94,7 @@ def merge_archives(
     Args:
         folders: evaluation folders, finished runs or copies.
         target: the new folder.
+        form: what archives under their protocol have besides.
         allowed: other parts of the protocol that may differ; those of the first folder are kept.
         first_wins: where two folders answer the same differently, keep what the one named first has.
 
@@ -113,9 +107,9 @@ def merge_archives(
     places = _distinct(folders)
     manifests = [read_manifest(place) for place in places]
     with _as_written(places):
-        protocol = joined_protocol(manifests, allowed)
+        protocol = joined_protocol(manifests, form, allowed)
     joined = _Joined(places, first_wins=first_wins)
-    looked = merge_found(places, first_wins=first_wins) if manifests[0].kind == "images" else None
+    beside = None if form.join is None else form.join(places, first_wins)
     out = _new_folder(Path(target))
     try:
         try:
@@ -127,23 +121,23 @@ def merge_archives(
             merged((str(place / JUDGEMENTS), map(placed, lines_of(place / JUDGEMENTS))) for place in places)
             raise
         with _as_written(places):
-            manifest = _manifest(protocol, manifests, joined, looked)
-        if looked is not None:
-            write_found(out, looked.found)
-        if manifest.kind == "events":
-            write_suite(out / SUITE, load_suite(_suite(places)))
+            manifest = _manifest(protocol, manifests, joined, beside)
+        if beside is not None:
+            beside.write(out)
         write_manifest(out, manifest)
     except BaseException as error:
-        for name in (JUDGEMENTS, SUITE, IMAGES):
+        for name in (JUDGEMENTS, *form.files):
             (out / name).unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, FabulaError):
             raise _unwritable(out, error) from error
         raise
-    stories = None if looked is None else len(looked.found)
+    stories = None if beside is None else beside.stories
     return Merged(manifest, sum(joined.new.values()), joined.parts(), joined.passed_over, stories)
 
 
-def joined_protocol(manifests: Sequence[EvaluationManifest], allowed: Collection[str] = ()) -> dict[str, Any]:
+def joined_protocol(
+    manifests: Sequence[EvaluationManifest], form: ArchiveForm, allowed: Collection[str] = ()
+) -> dict[str, Any]:
     """Return what several evaluations say of how they judged, as one.
 
     Raises:
@@ -151,10 +145,10 @@ def joined_protocol(manifests: Sequence[EvaluationManifest], allowed: Collection
     """
     first = manifests[0]
     for other in manifests[1:]:
-        check_alike(first, other, {*JOINED[first.kind], *allowed})
+        check_alike(first, other, {*form.joined, *allowed})
     protocol = dict(first.protocol)
     problems: list[UserError] = []
-    for name in JOINED[first.kind]:
+    for name in form.joined:
         values = [one.protocol[name] for one in manifests if name in one.protocol]
         if values:
             protocol[name] = _united(name, values, None if name in allowed else problems)
@@ -225,11 +219,11 @@ def _manifest(
     protocol: dict[str, Any],
     manifests: Sequence[EvaluationManifest],
     joined: _Joined,
-    looked: Looked | None,
+    beside: Beside | None,
 ) -> EvaluationManifest:
-    if looked is not None:
-        subject = image_subject(manifests, looked)
-        protocol |= image_protocol(protocol, looked.found)
+    if beside is not None and beside.subject is not None:
+        subject = beside.subject(manifests)
+        protocol |= beside.protocol(protocol)
     else:
         subject, stories = merged_subject(manifests, joined.units)
         told = [one.protocol.get("stories") for one in manifests]
@@ -295,10 +289,6 @@ def _distinct(folders: Sequence[str | Path]) -> list[Path]:
             fix="name the folders to merge",
         )
     return places
-
-
-def _suite(places: Sequence[Path]) -> Path:
-    return next((place / SUITE for place in places if (place / SUITE).is_file()), places[0] / SUITE)
 
 
 def _new_folder(target: Path) -> Path:

@@ -65,8 +65,7 @@ def check_alike(
                 UserError(
                     "protocol kind",
                     what=f"the evaluations are of different kinds: {first.kind} and {second.kind}",
-                    fix="compare evaluations of one kind: katha (storyboards), events (videos) or images "
-                    "(shots)",
+                    fix="compare evaluations of one kind",
                 )
             ]
         )

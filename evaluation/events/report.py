@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from ...releases.events.suites import SUITE, load_suite
 from ...schemas.canonical import digest
@@ -29,9 +31,10 @@ from ..report.model import (
     ScoreTable,
     Verdict,
 )
-from ..report.people import people_of
+from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
-from ..report.showing import label_text, resampling_definition, video_comparisons
+from ..report.showing import comparison, label_text, resampling_definition
+from .compare import comparable, event_comparisons
 from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
 
@@ -112,6 +115,26 @@ def _verdict(judgement: Judgement, number: int) -> Verdict:
     )  # fmt: skip
 
 
+def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
+    """Return every pair of methods under each judge, paired over prompts and corrected together."""
+    pairs = [
+        (one, other)
+        for one, other in combinations(scores.panels, 2)
+        if one.panel.judge == other.panel.judge
+        and one.panel.method != other.panel.method
+        and comparable(one, other, scores.definitions)
+    ]
+    made = event_comparisons(pairs, scores.definitions)
+    several = len({one.about["judge"] for one in made}) > 1
+    return tuple(
+        comparison(
+            one, f"Completion rate, by {one.about['judge']}" if several else "Completion rate",
+            higher=True, better="completes more",
+        )
+        for one in made
+    )  # fmt: skip
+
+
 READING = (
     "A judge describes the frames of each video, and says for each event whether it is completed.",
     "The completion rate of a prompt is the share of its events that the votes together call completed; that "
@@ -134,7 +157,7 @@ def events_report(
         InputError: the archive or the suite cannot be read, or they do not belong together.
     """
     used = definitions or Definitions()
-    people = people_of(folder, "events")
+    people = people_of(folder, "events", people_tables)
     scores = score_folder(folder, suite, used)
     loaded = load_suite(folder / SUITE if suite is None else suite)
     chosen = chosen_prompts(scores.panels)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +11,11 @@ from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
-from ...releases.events.suites import load_suite
+from ...releases.events.suites import SUITE, load_suite, write_suite
+from ..archive.form import ArchiveForm, Beside
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
-from ..protocol import Protocol
+from ..protocol import Protocol, Scoring
 from ..running import run_evaluation
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
@@ -135,4 +137,30 @@ def _rehearsed(request: RunRequest) -> int | None:
     return REHEARSED if video_budget(request).present > REHEARSED else None
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_events, runs=run_evaluation), sections=frozenset({JUDGES}))
+def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
+    """Return the suite of the first folder that has one."""
+
+    def write(out: Path) -> None:
+        suites = (place / SUITE for place in places)
+        write_suite(
+            out / SUITE, load_suite(next((one for one in suites if one.is_file()), places[0] / SUITE))
+        )
+
+    return Beside(write)
+
+
+def _scoring() -> Scoring:
+    from .scoring import SCORING
+
+    return SCORING
+
+
+ARCHIVE = ArchiveForm(("judges", "metrics", "models", "prompts", "units", "votes"), (SUITE,), join=_join)
+"""Archives of videos: the suite that was judged lies beside the replies."""
+run_events = partial(run_evaluation, form=ARCHIVE)
+PROTOCOL = Protocol(
+    RunKind(PIPELINE, tell_events, runs=run_events),
+    ARCHIVE,
+    _scoring,
+    frozenset({JUDGES}),
+)

@@ -13,6 +13,7 @@ from ...models.spec import parse_spec
 from ...schemas.values import Own
 from ..judging.pictures import ImageSettings, PreparedPicture, prepare_picture
 from ..judging.settings import JudgeSettings
+from ..outputs.videos import frame_count
 
 SERVICE_VOTES, OWN_VOTES = 3, 2
 """Votes of a judge behind a public service, and of one that the user serves: the paper's N for its closed and
@@ -69,9 +70,6 @@ class EventJudgeSettings(JudgeSettings):
         return SERVICE_VOTES if parse_spec(spec).base_url is None else OWN_VOTES
 
 
-FEWEST, MOST, EVERY = 4, 32, 4
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedVideo:
     """The frames of one video, as judges get them.
@@ -87,11 +85,6 @@ class PreparedVideo:
     indices: tuple[int, ...]
     times: tuple[Fraction, ...]
     pictures: tuple[PreparedPicture, ...]
-
-
-def frame_count(frames: int) -> int:
-    """Return how many of K frames judges see: ``max(min(32, floor(K / 4)), 4)`` (Eq. 2)."""
-    return max(min(MOST, frames // EVERY), FEWEST)
 
 
 def prepare_video(

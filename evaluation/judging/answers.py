@@ -132,14 +132,14 @@ def clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def judgement_of(row: Json, shown: Json, time: str) -> Json:
+def judgement_of(protocol: str, row: Json, shown: Json, time: str) -> Json:
     """Return a line of the archive from a row and the generation that was shown.
 
     Text-only replies do not depend on any generation: they have neither method nor seed.
     """
     is_text = row["condition"] == "text"
     return {
-        "schema_version": "1", "protocol": "katha", "unit": shown["story_id"], "time": time,
+        "schema_version": "1", "protocol": protocol, "unit": shown["story_id"], "time": time,
         "method": None if is_text else shown["method"], "seed": None if is_text else shown["seed"], **row,
     }  # fmt: skip
 

@@ -12,6 +12,7 @@ from ...models.chat import ChatRequest, Image, Message, Part
 from ...models.spec import ModelSettings
 from ...prompts.loader import Prompt, fenced
 from ...schemas.canonical import Json, digest
+from ...schemas.judgement import Kind
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.text import normalize_answer
 from ...schemas.vocabulary import vocabulary
@@ -30,7 +31,7 @@ class Packet:
 
     Attributes:
         kind: ``question``, ``moral_label``, ``contrast``, ``match`` for a verdict on an answer, or
-            ``alignment`` for a rating of a shot.
+            ``alignment`` for a rating of a shot; with a dot, what a package asks.
         item: question id, story id, pair id, or what of a shot is rated.
         condition: which evidence is shown.
         prompt: the prompt.
@@ -40,7 +41,7 @@ class Packet:
         asked: the texts of the question itself, options included; everything else is evidence.
     """
 
-    kind: Literal["question", "moral_label", "contrast", "match", "alignment"]
+    kind: Kind
     item: str
     condition: Evidence
     prompt: Prompt

@@ -26,6 +26,7 @@ from ..archive.archive import check_hash, read_archive
 from ..archive.protocols import release_sha256
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
 from ..judging.settings import FOLDERS, MAIN, PromptSet, SelectionSettings
+from ..recoverability.definitions import PROTOCOL
 from .load_items import chosen_records
 
 Fate = Literal["valid", "redo", "gone"]
@@ -113,20 +114,26 @@ class Affected:
             yield f"no {JOURNAL} in {self.folder}: evaluate --reuse can take nothing from it"
 
 
-def affected_judgements(evaluation: Path | str, old: Path | str, new: Path | str) -> Affected:
+def affected_judgements(
+    evaluation: Path | str,
+    old: Path | str,
+    new: Path | str,
+    read: Callable[[Path], Release] = load,
+) -> Affected:
     """Tell which judgements of an evaluation of one version of a release stay valid under another.
 
     Args:
         evaluation: the folder of an evaluation of storyboards.
         old: the release that it judged.
         new: the other version.
+        read: reads a release as stories with questions.
 
     Raises:
         InputError: a folder cannot be read, is of another kind, or the evaluation judged another release.
     """
     folder = Path(evaluation)
     archive = read_archive(folder)
-    if archive.manifest.kind != "katha":
+    if archive.manifest.kind != PROTOCOL:
         raise InputError(
             [
                 UserError(
@@ -136,7 +143,7 @@ def affected_judgements(evaluation: Path | str, old: Path | str, new: Path | str
             ]
         )  # fmt: skip
     check_hash(archive, "release", release_sha256(old), str(old))
-    before, after = load(old), load(new)
+    before, after = read(Path(old)), read(Path(new))
     now = _chosen(after, archive.manifest)
     packets = _Packets(before, after, now, int(archive.manifest.protocol.get("seed", 0)))
     counts: dict[tuple[str, str, str], Counter[Fate]] = {}

@@ -23,6 +23,7 @@ from ..archive.archive import write_judgements, write_manifest
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.answers import judgement_of
 from ..judging.settings import of_sets, public_judge
+from ..recoverability.definitions import PROTOCOL
 from ..recoverability.method import versions
 
 KEPT = (
@@ -126,7 +127,7 @@ class About(ReplyTally):
     def manifest(self) -> EvaluationManifest:
         """Return the manifest."""
         return EvaluationManifest(
-            kind="katha",
+            kind=PROTOCOL,
             protocol=self._protocol(),
             subject={"methods": {name: self._about(name) for name in sorted(self._methods)}},
             environment={
@@ -228,7 +229,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
                     if row["outcome"] == UNASKED:
                         about.leave_once(row, item["shown"]["story_id"])
                         continue
-                    yield Judgement.model_validate(judgement_of(row, item["shown"], run.created_at))
+                    yield Judgement.model_validate(judgement_of(PROTOCOL, row, item["shown"], run.created_at))
 
     # Text-only answers stand in the items of every method; each is kept and counted once.
     write_judgements(folder, judgements(), about.count)

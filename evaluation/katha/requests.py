@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,9 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.spec import parse_spec
+from ..archive.form import ArchiveForm
 from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of, without_judges
-from ..protocol import Protocol
+from ..protocol import Protocol, Scoring
 from ..running import check_request, run_evaluation
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE
@@ -23,6 +25,10 @@ from .spending import tell_judging
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
 
+ARCHIVE = ArchiveForm(
+    ("conditions", "judges", "labels", "matcher", "metrics", "models", "prompts", "stories"), alone=False
+)
+run_katha = partial(run_evaluation, form=ARCHIVE)
 LABELLED = ("judge_text", "judge_images", "judge_both")
 ASKING = (*LABELLED, "judge_contrasts")
 MATCHING = {"match_answers": False, "match_vectors": True}
@@ -134,7 +140,7 @@ def evaluate_katha(
     check_request(request)
     if reporter is not None:
         tell_judging(request, reporter)
-    return run_evaluation(request, reporter, replace=options.replace)
+    return run_katha(request, reporter, replace=options.replace)
 
 
 def estimate_evaluation(
@@ -153,4 +159,15 @@ def _listed(outputs: Sequence[Path | str] | Path | str) -> list[Path | str]:
     return [outputs] if isinstance(outputs, str | Path) else list(outputs)
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging, runs=run_evaluation), sections=frozenset({JUDGES}))
+def _scoring() -> Scoring:
+    from .scoring import SCORING
+
+    return SCORING
+
+
+PROTOCOL = Protocol(
+    RunKind(PIPELINE, tell_judging, runs=run_katha),
+    ARCHIVE,
+    _scoring,
+    frozenset({JUDGES}),
+)

@@ -18,7 +18,6 @@ from ...schemas.events import Suite, video_name
 from ...schemas.text import counted
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
-from ..events.settings import frame_count
 from .checked import (
     NOTHING_FOUND,
     Output,
@@ -35,6 +34,14 @@ from .named import MANIFEST, NamedFiles, entries, folders_in, named_places, read
 _SEED = re.compile(r"seed_(0|[1-9][0-9]{0,17})", re.ASCII)
 _NEAR = 90.0
 """Similarity of two names, 0 to 100, from which one is taken for a misspelling of the other."""
+
+
+FEWEST, MOST, EVERY = 4, 32, 4
+
+
+def frame_count(frames: int) -> int:
+    """Return how many of K frames judges see: ``max(min(32, floor(K / 4)), 4)`` (Eq. 2)."""
+    return max(min(MOST, frames // EVERY), FEWEST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ questions keep their verdicts.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, UserError
+from ...releases.loading import Release, load
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import read_manifest
@@ -24,7 +26,7 @@ from ..archive.replies import notes_of_both
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
 from ..stats.paired import Paired
-from .definitions import Definitions
+from .definitions import PROTOCOL, Definitions
 from .items import CONDITIONS, Items
 from .method import Method, compared, comparisons, story_gaps
 from .score import Judged, estimated, judged_folder
@@ -192,7 +194,7 @@ class KathaComparison:
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
         return {
-            "kind": "katha",
+            "kind": PROTOCOL,
             "definitions": self.definitions.as_json(),
             "stories": self.stories,
             "gaps": {name: dict(gaps) for name, gaps in self.gaps.items()},
@@ -227,6 +229,8 @@ def compare_folders(
     release: Path | None,
     definitions: Definitions,
     allowed: Collection[str] = (),
+    *,
+    read: Callable[[Path], Release] = load,
 ) -> KathaComparison:
     """Compare the methods of two evaluation folders of kind katha.
 
@@ -236,12 +240,14 @@ def compare_folders(
         release: the release that was judged; None for where the first's manifest says that it is.
         definitions: how replies become numbers.
         allowed: top-level parts of the protocol that may differ.
+        read: reads the release as stories with questions.
 
     Raises:
         InputError: a folder cannot be read, their protocols differ, or they share no story.
     """
     differences = check_alike(read_manifest(first), read_manifest(second), allowed)
-    ours_judged, other = _alike(first, second, release, definitions)
+    judged_of = partial(judged_folder, definitions=definitions, read=read)
+    ours_judged, other = _alike(first, second, release, judged_of)
     names = _names(first, second)
     ours = [replace(method, name=f"{names[0]}:{method.name}") for method in ours_judged.methods]
     theirs = [replace(method, name=f"{names[1]}:{method.name}") for method in other.methods]
@@ -280,11 +286,11 @@ def compare_folders(
 
 
 def _alike(
-    first: Path, second: Path, release: Path | None, definitions: Definitions
+    first: Path, second: Path, release: Path | None, judged_of: Callable[..., Judged]
 ) -> tuple[Judged, Judged]:
     """Return both evaluations over the stories that both are about."""
-    ours = judged_folder(first, release, definitions)
-    other = judged_folder(second, ours.release.path, definitions)
+    ours = judged_of(first, release)
+    other = judged_of(second, ours.release.path)
     stories = set(ours.items.story_places) & set(other.items.story_places)
     if not stories:
         raise InputError(
@@ -297,9 +303,9 @@ def _alike(
             ]
         )
     if len(stories) < ours.items.stories:
-        ours = judged_folder(first, release, definitions, stories=stories)
+        ours = judged_of(first, release, stories=stories)
     if len(stories) < other.items.stories:
-        other = judged_folder(second, ours.release.path, definitions, stories=stories)
+        other = judged_of(second, ours.release.path, stories=stories)
     return ours, other
 
 

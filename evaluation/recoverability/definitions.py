@@ -10,6 +10,8 @@ from ..stats.uncertainty import Uncertainty
 Nonresponse = Literal["incorrect", "excluded"]
 Support = Literal["contradicted", "answer", "eq51"]
 
+PROTOCOL = "katha"
+"""Name of the recoverability protocol, which its archives and scores bear."""
 NONRESPONSES: Mapping[str, str] = {
     "incorrect": "a judge that was asked and did not answer counts as a vote for a wrong answer",
     "excluded": "a judge that did not answer has no vote; without any vote the question is left out",

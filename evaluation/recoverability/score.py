@@ -20,7 +20,7 @@ from ..archive.protocols import release_sha256
 from ..archive.replies import incomplete_notes, last_attempts
 from .assemble import group_scores, method_scores
 from .coverage import coverage_of, generations, invalid_generations, requested_of
-from .definitions import Definitions
+from .definitions import PROTOCOL, Definitions
 from .estimates import Estimates, Sheet
 from .items import CONDITIONS, DIMENSIONS, Items, items_of
 from .method import Method, add_columns, comparisons, estimates_of, methods_of
@@ -91,8 +91,8 @@ def judged_folder(
     """Return what :func:`score_folder` scores, of some stories only where given; it raises the same."""
     evaluation = Path(folder)
     manifest = read_manifest(evaluation)
-    if manifest.kind != "katha":
-        raise _unusable(evaluation, "an evaluation of kind katha", manifest.kind)
+    if manifest.kind != PROTOCOL:
+        raise _unusable(evaluation, f"an evaluation of kind {PROTOCOL}", manifest.kind)
     path = release_path(evaluation, manifest, release)
     sha256 = release_sha256(path)
     check_hash(Archive(manifest, ()), "release", sha256, str(path))

@@ -9,7 +9,7 @@ from ...schemas.text import counted
 from ...schemas.values import Score
 from ..stats.paired import Paired
 from .coverage import Coverage
-from .definitions import Definitions
+from .definitions import PROTOCOL, Definitions
 from .pooling import LEVELS, SETS, Level, SetName, Triple
 
 
@@ -104,7 +104,7 @@ class KathaScores:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
-        return {"kind": "katha", **{field.name: plain(getattr(self, field.name)) for field in fields(self)}}
+        return {"kind": PROTOCOL, **{field.name: plain(getattr(self, field.name)) for field in fields(self)}}
 
     def lines(self) -> Iterator[str]:
         """Yield the main scores in percentage points, with intervals and coverage."""

@@ -18,9 +18,9 @@ from ...releases.pages import part_of, style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.text import counted, plural
 from ...schemas.values import Score
-from ..shots.report.stories import SHOT_FILTERS
 from .model import Case, CaseItem, CountTable, Frame, Plot, ReportDocument, Unit
 from .plots import draw, legend_mark, series_of
+from .shot_cards import SHOT_FILTERS
 from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
 
 SIDE, QUALITY = 360, 72

@@ -4,12 +4,9 @@ Methods against each other in a report, and what a comparison says in words.
 """
 
 import unicodedata
-from itertools import combinations
 
 from ...schemas.text import plural
 from ...schemas.values import Score
-from ..events.compare import comparable, event_comparisons
-from ..events.score import EventScores
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import FEW, LEAST, Uncertainty
 from .model import Comparison, Definition, Unit
@@ -93,26 +90,6 @@ def label_text(name: str) -> str:
     """Return a name of the data as words: ``cause_effect`` as Cause effect."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:]
-
-
-def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
-    """Return every pair of methods under each judge, paired over prompts and corrected together."""
-    pairs = [
-        (one, other)
-        for one, other in combinations(scores.panels, 2)
-        if one.panel.judge == other.panel.judge
-        and one.panel.method != other.panel.method
-        and comparable(one, other, scores.definitions)
-    ]
-    made = event_comparisons(pairs, scores.definitions)
-    several = len({one.about["judge"] for one in made}) > 1
-    return tuple(
-        comparison(
-            one, f"Completion rate, by {one.about['judge']}" if several else "Completion rate",
-            higher=True, better="completes more",
-        )
-        for one in made
-    )  # fmt: skip
 
 
 def comparison(

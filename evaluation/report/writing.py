@@ -1,24 +1,20 @@
 """A report as CSV: every score and count on a line, and every verdict, or every shot, on a line.
 
-Making the report on an evaluation folder, and writing its files.
+Writing the files of a report.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...errors import ConfigError, TargetError
+from ...errors import TargetError
 from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
 from ...schemas.values import Score
-from ..archive.archive import read_manifest
 from .model import ReportDocument
 from .page import render_page
 from .showing import interval_text, value_text
-
-if TYPE_CHECKING:
-    from ..shots.report.page import ImageReport
 
 SCORES = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
 VERDICTS = (
@@ -153,50 +149,6 @@ class Written:
             yield f"{row.label}: {'; '.join(told)}"
         yield from (f"note: {warning}" for warning in self.document.warnings)
         yield from (f"{name}: {path}" for name, path in self.files.items())
-
-
-def make_report(
-    folder: Path,
-    release: Path | None = None,
-    outputs: Sequence[Path] = (),
-    images: "ImageReport | None" = None,
-) -> ReportDocument:
-    """Return the report on an evaluation folder of any kind.
-
-    Args:
-        folder: the evaluation folder.
-        release: release, or for events the suite, that was judged; None for the place that the evaluation
-            names.
-        outputs: folders with the generated storyboards or shots; none for those that the run keeps or names.
-        images: of shot images, how they are scored and what is shown; None for all defaults.
-
-    Raises:
-        InputError: something cannot be read, or does not belong together.
-        ConfigError: the release is not to be found, or an option does not fit the kind.
-    """
-    kind = read_manifest(folder).kind
-    if kind == "images":
-        from ..shots.report.page import images_report
-
-        return images_report(folder, release, outputs, images)
-    if images is not None:
-        raise ConfigError(
-            "--define, --unranked, --story, --method, --pictures-mb",
-            what=f"these options are for evaluations of shot images; this one is of kind {kind}",
-            fix="leave them out",
-        )
-    if kind == "katha":
-        from ..katha.report.page import katha_report
-
-        return katha_report(folder, release, outputs)
-    from ..events.report import events_report
-
-    if outputs:
-        raise ConfigError(
-            "--outputs", what="this option is for evaluations of storyboards; this one is of videos",
-            fix="leave it out: the frames that judges saw are kept in the run folder",
-        )  # fmt: skip
-    return events_report(folder, release)
 
 
 def check_page(page: Path) -> None:

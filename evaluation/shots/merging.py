@@ -5,19 +5,19 @@ style of pictures to their boxes. What two of them found must be the same, and a
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest
+from ..archive.form import ArchiveForm, Beside
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.story import FoundFacts, FoundStory
 from .found import IMAGES, read_found
-
-__all__ = ["IMAGES", "image_protocol", "image_subject", "merge_found", "write_found"]
 
 GROUND = ("characters", "references", "shots")
 """What must be the same wherever a story stands."""
@@ -200,3 +200,37 @@ def _otherwise(first: Path, path: Path, story: FoundStory, names: Sequence[str])
         what=f"{first} and {path} have other {', '.join(names)}, by models of the same names",
         fix="evaluate on one machine, or keep the first folder's with --first-wins",
     )
+
+
+def _read_to_write(source: Path) -> Callable[[Path], None]:
+    return partial(write_found, found=read_found(source))
+
+
+def _contents(folder: Path) -> dict[Hashable, str]:
+    """Return method, story and what was looked for -> digest of what was found."""
+    contents: dict[Hashable, str] = {}
+    for one in read_found(folder):
+        parts = {"shots": one.shots_json(), "boxes": one.boxes, "crops": one.crops, **(one.pictures or {})}
+        contents |= {
+            (one.method, one.story_id, name): digest(part)
+            for name, part in parts.items()
+            if part is not None and name not in ABOUT_PICTURES
+        }
+    return contents
+
+
+def _join(places: Sequence[Path], first_wins: bool) -> Beside:
+    looked = merge_found(places, first_wins=first_wins)
+    return Beside(
+        partial(write_found, found=looked.found),
+        partial(image_subject, looked=looked),
+        partial(image_protocol, found=looked.found),
+        len(looked.found),
+    )
+
+
+ARCHIVE = ArchiveForm(
+    ("dimensions", "judge_models", "judges", "metrics", "models", "prompts", "stories", "votes"),
+    (IMAGES,), _read_to_write, _contents, _join,
+)  # fmt: skip
+"""Archives of shot images: what was found in pictures lies beside the ratings."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +19,10 @@ from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
-from ..protocol import Protocol
+from ..protocol import Protocol, Scoring
 from ..running import run_evaluation
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
+from .merging import ARCHIVE
 from .pipeline import PIPELINE
 from .settings import (
     AlignmentSettings,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
 
+run_images = partial(run_evaluation, form=ARCHIVE)
 LOOKING = ("detect_characters", "encode_crops", "encode_pictures")
 ITEM_TIMEOUT = 7200.0
 """Seconds that one story may take in one stage: thirty shots and as many references, on a slow machine."""
@@ -295,7 +298,18 @@ def evaluate_images(
     check_weights(request.config)
     if reporter is not None:
         tell_images(request, reporter)
-    return run_evaluation(request, reporter, replace=options.replace)
+    return run_images(request, reporter, replace=options.replace)
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_images, runs=run_evaluation), sections=frozenset({JUDGES}))
+def _scoring() -> Scoring:
+    from .scoring import SCORING
+
+    return SCORING
+
+
+PROTOCOL = Protocol(
+    RunKind(PIPELINE, tell_images, runs=run_images),
+    ARCHIVE,
+    _scoring,
+    frozenset({JUDGES}),
+)

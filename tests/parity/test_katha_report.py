@@ -6,7 +6,8 @@ import pytest
 
 from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.evaluation.report.writing import make_report, write_report
+from fabula.evaluation.report.writing import write_report
+from fabula.kinds.evaluations import make_report
 from fabula.releases.loading import Release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer

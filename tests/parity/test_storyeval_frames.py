@@ -6,8 +6,9 @@ from pathlib import Path
 import av
 import pytest
 
-from fabula.evaluation.events.settings import frame_count, prepare_video
+from fabula.evaluation.events.settings import prepare_video
 from fabula.evaluation.judging.pictures import ImageSettings
+from fabula.evaluation.outputs.videos import frame_count
 from fabula.media.video import probe, sample_frames
 
 pytestmark = pytest.mark.parity

@@ -5,21 +5,23 @@ Only controls that need no new generation; the table of Table 73 is among the de
 The report on an evaluation of storyboards.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ....releases.loading import Release, load
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ...recoverability.definitions import NONRESPONSES, SUPPORTS, Definitions
+from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
+from ...recoverability.recoverability import GAP
 from ...recoverability.score import Judged, judged_folder, scores_of
 from ...recoverability.scores import KathaScores
 from ...report.accounts import Accounts, read_lines
 from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
-from ...report.people import people_of
+from ...report.people import between_people, if_any, people_of, score_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import DASH, label_text, resampling_definition, value_text
 from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
@@ -163,11 +165,57 @@ READING = (
 )
 
 
+AGAINST = {
+    "agreement": ("Agreement", "percent"),
+    "pairwise_agreement": ("Pairs ranked alike", "percent"),
+    "spearman": ("Spearman", "number"),
+    "mean_absolute_difference": ("Mean absolute difference", "number"),
+    "calibration_error": ("Calibration error", "number"),
+}
+"""What a judge's answers are compared by -> its label and unit."""
+
+
+def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    """Yield the tables of a calibration."""
+    rows = [
+        ScoreRow(
+            label=method,
+            scores={
+                **{
+                    name: score_of(scores_of["overall"]) for name, scores_of in scores["recoverability"].items()
+                },
+                "gap": score_of(scores["stg"]["overall"]),
+            },
+            note=f"{scores['questions_valid']:,} of {counted(scores['questions_asked'], 'question')} valid",
+        )
+        for method, scores in document["methods"].items()
+    ]
+    conditions = list(dict.fromkeys(name for row in rows for name in row.scores if name != "gap"))
+    measures = [
+        *(Measure(name=name, label=label_text(name), better="high") for name in conditions),
+        Measure.of(GAP),
+    ]
+    yield from if_any("people", "What people recover", "Method", measures, rows)
+    compared = [
+        ScoreRow(
+            label=f"{judge} · {label_text(condition)}",
+            scores={name: score_of(answers["values"][name]) for name in AGAINST if name in answers["values"]},
+        )
+        for judge, judged in document["judges"].items()
+        for condition, answers in judged["answers"].items()
+    ]
+    against = [Measure(name=name, label=label, unit=unit) for name, (label, unit) in AGAINST.items()]
+    yield from if_any("judges_people", "Judges against people", "Judge and evidence", against, compared)
+    yield from between_people(document["agreement"])
+
+
 def katha_report(
     folder: Path,
     release: Path | None = None,
     outputs: Sequence[Path] = (),
     definitions: Definitions | None = None,
+    *,
+    read: Callable[[Path], Release] = load,
 ) -> ReportDocument:
     """Return the report on an evaluation folder of kind katha.
 
@@ -176,14 +224,15 @@ def katha_report(
         release: the release that was judged; None for the place that the manifest names.
         outputs: folders with the generated storyboards; none for the pictures that the run keeps.
         definitions: how replies become numbers; None for the paper's.
+        read: reads the release as stories with questions.
 
     Raises:
         InputError: archive, release or outputs cannot be read, or do not belong together.
         ConfigError: the release is not to be found.
     """
     used = definitions or Definitions()
-    people = people_of(folder, "katha")
-    judged = judged_folder(folder, release, used)
+    people = people_of(folder, PROTOCOL, people_tables)
+    judged = judged_folder(folder, release, used, read=read)
     scores = scores_of(judged, used)
     records = judged.items.records
     spots = spots_of(judged.methods, judged.items)
@@ -197,7 +246,7 @@ def katha_report(
     pictures = pictures_of_outputs(outputs, records, told) if outputs else pictures_of_run(folder)
     shown = Shown(replies, pictures, judged.replies.seeds, used)
     return ReportDocument(
-        kind="katha",
+        kind=PROTOCOL,
         title=_title(scores),
         facts=_facts(scores, accounts, judged),
         warnings=(*_warnings(scores, accounts, judged), *people.warnings),

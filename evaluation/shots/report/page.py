@@ -4,18 +4,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
 from ....media.images import LIMITS
 from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
+from ....schemas.values import Score
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import in_order, label_of, metric_of
 from ...metrics.story import FoundStory
 from ...report.accounts import Accounts
-from ...report.model import ReportDocument, ScoreRow, ScoreTable, ShotsPart
-from ...report.people import people_of
+from ...report.model import Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
+from ...report.people import between_people, if_any, people_of, plain_score, score_of
 from ...report.showing import label_text
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
@@ -110,6 +112,44 @@ class ImageReport:
     megabytes: float = MEGABYTES
 
 
+def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    """Yield the tables of a calibration."""
+    rows = [
+        ScoreRow(
+            label=method, scores={name: score_of(rating["mean"]) for name, rating in ratings["ratings"].items()}
+        )
+        for method, ratings in document["methods"].items()
+    ]
+    criteria = list(dict.fromkeys(name for row in rows for name in row.scores))
+    measures = [Measure(name=name, label=label_text(name), unit="plain", better="high") for name in criteria]
+    yield from if_any("people", "Mean ratings of people, 0 to 4", "Method", measures, rows)
+    compared = [
+        ScoreRow(
+            label=f"{label_text(criterion)} · {label_of(name)} · over {over}",
+            scores={kind: _correlation(correlation) for kind, correlation in correlations[over].items()},
+        )
+        for criterion, parts in document["scores"].items()
+        for part in parts.values()
+        for name, correlations in part.items()
+        for over in ("stories", "shots", "methods")
+        if over in correlations
+    ]
+    kinds = ("pearson", "spearman", "kendall")
+    against = [Measure(name=name, label=label_text(name), unit="number", better="high") for name in kinds]
+    heading = "Criterion, score and what is compared"
+    yield from if_any("scores_people", "Scores against people", heading, against, compared)
+    yield from between_people(document["agreement"])
+
+
+def _correlation(correlation: Mapping[str, Any]) -> Score:
+    if correlation["value"] is None:
+        return plain_score(None, correlation["reason"])
+    low, high = correlation["low"], correlation["high"]
+    return Score(
+        value=correlation["value"], status="ok", low=low, high=high, counts={"pairs": correlation["pairs"]}
+    )
+
+
 def images_report(
     folder: Path,
     release: Path | None = None,
@@ -130,7 +170,7 @@ def images_report(
     """
     wanted = wanted or ImageReport()
     used = wanted.definitions
-    people = people_of(folder, "images")
+    people = people_of(folder, "images", people_tables)
     archive, stories = read_archive(folder), read_found(folder)
     manifest = archive.manifest
     _check_release(release, manifest)

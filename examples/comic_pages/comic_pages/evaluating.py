@@ -6,13 +6,10 @@ from pathlib import Path
 
 from fabula.engine.progress import Reporter
 from fabula.engine.report import RunReport
-from fabula.engine.running import RunKind
-from fabula.evaluation.judging.settings import JUDGES
 from fabula.evaluation.katha.pipeline import PIPELINE as STORIES
+from fabula.evaluation.katha.requests import PROTOCOL as STORYBOARDS
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluation_request
-from fabula.evaluation.katha.spending import tell_judging
-from fabula.evaluation.protocol import Protocol
-from fabula.evaluation.running import check_request, run_evaluation
+from fabula.evaluation.running import check_request
 
 PIPELINE = replace(STORIES, name="evaluate-comics", stages=("comic_pages.load_items", *STORIES.stages[1:]))
 
@@ -39,4 +36,4 @@ def evaluate_comics(
     return PROTOCOL.run.make(request, reporter)
 
 
-PROTOCOL = Protocol(RunKind(PIPELINE, tell_judging, runs=run_evaluation), sections=frozenset({JUDGES}))
+PROTOCOL = replace(STORYBOARDS, run=replace(STORYBOARDS.run, pipeline=PIPELINE))

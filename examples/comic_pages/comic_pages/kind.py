@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.kinds.kind import Kind, Marks
+from fabula.kinds.kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from fabula.builders.drafting import Drafting
@@ -44,4 +44,7 @@ def _stories(folder: Path) -> "Release":
 
 
 MARKS = Marks(("pages.jsonl",))
-KIND = Kind("comics", _release, _drafting, "comics", _protocol, rules=_rules, marks=MARKS, stories=_stories)
+KIND = Kind(
+    "comics", _release, _drafting, (Judging("comics", _protocol),), rules=_rules, marks=MARKS,
+    stories=_stories,
+)  # fmt: skip

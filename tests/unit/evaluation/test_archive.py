@@ -22,6 +22,7 @@ from fabula.evaluation.archive.archive import (
     write_archive,
     write_judgements,
 )
+from fabula.evaluation.archive.form import ArchiveForm
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 
 Make = Callable[..., Judgement]
@@ -157,10 +158,10 @@ def test_export_archive_when_the_target_is_taken_refuses_and_otherwise_copies(
 ) -> None:
     told = {"sources": [{"role": "release", "name": "mine", "path": "/home/me/mine"}]}
     write_archive(folder, manifest().model_copy(update={"environment": told}), [judgement()])
-    exported = export_archive(folder, tmp_path / "a" / "b")
+    exported = export_archive(folder, tmp_path / "a" / "b", ArchiveForm())
     assert exported == read_archive(tmp_path / "a" / "b")
     assert exported.judgements == (judgement(),)
     assert exported.manifest.environment == {"sources": [{"role": "release", "name": "mine"}]}
     assert read_judgements(tmp_path / "a" / "b" / JUDGEMENTS) == (judgement(),)
     with pytest.raises(TargetError, match="the folder is not empty"):
-        export_archive(folder, tmp_path / "a" / "b")
+        export_archive(folder, tmp_path / "a" / "b", ArchiveForm())

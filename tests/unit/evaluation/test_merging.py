@@ -9,11 +9,11 @@ import pytest
 
 from fabula.errors import ConfigError, InputError, TargetError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.archive.merging import merge_archives
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
+from fabula.kinds.evaluations import merge_archives
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import canonical_bytes
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release

@@ -12,16 +12,15 @@ import pytest
 from fabula.engine.execute import execute
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import EVALUATION, Archive, read_archive
-from fabula.evaluation.archive.merging import merge_archives
 from fabula.evaluation.archive.replies import LATER, last_attempts
-from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request
+from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request, run_events
 from fabula.evaluation.events.score import score_folder as score_events
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.evaluation.running import run_evaluation
-from fabula.kinds.verbs import continue_run, export_so_far
+from fabula.kinds.evaluations import export_so_far, merge_archives
+from fabula.kinds.verbs import continue_run
 from fabula.models.spec import ATTEMPT
 from fabula.releases.events.suites import suite_bytes
 from fabula.releases.loading import Release
@@ -283,7 +282,7 @@ def test_votes_on_videos_when_too_few_answered_are_asked_again_until_enough_did(
         retry = events_request(suite, [videos], out, replace(plain, retry_failed=True))
         assert estimate_events(retry).calls == 1, "of the second vote nobody knows yet whether it is needed"
         before, spoiling = len(log), False
-        run_evaluation(retry)
+        run_events(retry)
         assert log[before:] == ["dog", "dog"], "two answers are enough"
     archive = read_archive(out)
     assert lines(first.judgements) < lines(archive.judgements)

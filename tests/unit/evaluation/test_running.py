@@ -17,7 +17,8 @@ from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.running import check_intact
-from fabula.kinds.verbs import continue_run, export_so_far
+from fabula.kinds.evaluations import export_so_far
+from fabula.kinds.verbs import continue_run
 from fabula.releases.layout import ANNOTATIONS, RELEASE, VARIANTS
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import pretty_bytes, sha256_file
@@ -217,7 +218,7 @@ def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
     evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     first = evaluate()
-    monkeypatch.setattr(running, "unite", lambda folder: ())
+    monkeypatch.setattr(running, "unite", lambda folder, form: ())
     evaluate("two")
     monkeypatch.undo()
     assert (tmp_path / "run" / EARLIER).is_dir()

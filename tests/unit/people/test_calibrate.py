@@ -13,7 +13,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.archive.protocols import release_sha256
 from fabula.evaluation.recoverability.score import read_weights
-from fabula.kinds.verbs import calibrate
+from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.releases.events.suites import write_suite

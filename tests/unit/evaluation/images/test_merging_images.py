@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.archive.archive import export_archive, read_manifest
-from fabula.evaluation.archive.merging import merge_archives
+from fabula.evaluation.archive.archive import read_manifest
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.score import score_folder
+from fabula.kinds.evaluations import export_archive, merge_archives
 from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.model_server import ModelServer
 

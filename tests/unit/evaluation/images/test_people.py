@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.kinds.verbs import calibrate
+from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import Exclusion, StudySettings
 from fabula.testing.drawn import draw_panel, picture_bytes
@@ -69,8 +68,7 @@ def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
     evaluated: Path, tmp_path: Path
 ) -> None:
     people = written(tmp_path / "people.jsonl", rating("model-x", "01", 3))
-    chosen = Definitions(chosen={"clip-text": "setting"})
-    told = calibrate(evaluated, people, settings=SETTINGS, define=chosen).as_json()
+    told = calibrate(evaluated, people, settings=SETTINGS, define=["clip-text=setting"]).as_json()
     assert told["definitions"]["scores"]["clip_text"] == "setting"
     pearson = told["scores"]["alignment"]["stories"]["clip_score"]["stories"]["pearson"]
     assert (pearson["value"], pearson["reason"]) == (None, "1 pairs; at least 3 are needed")

@@ -11,7 +11,6 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.archive.merging import merge_archives
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.shots.definitions import Definitions
@@ -21,6 +20,7 @@ from fabula.evaluation.shots.report.page import ImageReport, images_report
 from fabula.evaluation.shots.score import score_folder
 from fabula.evaluation.shots.scores import Stratum, score_story, strata_of
 from fabula.evaluation.shots.tables import scored_shots, write_scores
+from fabula.kinds.evaluations import merge_archives
 from fabula.schemas.judgement import Judge, Judgement
 
 Evaluate = Callable[..., Any]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fabula.evaluation.events.settings import frame_count, prepare_video
+from fabula.evaluation.events.settings import prepare_video
 from fabula.evaluation.judging.pictures import ImageSettings
+from fabula.evaluation.outputs.videos import frame_count
 from fabula.media.images import MediaProblem
 from fabula.testing.drawn import write_video
 

@@ -18,7 +18,7 @@ from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, write_calibration
 from fabula.evaluation.report.writing import scores_csv
-from fabula.kinds.verbs import calibrate
+from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.releases.events.suites import SUITE, write_suite

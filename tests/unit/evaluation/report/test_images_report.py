@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive.archive import export_archive
 from fabula.evaluation.report.model import ReportDocument, ShotCard, ShotsPart, Snap
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import write_calibration
-from fabula.evaluation.report.writing import make_report, scores_csv, shots_csv, write_report
+from fabula.evaluation.report.shot_cards import covered
+from fabula.evaluation.report.writing import scores_csv, shots_csv, write_report
 from fabula.evaluation.shots.compare import compare_folders
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import IMAGES, read_found
 from fabula.evaluation.shots.report.cards import GONE, SPENT
 from fabula.evaluation.shots.report.page import ImageReport, images_report
-from fabula.evaluation.shots.report.stories import CARDS, EACH, METHODS, Choice, covered
+from fabula.evaluation.shots.report.stories import CARDS, EACH, METHODS, Choice
 from fabula.evaluation.shots.score import score_folder
-from fabula.kinds.verbs import calibrate
+from fabula.kinds.evaluations import calibrate, export_archive
 from fabula.people.participants import Resampling
 from fabula.people.study import StudySettings
 from fabula.schemas.values import Score
@@ -210,7 +210,7 @@ def test_worst_shots_when_listed_are_the_lowest_and_never_perfect_ones(tmp_path:
 
 def test_page_when_pictures_are_gone_says_so_and_draws_no_box(tmp_path: Path, drawn: Path) -> None:
     export_archive(drawn, tmp_path / "archive")
-    document = make_report(tmp_path / "archive", None, (), ImageReport(FEW))
+    document = images_report(tmp_path / "archive", None, (), ImageReport(FEW))
     part = part_of(document)
     card = card_of(part, "model-a", "01", 2)
     assert card.picture == Snap(lost=GONE) and card.boxes == ()

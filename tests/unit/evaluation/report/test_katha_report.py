@@ -14,7 +14,7 @@ from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.model import ReportDocument
 from fabula.evaluation.report.page import render_page
-from fabula.evaluation.report.writing import make_report
+from fabula.kinds.evaluations import make_report
 from fabula.schemas.canonical import jsonl_lines, write_atomic
 from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.simulated_evaluations import Simulated, write_simulated

@@ -1,0 +1,60 @@
+"""Scoring, comparing and showing evaluations of storyboards as the commands ask for it."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from ..protocol import UNCERTAINTY, Chosen, Scoring
+from ..recoverability.compare import KathaComparison, compare_folders
+from ..recoverability.definitions import Definitions
+from ..recoverability.score import judged_folder, read_weights, scores_of, write_tables
+from ..recoverability.scores import KathaScores
+from ..report.model import ReportDocument
+from .affected import Affected, affected_judgements
+
+
+def definitions_of(chosen: Chosen) -> Definitions:
+    """Return the definitions that were chosen.
+
+    Raises:
+        ConfigError: one of them does not exist. InputError: the weights cannot be used.
+    """
+    given = chosen.of("matcher", "nonresponse", "support", "resamples", *UNCERTAINTY)
+    weights = chosen.options.get("weights")
+    return Definitions(weights=None if weights is None else read_weights(weights), **given)
+
+
+def score(folder: Path, chosen: Chosen) -> KathaScores:
+    """Return the scores, and write the tables behind them where they are asked for."""
+    definitions, tables = definitions_of(chosen), chosen.options.get("tables")
+    judged = judged_folder(
+        folder, chosen.options.get("release"), definitions,
+        splits=chosen.options.get("split", ()), read=chosen.stories,
+    )  # fmt: skip
+    if tables is not None:
+        write_tables(tables, folder, judged, definitions)
+    return scores_of(judged, definitions)
+
+
+def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> KathaComparison:
+    """Return the methods of two evaluations against each other."""
+    release, definitions = chosen.options.get("release"), definitions_of(chosen)
+    return compare_folders(first, second, release, definitions, allowed, read=chosen.stories)
+
+
+def report(folder: Path, chosen: Chosen) -> ReportDocument:
+    """Return what the page shows."""
+    from .report.page import katha_report
+
+    release, outputs = chosen.options.get("release"), chosen.options.get("outputs", ())
+    return katha_report(folder, release, outputs, read=chosen.stories)
+
+
+def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
+    """Return which judgements stay valid under another version of the release."""
+    return affected_judgements(folder, old, new, chosen.stories)
+
+
+SCORING = Scoring(
+    "storyboards (katha)", score, compare, report, affected,
+    ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Scoring, comparing and showing evaluations of shot images as the commands ask for it."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from ..archive.archive import read_archive
+from ..protocol import UNCERTAINTY, Chosen, Scoring
+from ..report.model import ReportDocument
+from .compare import ImageComparisons, compare_folders
+from .definitions import Definitions, read_definitions
+from .found import read_found
+from .score import score_folder
+from .scores import ImageScores
+from .tables import scored_shots, write_scores
+
+OF_REPORT = ("define", "unranked", "stories", "methods", "megabytes")
+
+
+def definitions_of(chosen: Chosen) -> Definitions:
+    """Return the definitions that were chosen.
+
+    Raises:
+        ConfigError: one of them does not exist.
+    """
+    return read_definitions(chosen.options.get("define", ()), **chosen.of("resamples", *UNCERTAINTY))
+
+
+def score(folder: Path, chosen: Chosen) -> ImageScores:
+    """Return the scores, and write them as tables where these are asked for."""
+    scores, tables = score_folder(folder, definitions_of(chosen)), chosen.options.get("tables")
+    if tables is not None:
+        write_scores(tables, scores, scored_shots(read_archive(folder), read_found(folder), scores))
+    return scores
+
+
+def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> ImageComparisons:
+    """Return the methods of two evaluations, or of one, against each other."""
+    return compare_folders(first, second, definitions_of(chosen), allowed)
+
+
+def report(folder: Path, chosen: Chosen) -> ReportDocument:
+    """Return what the page shows."""
+    from .report.cards import MEGABYTES
+    from .report.page import ImageReport, images_report
+    from .report.stories import Choice
+
+    given = chosen.options
+    shown = Choice(given.get("stories", ()), given.get("methods", ()))
+    megabytes = given.get("megabytes", MEGABYTES)
+    wanted = ImageReport(definitions_of(chosen), given.get("unranked", ()), shown, megabytes)
+    return images_report(folder, given.get("release"), given.get("outputs", ()), wanted)
+
+
+SCORING = Scoring(
+    "shots (images)", score, compare, report, None, ("define", "tables"), ("release", "outputs", *OF_REPORT)
+)

@@ -1,0 +1,245 @@
+"""The verbs of evaluation with the protocol looked up by the name that archives bear."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..engine.manifest import read_manifest as read_run
+from ..errors import ConfigError, InputError, RunError, UserError
+from ..evaluation.archive.archive import read_manifest
+from .kind import Judging
+from .registry import judging_named, judgings, kind_with, run_kind_of
+from .verbs import load_stories
+
+if TYPE_CHECKING:
+    from ..evaluation.archive.archive import Archive
+    from ..evaluation.archive.merging import Merged
+    from ..evaluation.protocol import Scoring, Shown, StillValid
+    from ..evaluation.report.model import ReportDocument
+    from ..people.calibrate import HumanReport
+    from ..people.study import Study, StudySettings
+
+GENERAL = ("resamples", "seed", "interval", "correction")
+"""Options that scoring and comparing have under every protocol."""
+
+
+def judging_of(folder: Path | str) -> Judging:
+    """Return how an evaluation was made, by the name in its manifest.
+
+    Raises:
+        InputError: it is no evaluation folder. ConfigError: no protocol here has that name.
+    """
+    return judging_named(read_manifest(folder).kind)
+
+
+def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
+    """Return the scores of an evaluation.
+
+    Args:
+        folder: the evaluation folder.
+        options: option of ``fabula score`` -> its value.
+
+    Raises:
+        InputError: archive or release cannot be read, or do not belong together.
+        ConfigError: an option says nothing about such evaluations, or a definition does not exist.
+    """
+    scoring, given = _scoring(folder, options, _options)
+    return scoring.score(folder, _chosen(given))
+
+
+def compare(
+    first: Path, second: Path, options: Mapping[str, Any] | None = None, allowed: Collection[str] = ()
+) -> "Shown":
+    """Return the methods of two evaluations against each other, in paired tests.
+
+    Args:
+        first: evaluation folder.
+        second: the other.
+        options: option of ``fabula compare`` -> its value.
+        allowed: parts of the protocol that may differ.
+
+    Raises:
+        InputError: a folder cannot be read, they are not alike, or share nothing.
+        ConfigError: as :func:`score`.
+    """
+    scoring, given = _scoring(first, options, _options)
+    return scoring.compare(first, second, _chosen(given), allowed)
+
+
+def make_report(
+    folder: Path,
+    release: Path | None = None,
+    outputs: Sequence[Path] = (),
+    options: Mapping[str, Any] | None = None,
+) -> "ReportDocument":
+    """Return the report on an evaluation folder.
+
+    Args:
+        folder: the evaluation folder.
+        release: what was judged; None for the place that the evaluation names.
+        outputs: folders with the generated outputs; none for those that the run keeps or names.
+        options: other options of ``fabula report`` -> their values.
+
+    Raises:
+        InputError: something cannot be read, or does not belong together.
+        ConfigError: the release is not to be found, or an option says nothing about such evaluations.
+    """
+    whole = {"release": release, "outputs": tuple(outputs), **(options or {})}
+    scoring, given = _scoring(folder, whole, _report_options)
+    if scoring.report is None:
+        raise ConfigError(
+            str(folder), what=f"there is no page for an evaluation of {scoring.title}", fix="use fabula score"
+        )
+    return scoring.report(folder, _chosen(given))
+
+
+def _options(scoring: "Scoring") -> tuple[str, ...]:
+    return scoring.options
+
+
+def _report_options(scoring: "Scoring") -> tuple[str, ...]:
+    return scoring.of_report
+
+
+def _scoring(
+    folder: Path, options: Mapping[str, Any] | None, own: Callable[["Scoring"], tuple[str, ...]]
+) -> tuple["Scoring", dict[str, Any]]:
+    """Return how an evaluation is scored, and the options that were given.
+
+    Raises:
+        ConfigError: some of them say nothing about such an evaluation; all of these are named.
+    """
+    judging = judging_of(folder)
+    scoring = judging.protocol().scoring()
+    given = {name: value for name, value in (options or {}).items() if value not in (None, (), [])}
+    wrong = [name for name in given if name not in (*own(scoring), *GENERAL)]
+    if not wrong:
+        return scoring, given
+    others = (one.protocol().scoring() for one in judgings())
+    owner = next((other.title for other in others if wrong[0] in own(other)), "another kind")
+    listed = ", ".join(map(_flag, own(scoring)))
+    more = f" and {', '.join(map(_flag, GENERAL))}" if own is _options else ""
+    raise ConfigError(
+        ", ".join(map(_flag, wrong)),
+        what=f"only for an evaluation of {owner}; this is one of {scoring.title}",
+        fix=f"leave it out; the options for {judging.noun} are {listed}{more}",
+    )  # fmt: skip
+
+
+FLAGS = {"stories": "--story", "methods": "--method", "megabytes": "--pictures-mb"}
+
+
+def _flag(option: str) -> str:
+    return FLAGS.get(option, f"--{option}")
+
+
+def _chosen(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a Chosen, whose module is imported late
+    from ..evaluation.protocol import Chosen
+
+    return Chosen(given, load_stories)
+
+
+def affected_judgements(folder: Path, old: Path, new: Path) -> "StillValid":
+    """Return which judgements of an evaluation of one version of a release stay valid under another.
+
+    Raises:
+        InputError: a folder cannot be read, it judged another release, or nobody can say for its protocol.
+    """
+    judging = judging_of(folder)
+    affected = judging.protocol().scoring().affected
+    if affected is None:
+        able = [one.noun for one in judgings() if one.protocol().scoring().affected is not None]
+        problem = UserError(
+            str(folder), what=f"this is an evaluation of kind {judging.noun}, not {' or '.join(able)}",
+            fix=f"give the folder of a `fabula evaluate {able[0]}` run",
+        )  # fmt: skip
+        raise InputError([problem])
+    return affected(folder, old, new, _chosen({}))
+
+
+def export_archive(folder: str | Path, target: Path) -> "Archive":
+    """Copy the archive of an evaluation; see :func:`fabula.evaluation.archive.archive.export_archive`."""
+    from ..evaluation.archive.archive import export_archive as export
+
+    return export(folder, target, judging_of(folder).protocol().archive)
+
+
+def export_so_far(run: Path, target: Path) -> "Archive":
+    """Write what an unfinished evaluation has so far; see :mod:`fabula.evaluation.archive.keeping`.
+
+    Raises:
+        RunError: it is no run of an evaluation.
+    """
+    from ..evaluation.archive import keeping
+
+    name = read_run(run).kind
+    kind = kind_with(name)
+    if kind is None or name not in kind.runs[1:]:
+        raise RunError(
+            str(run), what=f"this is a run of kind {name}, not an evaluation",
+            fix="give the --out of fabula evaluate",
+        )  # fmt: skip
+    form = kind.judging[kind.runs[1:].index(name)].protocol().archive
+    return keeping.export_so_far(run, target, run_kind_of(run).pipeline, form)
+
+
+def merge_archives(
+    folders: Sequence[str | Path],
+    target: str | Path,
+    *,
+    allowed: Collection[str] = (),
+    first_wins: bool = False,
+) -> "Merged":
+    """Write several archives as one; see :func:`fabula.evaluation.archive.merging.merge_archives`."""
+    from ..evaluation.archive.form import ArchiveForm
+    from ..evaluation.archive.merging import merge_archives as merge
+
+    form = judging_of(folders[0]).protocol().archive if folders else ArchiveForm()
+    return merge(folders, target, form, allowed=allowed, first_wins=first_wins)
+
+
+def study_of(folder: str | Path) -> "Study":
+    """Return how an evaluation is compared with what people say.
+
+    Raises:
+        ConfigError: evaluations of its kind are not.
+    """
+    judging = judging_of(folder)
+    if judging.study is None:
+        raise ConfigError(
+            str(folder), what=f"evaluations of kind {judging.noun} are not compared with people",
+            fix="give an evaluation of another kind",
+        )  # fmt: skip
+    return judging.study()
+
+
+def calibrate(
+    folder: str | Path,
+    human: str | Path,
+    source: str | Path | None = None,
+    settings: "StudySettings | None" = None,
+    key: str | Path | None = None,
+    define: Sequence[str] = (),
+) -> "HumanReport":
+    """Compare an evaluation of any kind with what people said.
+
+    Args:
+        folder: the evaluation folder.
+        human: people's answers, ``.jsonl`` or ``.csv``.
+        source: the release or suite that was judged with; None: where the evaluation found it.
+        settings: definitions; None for the defaults.
+        key: the key of anonymised tasks, if the answers name tasks.
+        define: named definitions of how it is scored, as ``cids=code``; none for the defaults.
+
+    Raises:
+        InputError: archive, release, suite, key or answers cannot be used; every problem is listed.
+        ConfigError: evaluations of this kind are not compared, or the release is neither given nor known.
+    """
+    from ..evaluation.archive.archive import read_archive
+    from ..people import calibrate as people
+    from ..people.study import Evaluated
+
+    archive, study = read_archive(folder), study_of(folder)
+    source, key = (None if path is None else Path(path) for path in (source, key))
+    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, tuple(define))
+    return people.calibrate(evaluated, study, settings)
