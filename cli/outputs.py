@@ -48,8 +48,7 @@ def check(
         fabula outputs check videos/model-x --suite all_prompts.json
         fabula outputs check outputs/model-x --release runs/vistory --timestamp latest
     """
-    from ..releases.layout import EVENTS
-    from ..releases.loading import kind_of
+    from ..releases.events.suites import holds_suite
     from ..releases.shots.imports import is_shot_set
 
     folder = released(release)
@@ -64,7 +63,7 @@ def check(
         shots = [check_shots(each, shot_set, options) for each in folders]
         _show(shots, everything=everything, as_json=as_json)
         return int(any(not report.complete for report in shots))
-    if suite is not None or folder is None or kind_of(folder) == EVENTS:
+    if suite is not None or folder is None or holds_suite(folder):
         from ..evaluation.outputs.videos import check_video_methods
         from ..releases.events.suites import load_suite
 
@@ -75,10 +74,10 @@ def check(
         return int(any(not report.ok for report in videos))
     from ..evaluation.judging.leakage import rendered_in
     from ..evaluation.outputs.storyboards import check_methods
+    from ..kinds.verbs import load_stories
     from ..media.ocr import open_reader
-    from ..releases.loading import load
 
-    loaded = load(folder)
+    loaded = load_stories(folder)
     reports = check_methods(folders, loaded, splits)
     reader = open_reader() if ocr else None
     texts = {report.method: rendered_in(report, loaded.by_id, reader) for report in reports} if reader else {}

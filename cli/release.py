@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ..releases.diff.compare import ReleaseDiff
 
 
+ASSEMBLING = "assemble_records"
+"""The stage whose settings may state the licence of records."""
+
+
 @command(
     "release pack",
     "releases.options:PackOptions",
@@ -61,11 +65,13 @@ def _licence_of(path: Path, run: Path) -> dict[str, str]:
     """Return the licence that a settings file has for the records of a run, if it has one."""
     from ..engine.config import read_settings
     from ..engine.manifest import read_manifest
-    from ..releases.layout import KIND
+    from ..kinds.registry import kind_with
 
-    if not path.is_file() or read_manifest(run).kind != KIND:
+    kind = kind_with(read_manifest(run).kind) if path.is_file() else None
+    stages = () if kind is None else kind.drafting().run.pipeline.stages
+    if not any(stage.endswith(f".{ASSEMBLING}") for stage in stages):
         return {}
-    section = read_settings(path).get("assemble_records")
+    section = read_settings(path).get(ASSEMBLING)
     stated = section.get("license") if isinstance(section, dict) else None
     return {"usual_license": stated} if isinstance(stated, str) else {}
 
