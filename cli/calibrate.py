@@ -100,7 +100,7 @@ def _check_options(study: "Study", given: Mapping[str, object]) -> None:
 
     wrong = [name for name, value in given.items() if value and name not in study.options]
     if wrong:
-        others = [one.study() for one in judgings() if one.study is not None]
+        others = [judging.study() for judging in judgings() if judging.study is not None]
         owners = " or ".join(other.title for other in others if wrong[0] in other.options)
         raise ConfigError(
             ", ".join(f"--{name.replace('_', '-')}" for name in wrong),

@@ -48,7 +48,7 @@ def check(
         fabula outputs check videos/model-x --suite all_prompts.json
         fabula outputs check outputs/model-x --release runs/vistory --timestamp latest
     """
-    from ..releases.events.suites import holds_suite
+    from ..kinds import events
     from ..releases.shots.imports import is_shot_set
 
     folder = released(release)
@@ -63,7 +63,7 @@ def check(
         shots = [check_shots(each, shot_set, options) for each in folders]
         _show(shots, everything=everything, as_json=as_json)
         return int(any(not report.complete for report in shots))
-    if suite is not None or folder is None or holds_suite(folder):
+    if suite is not None or folder is None or events.MARKS.match(folder):
         from ..evaluation.outputs.videos import check_video_methods
         from ..releases.events.suites import load_suite
 

@@ -115,7 +115,7 @@ def _scoring(
     wrong = [name for name in given if name not in (*own(scoring), *GENERAL)]
     if not wrong:
         return scoring, given
-    others = (one.protocol().scoring() for one in judgings())
+    others = (other.protocol().scoring() for other in judgings())
     owner = next((other.title for other in others if wrong[0] in own(other)), "another kind")
     listed = ", ".join(map(_flag, own(scoring)))
     more = f" and {', '.join(map(_flag, GENERAL))}" if own is _options else ""
@@ -148,7 +148,7 @@ def affected_judgements(folder: Path, old: Path, new: Path) -> "StillValid":
     judging = judging_of(folder)
     affected = judging.protocol().scoring().affected
     if affected is None:
-        able = [one.noun for one in judgings() if one.protocol().scoring().affected is not None]
+        able = [other.noun for other in judgings() if other.protocol().scoring().affected is not None]
         problem = UserError(
             str(folder), what=f"this is an evaluation of kind {judging.noun}, not {' or '.join(able)}",
             fix=f"give the folder of a `fabula evaluate {able[0]}` run",

@@ -43,6 +43,4 @@ def _study() -> "Study":
 
 
 MARKS = Marks(("prompts.jsonl",), suffix=".json")
-KIND = Kind(
-    "events", _release, _drafting, (Judging("events", _protocol, _study),), rules=_rules, marks=MARKS
-)
+KIND = Kind("events", _release, _drafting, (Judging("events", _protocol, _study),), rules=_rules, marks=MARKS)

@@ -97,4 +97,4 @@ class Kind:
     @property
     def runs(self) -> tuple[str, ...]:
         """The kinds of run that something executes: builds and evaluations."""
-        return (self.name, *(f"evaluate-{one.noun}" for one in self.judging))
+        return (self.name, *(f"evaluate-{judging.noun}" for judging in self.judging))

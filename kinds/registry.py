@@ -62,7 +62,7 @@ def kind_with(run: str) -> Kind | None:
 
 def run_kinds(kind: Kind) -> "tuple[RunKind, ...]":
     """Return what executes the runs of a kind: its build and its evaluations, as ``kind.runs``."""
-    return (kind.drafting().run, *(one.protocol().run for one in kind.judging))
+    return (kind.drafting().run, *(judging.protocol().run for judging in kind.judging))
 
 
 def judgings() -> tuple[Judging, ...]:
@@ -102,8 +102,7 @@ def run_kind_of(run: Path) -> "RunKind":
             what=f"this is a run of kind {name}, which Fabula does not know; it knows {', '.join(known)}",
             fix="use the program that made it",
         )
-    place = kind.runs.index(name)
-    return kind.drafting().run if not place else kind.judging[place - 1].protocol().run
+    return dict(zip(kind.runs, run_kinds(kind), strict=True))[name]
 
 
 def foreign_sections() -> frozenset[str]:
@@ -113,7 +112,7 @@ def foreign_sections() -> frozenset[str]:
     sections: set[str] = set()
     for kind in kinds():
         sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
-        sections.update(name for one in kind.judging for name in one.protocol().sections)
+        sections.update(name for judging in kind.judging for name in judging.protocol().sections)
     return frozenset(sections)
 
 

@@ -135,6 +135,30 @@ def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
     )  # fmt: skip
 
 
+def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    """Yield the tables of a calibration."""
+    rows = [
+        ScoreRow(
+            label=f"{judge} · {label_text(name)}",
+            scores={
+                "spearman": plain_score(label["spearman"]["value"], label["spearman"].get("reason")),
+                "kendall": plain_score(label["kendall"]["value"], label["kendall"].get("reason")),
+                "difference": plain_score(label["difference"], "no video was judged by both"),
+            },
+            note=counted(len(label["models"]), "method"),
+        )
+        for judge, judged in document["judges"].items()
+        for name, label in judged["classes"].items()
+    ]
+    measures = [
+        SPEARMAN,
+        Measure(name="kendall", label="Kendall", unit="number", better="high"),
+        Measure(name="difference", label="Mean difference", unit="number", better="low"),
+    ]
+    yield from if_any("judges_people", "Judges against people, by class", "Judge and class", measures, rows)
+    yield from between_people(document["agreement"])
+
+
 READING = (
     "A judge describes the frames of each video, and says for each event whether it is completed.",
     "The completion rate of a prompt is the share of its events that the votes together call completed; that "

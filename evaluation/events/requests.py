@@ -143,7 +143,7 @@ def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
     def write(out: Path) -> None:
         suites = (place / SUITE for place in places)
         write_suite(
-            out / SUITE, load_suite(next((one for one in suites if one.is_file()), places[0] / SUITE))
+            out / SUITE, load_suite(next((suite for suite in suites if suite.is_file()), places[0] / SUITE))
         )
 
     return Beside(write)

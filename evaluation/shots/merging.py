@@ -203,16 +203,17 @@ def _otherwise(first: Path, path: Path, story: FoundStory, names: Sequence[str])
 
 
 def _read_to_write(source: Path) -> Callable[[Path], None]:
-    return partial(write_found, found=read_found(source))
+    return partial(write_found, stories=read_found(source))
 
 
 def _contents(folder: Path) -> dict[Hashable, str]:
     """Return method, story and what was looked for -> digest of what was found."""
     contents: dict[Hashable, str] = {}
-    for one in read_found(folder):
-        parts = {"shots": one.shots_json(), "boxes": one.boxes, "crops": one.crops, **(one.pictures or {})}
+    for story in read_found(folder):
+        parts = {"shots": story.shots_json(), "boxes": story.boxes, "crops": story.crops}
+        parts |= story.pictures or {}
         contents |= {
-            (one.method, one.story_id, name): digest(part)
+            (story.method, story.story_id, name): digest(part)
             for name, part in parts.items()
             if part is not None and name not in ABOUT_PICTURES
         }
@@ -222,9 +223,9 @@ def _contents(folder: Path) -> dict[Hashable, str]:
 def _join(places: Sequence[Path], first_wins: bool) -> Beside:
     looked = merge_found(places, first_wins=first_wins)
     return Beside(
-        partial(write_found, found=looked.found),
+        partial(write_found, stories=looked.found),
         partial(image_subject, looked=looked),
-        partial(image_protocol, found=looked.found),
+        partial(image_protocol, stories=looked.found),
         len(looked.found),
     )
 

@@ -182,7 +182,8 @@ def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
             label=method,
             scores={
                 **{
-                    name: score_of(scores_of["overall"]) for name, scores_of in scores["recoverability"].items()
+                    name: score_of(scores_of["overall"])
+                    for name, scores_of in scores["recoverability"].items()
                 },
                 "gap": score_of(scores["stg"]["overall"]),
             },

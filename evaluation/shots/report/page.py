@@ -116,7 +116,8 @@ def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
     """Yield the tables of a calibration."""
     rows = [
         ScoreRow(
-            label=method, scores={name: score_of(rating["mean"]) for name, rating in ratings["ratings"].items()}
+            label=method,
+            scores={name: score_of(rating["mean"]) for name, rating in ratings["ratings"].items()},
         )
         for method, ratings in document["methods"].items()
     ]
