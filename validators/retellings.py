@@ -213,6 +213,8 @@ def _by_words(ids: Sequence[str], groups: Sequence[Any], shared: float) -> Itera
     ends = np.cumsum([len(sums) for sums in groups])
     own = [order[end - len(sums) : end] for sums, end in zip(groups, ends.tolist(), strict=True)]
     texts = [_Weighed(sums, weights[at]) for sums, at in zip(groups, own, strict=True)]
+    totals = np.asarray([text.weights.sum() for text in texts])
+    is_part = np.asarray([len(sums) == MOST_GROUPS for sums in groups])
     holders = np.repeat(np.arange(len(own)), [len(at) for at in own])[np.argsort(order, kind="stable")]
     starts = np.cumsum(held) - held
     for row, at in enumerate(own):
@@ -223,11 +225,14 @@ def _by_words(ids: Sequence[str], groups: Sequence[Any], shared: float) -> Itera
         met = holders[places]
         counts = np.bincount(met, minlength=row)[:row]
         sums = np.bincount(met, np.repeat(weights[tracing], sizes), minlength=row)
-        for other in np.flatnonzero(counts >= FEWEST).tolist():
-            share = float(sums[other]) / max(1, _lighter(texts[row], texts[other]))
-            if share >= shared:
-                evidence = f"{share:.0%} of the word groups of the shorter text are in both, by weight"
-                yield Link(ids[other], ids[row], "text", evidence)
+        others = np.flatnonzero(counts >= FEWEST)
+        lighter = np.minimum(totals[others], totals[row])
+        for number in np.flatnonzero(is_part[others] | is_part[row]).tolist():
+            lighter[number] = _lighter(texts[row], texts[others[number]])
+        shares = sums[others] / np.maximum(lighter, 1)
+        for number in np.flatnonzero(shares >= shared).tolist():
+            evidence = f"{shares[number]:.0%} of the word groups of the shorter text are in both, by weight"
+            yield Link(ids[others[number]], ids[row], "text", evidence)
 
 
 @dataclass(frozen=True, slots=True)
