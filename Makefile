@@ -42,7 +42,7 @@ demo: .venv/installed
 	$(BIN)/fabula run status $(DEMO)
 	$(BIN)/fabula validate $(DEMO)
 	$(BIN)/fabula release pack $(DEMO) --version 0.1.0 --license CC-BY-4.0 --out dist/demo-0.1.0 \
-		--name fabula-sample-fables --title "Fabula sample fables" --creator "The Fabula developers" --allow-drafts
+		--name fabula-sample-fables --title "Fabula sample fables" --creator "The Fabula developers"
 	$(BIN)/fabula release verify dist/demo-0.1.0
 	@echo "run report:   $(CURDIR)/$(DEMO)/report.json"
 	@echo "release:      $(CURDIR)/dist/demo-0.1.0"

@@ -78,7 +78,7 @@ def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False)
 
     Options:
         folder: Folder to make the files in.
-        samples: Write the 24 sample fables and their hand-written records instead.
+        samples: Write the 24 sample fables and their complete records instead.
 
     Examples:
         fabula init my-benchmark
@@ -112,5 +112,6 @@ def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False)
             say(path)
         # Settings count in the folder that the command is given in.
         inside = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-        say(f"next: {inside}fabula build katha stories.jsonl --out runs/first")
+        records = " --records records.jsonl" if samples else ""
+        say(f"next: {inside}fabula build katha stories.jsonl{records} --out runs/first")
     return 0

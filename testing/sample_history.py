@@ -2,9 +2,9 @@
 
     python -m fabula.testing.sample_history releases/history
 
-Version 0.2.0 adds three stories, corrects one answer and withdraws one story. What is kept is the manifest
-(``release.json``) of each version, what changed between them (``changes.json``), and what
-``fabula release diff`` says of it (``diff.txt``); the data are not.
+Version 0.2.0 adds three stories with their records, corrects one answer and withdraws one story. What is
+kept is the manifest (``release.json``) of each version, what changed between them (``changes.json``), and
+what ``fabula release diff`` says of it (``diff.txt``); the data are not.
 """
 
 import contextlib
@@ -26,13 +26,10 @@ ABOUT = (
     *("--title", "Fabula sample fables"),
     *("--creator", "The Fabula developers"),
     *("--license", "CC-BY-4.0"),
-    "--allow-drafts",
 )
-ANSWER = "the brothers carried their spades back to the vineyard to begin again"
-CORRECTED = ("--who", "reviewer", "--why", "what is felt is another question")
+CORRECTED = ("--who", "reviewer", "--why", "the text says how much")
 CORRECTIONS = (
-    ("kb25k_0005", "$.questions[3].gold_answer", "--new", f'"{ANSWER}"', *CORRECTED),
-    ("kb25k_0005", "$.questions[3].accepted_answers", "--new", f'["{ANSWER}"]', *CORRECTED),
+    ("kb25k_0005", "$.questions[4].gold_answer", "--new", '"A bag of silver"', *CORRECTED),
     ("kb25k_0013", "--withdraw", "--who", "reviewer", "--why", "too harsh for young readers"),
 )
 
@@ -51,7 +48,9 @@ def make_history(folder: Path) -> Path:
         command("build", "katha", stories, "--records", records, "--out", run, "--created-at", CREATED)
     command("release", "pack", run, "--version", VERSIONS[0], "--out", first, "--salt", salt, *ABOUT)
     go_on(run)
-    command("release", "pack", run, "--version", "auto", "--since", first, "--out", second, *ABOUT)
+    # Nobody has judged the corrected question anew, so that its record is a draft again.
+    drafts = (*ABOUT, "--allow-drafts")
+    command("release", "pack", run, "--version", "auto", "--since", first, "--out", second, *drafts)
     kept = folder / "history"
     for version in VERSIONS:
         (kept / version).mkdir(parents=True)
@@ -65,8 +64,8 @@ def make_history(folder: Path) -> Path:
 def go_on(run: Path) -> None:
     """Take the run of version 0.1.0 to that of 0.2.0."""
     with as_file(files("fabula.builders.katha") / "samples") as samples:
-        later = samples / "later_stories.jsonl"
-        command("extend", run, later, "--created-at", EXTENDED, "--workers", 0)
+        later, records = samples / "later_stories.jsonl", samples / "later_gold.jsonl"
+        command("extend", run, later, "--records", records, "--created-at", EXTENDED, "--workers", 0)
     for correction in CORRECTIONS:
         command("edit", run, *correction)
     command("run", "retry", run, "--workers", 0)

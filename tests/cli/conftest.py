@@ -41,7 +41,7 @@ def fabula_command(starter: Any) -> Fabula:
 
 @pytest.fixture(scope="session")
 def sample_run(fabula_command: Fabula, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run over the 24 sample stories, three of them with hand-written records."""
+    """A run over the 24 sample stories with their given records."""
     out = tmp_path_factory.mktemp("cli") / "run"
     done = fabula_command(
         "build", "katha", SAMPLES / "stories.jsonl", "--records", SAMPLES / "gold.jsonl", "--out", out,

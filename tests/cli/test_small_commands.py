@@ -55,9 +55,12 @@ def test_init_when_asked_for_samples_writes_all_of_them(fabula_command, tmp_path
     done = fabula_command("init", tmp_path / "new", "--samples")
     assert done.returncode == 0
     # fabula.toml counts in the folder that a command is given in.
-    assert f"next: cd {tmp_path / 'new'} && fabula build katha stories.jsonl" in done.stdout
+    assert (
+        f"next: cd {tmp_path / 'new'} && fabula build katha stories.jsonl --records records.jsonl"
+        in done.stdout
+    )
     assert len((tmp_path / "new" / "stories.jsonl").read_text("utf-8").splitlines()) == 24
-    assert len((tmp_path / "new" / "records.jsonl").read_text("utf-8").splitlines()) == 3
+    assert len((tmp_path / "new" / "records.jsonl").read_text("utf-8").splitlines()) == 24
 
 
 def test_init_when_file_exists_leaves_it_alone(fabula_command, tmp_path: Path) -> None:

@@ -190,15 +190,15 @@ def test_hand_written_parts_when_given_win_and_are_credited(katha) -> None:
         [("stories", katha.samples / "stories.jsonl"), ("records", katha.samples / "gold.jsonl")]
     )
     by_hand = {key: fields for key, fields in loaded.items() if fields["given"]}
-    assert len(by_hand) == 3
+    assert len(by_hand) == 24
     for fields in by_hand.values():
         made = katha.draft(fields)
         assert_consistent(made)
         given_questions = fields["given"]["questions"]
         assert made["bundle"]["record"]["questions"] == given_questions
         producers = {entry["path"]: entry["producer"] for entry in made["bundle"]["producers"]}
-        assert producers["$.questions[*].gold_answer"] == "hand:fabula"
-        assert producers["$.scenes[*].scene_text"] == "hand:fabula"
+        assert producers["$.questions[*].gold_answer"] == "author:fabula"
+        assert producers["$.scenes[*].scene_text"] == "author:fabula"
 
 
 def test_hand_written_scenes_when_partial_are_filled_by_rules_field_by_field(katha) -> None:
