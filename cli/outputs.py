@@ -111,10 +111,7 @@ def _show(
 ) -> None:
     """Print what was found about each method, and the text that is rendered in its pictures."""
     if as_json:
-        texts = {
-            name: {"rendered": [text.as_json() for text in texts_of_video]}
-            for name, texts_of_video in rendered.items()
-        }
+        texts = {name: {"rendered": [text.as_json() for text in shown]} for name, shown in rendered.items()}
         emit({"outputs": [{**report.as_json(), **texts.get(report.method, {})} for report in reports]})
         return
     for report in reports:

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import RunError
-from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.canonical import plain_fields, pretty_bytes, write_atomic
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
 from .calls import ModelUse
@@ -102,14 +102,7 @@ class RunReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``report.json`` holds."""
-        return {
-            "totals": dict(self.totals),
-            "stages": [asdict(stage) for stage in self.stages],
-            "items": [asdict(item) for item in self.items],
-            "manifest_sha256": self.manifest_sha256,
-            "outputs": dict(self.outputs),
-            "models": [asdict(use) for use in self.models],
-        }
+        return plain_fields(self)
 
     def lines(self) -> list[str]:
         """Return the report as lines for people."""

@@ -153,24 +153,18 @@ def relocated(
         InputError: a place cannot be read.
     """
     moved = list(sources)
-    for given_path in given:
-        listed = (
-            [given_path, *(given_path / entry["name"] for entry in known)]
-            if given_path.is_dir()
-            else [given_path]
-        )
+    for base in given:
+        listed = [base, *(base / entry["name"] for entry in known)] if base.is_dir() else [base]
         try:
             prints = {
-                fingerprint(Source("", path)).sha256: path
-                for path in listed
-                if path == given_path or path.exists()
+                fingerprint(Source("", path)).sha256: path for path in listed if path == base or path.exists()
             }
         except OSError as error:
-            raise InputError([unreadable(given_path, error)]) from error
+            raise InputError([unreadable(base, error)]) from error
         here = [number for number, entry in enumerate(known) if entry["sha256"] in prints]
         if not here:
             raise ConfigError(
-                f"--sources {given_path}", what="no source of the run is there as it was",
+                f"--sources {base}", what="no source of the run is there as it was",
                 fix=f"the run was made from {', '.join(entry['name'] for entry in known)}",
             )  # fmt: skip
         for number in here:

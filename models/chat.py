@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ..schemas.canonical import Json, digest, sha256_bytes
+from ..schemas.canonical import Json, digest, plain_fields, sha256_bytes
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 Structured: TypeAlias = Literal["schema", "json", "prompt"]
@@ -186,15 +186,7 @@ class Reply:
 
     def as_json(self) -> dict[str, Json]:
         """Return the reply as plain JSON."""
-        return {
-            "outcome": self.outcome,
-            "text": self.text,
-            "detail": self.detail,
-            "finish": self.finish,
-            "reported_model": self.reported_model,
-            "usage": None if self.usage is None else self.usage.as_json(),
-            "claimed": None if self.claimed is None else self.claimed.as_json(),
-        }
+        return plain_fields(self)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Reply":

@@ -147,9 +147,7 @@ def _no_money(problem: Problem) -> bool:
         return bool(_NO_MONEY_TEXT.search(problem.text))
     # At Google the words of a daily limit and of a short one are the same; the name of the quota tells.
     lists = [entry.get("violations") for entry in problem.details]
-    violations = [
-        v for entries in lists if isinstance(entries, list) for v in entries if isinstance(v, Mapping)
-    ]
+    violations = [v for some in lists if isinstance(some, list) for v in some if isinstance(v, Mapping)]
     return any("PerDay" in str(v.get("quotaId")) or v.get("quotaValue") == "0" for v in violations)
 
 

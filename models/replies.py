@@ -303,9 +303,7 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - no types exported
 def _shown(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False) if not isinstance(value, dict | list) else ""
     # What cannot be seen, or turns the direction of a line around, stays an escape.
-    text = "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1] for character in text
-    )
+    text = "".join(person if person.isprintable() else json.dumps(person)[1:-1] for person in text)
     if not text:
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}..."

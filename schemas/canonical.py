@@ -6,7 +6,8 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,22 @@ from .plain_files import open_plain
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
+
+
+def plain(value: Any) -> Json:  # noqa: ANN401 - any part of a document
+    """Return plain JSON of what has ``as_json``, of a data class by its fields, and of all that they hold."""
+    if hasattr(value, "as_json"):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    return plain_fields(value) if is_dataclass(value) else value
+
+
+def plain_fields(value: Any) -> dict[str, Json]:  # noqa: ANN401 - any data class
+    """Return the fields of a data class as plain JSON."""
+    return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

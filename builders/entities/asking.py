@@ -68,10 +68,8 @@ def why(failure: NoAnswer) -> str:
 
 def maker_of(answers: Iterable[Drafted[T] | NoAnswer]) -> str:
     """Return who made something that was asked for in parts, each once; rules where no part was answered."""
-    return (
-        "; ".join(dict.fromkeys(answer.maker for answer in answers if isinstance(answer, Drafted)))
-        or "rules@1"
-    )
+    makers = [answer.maker for answer in answers if isinstance(answer, Drafted)]
+    return "; ".join(dict.fromkeys(makers)) or "rules@1"
 
 
 def check_english(values: Json, problems: Problems) -> None:

@@ -153,11 +153,9 @@ def _looked(file: str, shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Ou
         return {name: made for shot in shots for name, made in _looked(file, [shot], lookout).items()}
     return {
         name: _made(
-            found_here.seen,
-            None,
-            {"by": lookout.by(), "looked": list(wanted[name]), "faces_alone": found_here.alone},
+            look.seen, None, {"by": lookout.by(), "looked": list(wanted[name]), "faces_alone": look.alone}
         )
-        for name, found_here in by_shot.items()
+        for name, look in by_shot.items()
     }
 
 
@@ -268,9 +266,5 @@ def _edges(box: Box) -> Box4:
 
 
 def _made(seen: Sequence[Seen], given: Json, counts: Mapping[str, Json]) -> Made:
-    detection = {
-        "people": len(seen),
-        "faces": sum(seen_here.face is not None for seen_here in seen),
-        **counts,
-    }
+    detection = {"people": len(seen), "faces": sum(look.face is not None for look in seen), **counts}
     return Made({"seen": [seen_here.as_json() for seen_here in seen], "given": given, "detection": detection})

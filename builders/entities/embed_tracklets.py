@@ -191,13 +191,11 @@ def _packed(vector: Rows | None) -> str | None:
     return None if vector is None else packed(vector)
 
 
-def _outcome(tracklets: Sequence[Tracklet], counts_more: Mapping[str, Json]) -> Made:
+def _outcome(tracklets: Sequence[Tracklet], more: Mapping[str, Json]) -> Made:
     counts = {
         "tracklets": len(tracklets),
         "with_face": sum(tracklet.face is not None for tracklet in tracklets),
         "with_body": sum(tracklet.body is not None for tracklet in tracklets),
         "without_vectors": sum(tracklet.face is None and tracklet.body is None for tracklet in tracklets),
     }
-    return Made(
-        {"embedded": [tracklet.as_json() for tracklet in tracklets], "embedding": {**counts, **counts_more}}
-    )
+    return Made({"embedded": [track.as_json() for track in tracklets], "embedding": {**counts, **more}})

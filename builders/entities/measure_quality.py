@@ -222,9 +222,7 @@ def _looks(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Iterator[tuple[st
             if frame.index == wanted[key][-1]:
                 seen = held.pop(key)
                 shot, among = by_id[key]
-                quality = quality_of(
-                    shot, [(seen[first_frame], seen[other]) for first_frame, other in pairs[key]]
-                )
+                quality = quality_of(shot, [(seen[first], seen[other]) for first, other in pairs[key]])
                 more = _more(middles.pop(key), shot, among, tools)
                 yield key, Made({"quality": {**quality.as_json(), **more}})
 

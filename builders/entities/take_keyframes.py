@@ -107,23 +107,21 @@ def _keyframes(shots: Sequence[Json], count: int) -> Mapping[int, list[int]]:
 
 
 def _crops(shots: Sequence[Json], cast: Iterable[Person], most: int) -> Mapping[int, list[_Crop]]:
-    """Return frame -> crops to be made of it: the best view of each tracklet, longest tracklets first."""
+    """Return frame -> crops to be made of it: the best view of each track, longest tracklets first."""
     tracklets = {
-        tracklet["tracklet_id"]: Tracklet.model_validate(tracklet)
+        track["tracklet_id"]: Tracklet.model_validate(track)
         for entry in shots
-        for tracklet in entry["tracklets"]
+        for track in entry["tracklets"]
     }
     wanted: dict[int, list[_Crop]] = {}
     for person in cast:
         own = [tracklets[name] for name in person.tracklets if name in tracklets]
-        own.sort(key=lambda tracklet: (-len(tracklet.seen), tracklet.tracklet_id))
-        first_of_shot = list({tracklet.shot: tracklet for tracklet in reversed(own)}.values())[::-1]
-        rest = [tracklet for tracklet in own if tracklet not in first_of_shot]
-        for rank, tracklet in enumerate([*first_of_shot, *rest][:most]):
-            view = (
-                tracklet.seen[tracklet.best[0]] if tracklet.best else tracklet.seen[len(tracklet.seen) // 2]
-            )
-            crop = _Crop(person.person_id, rank, tracklet.shot, view.box)
+        own.sort(key=lambda track: (-len(track.seen), track.tracklet_id))
+        first_of_shot = list({track.shot: track for track in reversed(own)}.values())[::-1]
+        rest = [track for track in own if track not in first_of_shot]
+        for rank, track in enumerate([*first_of_shot, *rest][:most]):
+            view = track.seen[track.best[0]] if track.best else track.seen[len(track.seen) // 2]
+            crop = _Crop(person.person_id, rank, track.shot, view.box)
             wanted.setdefault(view.frame, []).append(crop)
     return wanted
 

@@ -55,12 +55,9 @@ class Motion:
     @classmethod
     def start(cls, box: Floats) -> "Motion":
         """Return the state of a box seen for the first time: it stands still, as far as anybody knows."""
-        position = measured(box)
-        doubt, unrest = (
-            _noise(position[_HEIGHT], 2 * _PLACE, 1e-2),
-            _noise(position[_HEIGHT], 10 * _SPEED, 1e-5),
-        )
-        return cls(position, np.zeros(4), doubt, np.zeros(4), unrest)
+        state = measured(box)
+        doubt, unrest = _noise(state[_HEIGHT], 2 * _PLACE, 1e-2), _noise(state[_HEIGHT], 10 * _SPEED, 1e-5)
+        return cls(state, np.zeros(4), doubt, np.zeros(4), unrest)
 
     def predict(self, *, seen: bool) -> None:
         """Go one look ahead; a box that was not seen keeps its height."""

@@ -163,11 +163,7 @@ def _silent(units: Sequence[str], rates: Rates, how: GradeSettings) -> dict[str,
         return {}
     most, dropped = SILENT[how.silent], {}
     for name in units:
-        count = sum(
-            rates_of_method.get(name) is None
-            for method, rates_of_method in rates.items()
-            if method not in how.exempt
-        )
+        count = sum(own.get(name) is None for method, own in rates.items() if method not in how.exempt)
         if count >= most:
             dropped[name] = ("silent", f"no answer for {count} methods ({how.silent})")
     return dropped

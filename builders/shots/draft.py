@@ -30,9 +30,7 @@ def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: st
         story_type: value of the vocabulary, if it is known.
     """
     other, translated = other_language(base), draft["other"]
-    counts = {
-        character["key"]: sum(character["key"] in keys for keys in draft["onstage"]) for character in cast
-    }
+    counts = {person["key"]: sum(person["key"] in keys for keys in draft["onstage"]) for person in cast}
 
     def both(text: str | None, translation: str | None) -> dict[str, str | None]:
         return _in_order({base: text, other: translation})
@@ -95,10 +93,7 @@ def make_draft(fields: Mapping[str, Json]) -> Json:
         fields: those of the item: :data:`PARTS`, ``named`` and ``translation``.
     """
     given = [
-        [part, character["key"]]
-        for character in fields["cast"]
-        for part, name in SHEET.values()
-        if character[name]
+        [part, person["key"]] for person in fields["cast"] for part, name in SHEET.values() if person[name]
     ]
     return {
         **{name: fields[name] for name in PARTS},

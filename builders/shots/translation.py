@@ -69,13 +69,8 @@ def _show_names(sketch: Sketch, settings: TranslationSettings) -> Json:
     ):
         return None
     sheets = [
-        {
-            "number": number,
-            "name": character["name"],
-            "known_as": character["other_name"],
-            "appearance": character["prompt"],
-        }
-        for number, character in enumerate(sketch.cast, start=1)
+        {"number": number, "name": who["name"], "known_as": who["other_name"], "appearance": who["prompt"]}
+        for number, who in enumerate(sketch.cast, start=1)
     ]
     return {
         "characters": sheets,
@@ -156,10 +151,7 @@ def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
     names, language = sketch.named["names"], other_language(sketch.base)
     problems, shots = Problems(), []
     entries = by_number(reply["shots"], "shot", [index + 1 for index in part], "shots")
-    called = [
-        {**character, "name": names[character["key"]], "key": names[character["key"]]}
-        for character in sketch.cast
-    ]
+    called = [{**person, "name": names[person["key"]], "key": names[person["key"]]} for person in sketch.cast]
     for index, entry in zip(part, entries, strict=True):
         where, texts = f"shot {index + 1}", {}
         for name, field in FIELDS.items():

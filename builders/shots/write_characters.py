@@ -62,8 +62,7 @@ def _given(sketch: Sketch, settings: Settings) -> Json:
     named = _given_cast(sketch)
     return (
         named
-        if named
-        and all(character["tag"] and character["gender"] and character["prompt"] for character in named)
+        if named and all(person["tag"] and person["gender"] and person["prompt"] for person in named)
         else None
     )
 
@@ -79,8 +78,7 @@ def _show(sketch: Sketch, settings: Settings) -> Json:
     shown = ("key", "name", "tag", "gender", "prompt")
     return {
         "given": [
-            {name: value for name, value in character.items() if name in shown}
-            for character in _given_cast(sketch)
+            {name: value for name, value in person.items() if name in shown} for person in _given_cast(sketch)
         ],
         "human": _human(sketch, settings),
         "language": language(sketch.story),

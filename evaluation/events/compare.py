@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
+from ...schemas.canonical import plain_fields
 from ..archive.archive import read_manifest
 from ..archive.protocols import Difference, check_alike
 from ..archive.replies import notes_of_both
@@ -34,13 +35,7 @@ class EventComparisons:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
-        return {
-            "kind": "events",
-            "definitions": vars(self.definitions),
-            "comparisons": [pair.as_json() for pair in self.comparisons],
-            "differences": [difference.as_json() for difference in self.differences],
-            "notes": list(self.notes),
-        }
+        return {"kind": "events", **plain_fields(self)}
 
     def lines(self) -> Iterator[str]:
         """Yield the comparison in percentage points."""

@@ -329,8 +329,7 @@ def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Sett
     if shot.crops is None:
         return [Match(shot.number, character.key, missed="no image") for character in expected]
     tables = [
-        similarities(character.references, shot.crops, character.encoders, settings.weights)
-        for character in expected
+        similarities(person.references, shot.crops, person.encoders, settings.weights) for person in expected
     ]
     crops = match_characters(tables, settings.least)
     made = []

@@ -140,9 +140,7 @@ _choice = partial(Rate, range=(0, 1), needs=("contrast:image",), why=NO_PAIR)
 _label = partial(Rate, needs=("moral_label:text", "moral_label:image"), why=NO_PAIR)
 PAIRS = (
     _choice(name="accuracy", label="Pair accuracy", direction="higher", of=share(0, 2)),
-    _choice(
-        name="confusion", label="Confusion", direction="lower", of=lambda columns: 1 - share(0, 2)(columns)
-    ),
+    _choice(name="confusion", label="Confusion", direction="lower", of=lambda part: 1 - share(0, 2)(part)),
     _choice(name="contrastive_chosen", label="Contrastive chosen", direction="lower", of=share(1, 2)),
     _label(name="text", label="From text", direction="higher", range=(0, 1), of=share(3, 5), shown=False),
     _label(name="image", label="From images", direction="lower", range=(0, 1), of=share(4, 5), shown=False),

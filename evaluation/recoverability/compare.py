@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, UserError
 from ...releases.loading import Release, load
+from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import read_manifest
@@ -75,19 +76,12 @@ class WordingControl:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {
-            "methods": self.methods.as_json(),
-            "stories": self.stories.as_json(),
-            "agreement": {name: agreed.as_json() for name, agreed in self.agreement.items()},
-        }
+        return plain_fields(self)
 
     def lines(self) -> list[str]:
         """Return it as lines for people."""
-        correlations = [
-            f"{name} {_rank(correlation)}"
-            for name, correlation in (("methods", self.methods), ("stories", self.stories))
-        ]
-        lines = [f"two wordings of the prompts: rank correlation of STG over {', over '.join(correlations)}"]
+        ranks = f"methods {_rank(self.methods)}, over stories {_rank(self.stories)}"
+        lines = [f"two wordings of the prompts: rank correlation of STG over {ranks}"]
         for condition, agreed in self.agreement.items():
             if agreed.same.value is not None:
                 kappa = "-" if agreed.kappa is None else f"{agreed.kappa:.2f}"
@@ -158,12 +152,8 @@ def _spoken(verdicts: NDArray[np.int8]) -> NDArray[np.bool_]:
     return spoken
 
 
-def _rank(correlation: Correlation) -> str:
-    return (
-        f"{correlation.value:.3f} (n={correlation.pairs})"
-        if correlation.value is not None
-        else f"- ({correlation.reason})"
-    )
+def _rank(ranks: Correlation) -> str:
+    return f"- ({ranks.reason})" if ranks.value is None else f"{ranks.value:.3f} (n={ranks.pairs})"
 
 
 @dataclass(frozen=True)
@@ -193,17 +183,7 @@ class KathaComparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
-        return {
-            "kind": PROTOCOL,
-            "definitions": self.definitions.as_json(),
-            "stories": self.stories,
-            "gaps": {name: dict(gaps) for name, gaps in self.gaps.items()},
-            "comparisons": [pair.as_json() for pair in self.comparisons],
-            "ranks": self.ranks.as_json(),
-            "differences": [difference.as_json() for difference in self.differences],
-            "wordings": None if self.wordings is None else self.wordings.as_json(),
-            "notes": list(self.notes),
-        }
+        return {"kind": PROTOCOL, **plain_fields(self)}
 
     def lines(self) -> Iterator[str]:
         """Yield the comparison in percentage points."""

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
+from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..stats.paired import Paired
@@ -104,7 +105,7 @@ class KathaScores:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""
-        return {"kind": PROTOCOL, **{field.name: plain(getattr(self, field.name)) for field in fields(self)}}
+        return {"kind": PROTOCOL, **plain_fields(self)}
 
     def lines(self) -> Iterator[str]:
         """Yield the main scores in percentage points, with intervals and coverage."""
@@ -125,19 +126,6 @@ class KathaScores:
         if self.coverage:
             yield ""
             yield from coverage_lines(self.coverage)
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401 - any part of the scores
-    """Return a part of the scores as plain JSON."""
-    if hasattr(value, "as_json"):
-        return value.as_json()
-    if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(part) for part in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return value
 
 
 def points(score: Score) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UserError
+from ...schemas.canonical import plain_fields
 from ...schemas.values import Score
 from ..archive.archive import read_manifest
 from ..archive.protocols import Difference, check_alike
@@ -211,13 +212,7 @@ class ImageComparisons:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
-        return {
-            "kind": "images",
-            "definitions": self.definitions.as_json(),
-            "comparisons": [comparison.as_json() for comparison in self.comparisons],
-            "differences": [difference.as_json() for difference in self.differences],
-            "notes": list(self.notes),
-        }
+        return {"kind": "images", **plain_fields(self)}
 
     def lines(self) -> Iterator[str]:
         """Yield the comparisons for people."""

@@ -97,9 +97,7 @@ def references_of(story: ShotStory, drawn: dict[str, list[Path]]) -> dict[str, l
     for key, sheet in story.script.characters.items():
         names = dict.fromkeys(filter(None, (compared(key), compared(sheet.name_en or ""))))
         files = [file for name in names for file in drawn.get(name, ())]
-        references[key] = [
-            reference for file in dict.fromkeys(files) if (reference := _usable(file)) is not None
-        ]
+        references[key] = [*filter(None, map(_usable, dict.fromkeys(files)))]
     return references
 
 

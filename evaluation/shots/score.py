@@ -89,10 +89,7 @@ def _score_method(
         for story, scores in by_story(stories, panel, asked_from, definitions).items():
             rated[story] |= {_named(name, judge, judged): score for name, score in scores.items()}
         actions[_named("action", judge, judged)] = partial(actions_of, panel=panel, definitions=definitions)
-    per_story = tuple(
-        replace(scored_story, scores={**scored_story.scores, **rated[key]})
-        for key, scored_story in scored.items()
-    )
+    per_story = tuple(replace(row, scores={**row.scores, **rated[key]}) for key, row in scored.items())
     scores = with_intervals(pooled(per_story), per_story, definitions)
     deviations: dict[str, float | None] = {}
     for metric in metrics():

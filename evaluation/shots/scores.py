@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...schemas.canonical import plain_fields
 from ...schemas.values import Score
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
@@ -159,10 +160,7 @@ class Stratum:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
-        return {
-            "by": self.by, "kind": self.kind, "stories": self.stories, "characters": self.characters,
-            "scores": {name: score.as_json() for name, score in self.scores.items()},
-        }  # fmt: skip
+        return plain_fields(self)
 
 
 def strata_of(

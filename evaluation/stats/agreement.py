@@ -26,9 +26,7 @@ def counts_of(codes: NDArray[np.int64], categories: int) -> Counts:
     Returns:
         Shape (units, categories).
     """
-    return np.stack([(codes == category).sum(axis=0) for category in range(categories)], axis=1).astype(
-        np.float64
-    )
+    return np.stack([(codes == code).sum(axis=0) for code in range(categories)], axis=1).astype(np.float64)
 
 
 def observed_agreement(counts: Counts) -> float:

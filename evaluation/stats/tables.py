@@ -82,9 +82,7 @@ class TableCorrelations:
                 {
                     "first": pairing.first,
                     "second": pairing.second,
-                    "correlations": {
-                        correlation.name: correlation.as_json() for correlation in pairing.correlations
-                    },
+                    "correlations": {result.name: result.as_json() for result in pairing.correlations},
                 }
                 for pairing in self.pairings
             ],
@@ -102,10 +100,8 @@ class TableCorrelations:
                 yield f"{len(keys)} {what}: {listed}" + ("; ..." if len(keys) > LISTED else "")
         for pairing in self.pairings:
             yield f"{pairing.first} : {pairing.second}"
-            for correlation in pairing.correlations:
-                yield f"  {correlation.name:<9}{_number(correlation)}  {correlation.pairs} pairs" + _gaps(
-                    correlation
-                )
+            for result in pairing.correlations:
+                yield f"  {result.name:<9}{_number(result)}  {result.pairs} pairs{_gaps(result)}"
 
 
 def read_table(path: str | Path) -> Table:
@@ -282,19 +278,15 @@ def _check_column(table: Table, name: str, option: str) -> None:
         )  # fmt: skip
 
 
-def _number(correlation: Correlation) -> str:
-    if correlation.value is None:
-        return f"undefined: {correlation.reason}"
-    interval = (
-        ""
-        if correlation.low is None or correlation.high is None
-        else f"  [{correlation.low:.3f}, {correlation.high:.3f}]"
-    )
-    return f"{correlation.value:7.3f}{interval}"
+def _number(result: Correlation) -> str:
+    if result.value is None:
+        return f"undefined: {result.reason}"
+    interval = "" if result.low is None or result.high is None else f"  [{result.low:.3f}, {result.high:.3f}]"
+    return f"{result.value:7.3f}{interval}"
 
 
-def _gaps(correlation: Correlation) -> str:
-    return f", {correlation.left_out} with a number missing" if correlation.left_out else ""
+def _gaps(result: Correlation) -> str:
+    return f", {result.left_out} with a number missing" if result.left_out else ""
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:

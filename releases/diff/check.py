@@ -119,9 +119,7 @@ def _reasons(stated: _Reasons, due: _Reasons) -> _Reasons:
 
     What was said about the version before is not known here.
     """
-    about = [reason for reason in stated if reason[0] is Step.PATCH and reason[1].startswith(ABOUT_CHANGED)][
-        :1
-    ]
+    about = [entry for entry in stated if entry[0] is Step.PATCH and entry[1].startswith(ABOUT_CHANGED)][:1]
     known = [reason for reason in due if not (about and reason[1].startswith("no record changed"))]
     return sorted([*known, *about], key=lambda reason: -reason[0])
 

@@ -180,9 +180,7 @@ def _difference(name: str, stated: bytes, made: bytes) -> str:
     """Say where a document differs from what the data make; what it holds there is not quoted."""
     if name.endswith(".json"):
         changes = changes_between(parse_json(stated), parse_json(made))
-        parts = [
-            f"{change.path} should be {_short(change.new)}" for change in changes if change.kind != "removed"
-        ]
+        parts = [f"{part.path} should be {_short(part.new)}" for part in changes if part.kind != "removed"]
         parts += [f"{change.path} should not be there" for change in changes if change.kind == "removed"]
         more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
         return "; ".join(parts[:_SHOWN]) + more if parts else "not written as packing writes it"

@@ -69,12 +69,7 @@ _OF_CHARACTERS = (
 def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
     """Yield a table for each respect in which stories or characters of an evaluation differ."""
     for by, title in TITLES.items():
-        some = [
-            (method.method, stratum)
-            for method in scores.methods
-            for stratum in method.strata
-            if stratum.by == by
-        ]
+        some = [(each.method, part) for each in scores.methods for part in each.strata if part.by == by]
         names = in_order(dict.fromkeys(name for _, stratum in some for name in stratum.scores))
         if len({stratum.kind for _, stratum in some}) < 2 or len(some) * len(names) > MOST_CELLS:
             continue
