@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
-from ..engine.running import RunKind
 from ..releases.loading import Release, load
 from .archive.form import ArchiveForm
 
 if TYPE_CHECKING:
+    from ..engine.running import RunKind
     from .report.model import ReportDocument
 
 UNCERTAINTY = ("seed", "interval", "correction")
@@ -78,6 +78,10 @@ class Scoring:
     of_report: tuple[str, ...] = ("release", "outputs")
 
 
+def _not_scored() -> Scoring:
+    raise NotImplementedError("neither the kind nor its protocol says how archives are scored")
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """How outputs are evaluated against the records of a kind.
@@ -85,11 +89,11 @@ class Protocol:
     Attributes:
         run: what executes its evaluations.
         archive: what its archives have besides judgements and manifest.
-        scoring: how an archive becomes numbers and a page; a function, as running one needs none of it.
+        scoring: how an archive becomes numbers and a page, where the kind does not say so.
         sections: sections of a settings file that it reads besides those of its stages.
     """
 
-    run: RunKind
+    run: "RunKind"
     archive: ArchiveForm
-    scoring: Callable[[], Scoring]
+    scoring: Callable[[], Scoring] = _not_scored
     sections: frozenset[str] = frozenset()

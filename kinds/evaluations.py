@@ -110,12 +110,12 @@ def _scoring(
         ConfigError: some of them say nothing about such an evaluation; all of these are named.
     """
     judging = judging_of(folder)
-    scoring = judging.protocol().scoring()
+    scoring = judging.scored()
     given = {name: value for name, value in (options or {}).items() if value not in (None, (), [])}
     wrong = [name for name in given if name not in (*own(scoring), *GENERAL)]
     if not wrong:
         return scoring, given
-    others = (other.protocol().scoring() for other in judgings())
+    others = (other.scored() for other in judgings())
     owner = next((other.title for other in others if wrong[0] in own(other)), "another kind")
     listed = ", ".join(map(_flag, own(scoring)))
     more = f" and {', '.join(map(_flag, GENERAL))}" if own is _options else ""
@@ -146,9 +146,9 @@ def affected_judgements(folder: Path, old: Path, new: Path) -> "StillValid":
         InputError: a folder cannot be read, it judged another release, or nobody can say for its protocol.
     """
     judging = judging_of(folder)
-    affected = judging.protocol().scoring().affected
+    affected = judging.scored().affected
     if affected is None:
-        able = [other.noun for other in judgings() if other.protocol().scoring().affected is not None]
+        able = [other.noun for other in judgings() if other.scored().affected is not None]
         problem = UserError(
             str(folder), what=f"this is an evaluation of kind {judging.noun}, not {' or '.join(able)}",
             fix=f"give the folder of a `fabula evaluate {able[0]}` run",

@@ -6,7 +6,7 @@ from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
-    from ..evaluation.protocol import Protocol
+    from ..evaluation.protocol import Protocol, Scoring
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..validators.rules import RuleSet
@@ -36,6 +36,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _scoring() -> "Scoring":
+    from ..evaluation.events.scoring import SCORING
+
+    return SCORING
+
+
 def _study() -> "Study":
     from ..people.events import STUDY
 
@@ -43,4 +49,11 @@ def _study() -> "Study":
 
 
 MARKS = Marks(("prompts.jsonl",), suffix=".json")
-KIND = Kind("events", _release, _drafting, (Judging("events", _protocol, _study),), rules=_rules, marks=MARKS)
+KIND = Kind(
+    "events",
+    _release,
+    _drafting,
+    (Judging("events", _protocol, _study, _scoring),),
+    rules=_rules,
+    marks=MARKS,
+)

@@ -7,7 +7,7 @@ from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
-    from ..evaluation.protocol import Protocol
+    from ..evaluation.protocol import Protocol, Scoring
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
@@ -38,6 +38,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _scoring() -> "Scoring":
+    from ..evaluation.katha.scoring import SCORING
+
+    return SCORING
+
+
 def _study() -> "Study":
     from ..people.katha import STUDY
 
@@ -51,6 +57,6 @@ def _stories(folder: Path) -> "Release":
 
 
 KIND = Kind(
-    "katha", _release, _drafting, (Judging("katha", _protocol, _study),), rules=_rules,
+    "katha", _release, _drafting, (Judging("katha", _protocol, _study, _scoring),), rules=_rules,
     marks=Marks(rest=True), stories=_stories,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from ..schemas.plain_files import open_plain
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
-    from ..evaluation.protocol import Protocol
+    from ..evaluation.protocol import Protocol, Scoring
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
@@ -61,11 +61,18 @@ class Judging:
             the protocol bear its name. A kind judged by the protocol of another leaves archives their name.
         protocol: how they are evaluated, scored, compared and shown.
         study: how such evaluations are compared with what people say; None where they are not.
+        scoring: how archives become numbers and a page, so that what running needs is not loaded for it; None
+            where the protocol says so.
     """
 
     noun: str
     protocol: Callable[[], "Protocol"]
     study: Callable[[], "Study"] | None = None
+    scoring: Callable[[], "Scoring"] | None = None
+
+    def scored(self) -> "Scoring":
+        """Return how archives become numbers and a page."""
+        return (self.scoring or self.protocol().scoring)()
 
 
 @dataclass(frozen=True, slots=True)

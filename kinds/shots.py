@@ -6,7 +6,7 @@ from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
-    from ..evaluation.protocol import Protocol
+    from ..evaluation.protocol import Protocol, Scoring
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..validators.rules import RuleSet
@@ -36,6 +36,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _scoring() -> "Scoring":
+    from ..evaluation.shots.scoring import SCORING
+
+    return SCORING
+
+
 def _study() -> "Study":
     from ..people.shots import STUDY
 
@@ -44,6 +50,6 @@ def _study() -> "Study":
 
 MARKS = Marks(("ViStory/*/story.json", "*/story.json"))
 KIND = Kind(
-    "shots", _release, _drafting, (Judging("images", _protocol, _study),), ("import-shots",), rules=_rules,
-    marks=MARKS,
+    "shots", _release, _drafting, (Judging("images", _protocol, _study, _scoring),), ("import-shots",),
+    rules=_rules, marks=MARKS,
 )  # fmt: skip

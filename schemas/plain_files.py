@@ -163,6 +163,8 @@ def is_deep(value: Any, content: bytes) -> bool:  # noqa: ANN401 - any JSON valu
         return False
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
+        if not level:
+            return False
         parts = (part for inner in level for part in (inner.values() if isinstance(inner, dict) else inner))
         level = [part for part in parts if isinstance(part, dict | list)]
     return bool(level)

@@ -46,9 +46,20 @@ def normalize_text(text: str) -> str:
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text.translate(_TEXT))).strip()
 
 
-@lru_cache(256)  # a story's rules compare the same texts again and again
+_SHORT = 200  # characters of a text whose normal form is remembered; longer ones would fill the memory
+
+
 def normalize_answer(text: str) -> str:
     """Return an answer as it is compared: NFKC, casefolded, punctuation dropped, spaces collapsed."""
+    return _remembered(text) if len(text) <= _SHORT else _as_compared(text)
+
+
+@lru_cache(1024)  # a story's rules compare the same answers and scenes again and again
+def _remembered(text: str) -> str:
+    return _as_compared(text)
+
+
+def _as_compared(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(folded.translate(_ANSWER).split())
 

@@ -15,7 +15,7 @@ from ...releases.events.suites import SUITE, load_suite, write_suite
 from ..archive.form import ArchiveForm, Beside
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
-from ..protocol import Protocol, Scoring
+from ..protocol import Protocol
 from ..running import run_evaluation
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
@@ -149,18 +149,11 @@ def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
     return Beside(write)
 
 
-def _scoring() -> Scoring:
-    from .scoring import SCORING
-
-    return SCORING
-
-
 ARCHIVE = ArchiveForm(("judges", "metrics", "models", "prompts", "units", "votes"), (SUITE,), join=_join)
 """Archives of videos: the suite that was judged lies beside the replies."""
 run_events = partial(run_evaluation, form=ARCHIVE)
 PROTOCOL = Protocol(
     RunKind(PIPELINE, tell_events, runs=run_events),
     ARCHIVE,
-    _scoring,
-    frozenset({JUDGES}),
+    sections=frozenset({JUDGES}),
 )

@@ -16,7 +16,7 @@ from ...errors import ConfigError
 from ...models.spec import parse_spec
 from ..archive.form import ArchiveForm
 from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of, without_judges
-from ..protocol import Protocol, Scoring
+from ..protocol import Protocol
 from ..running import check_request, run_evaluation
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE
@@ -159,15 +159,8 @@ def _listed(outputs: Sequence[Path | str] | Path | str) -> list[Path | str]:
     return [outputs] if isinstance(outputs, str | Path) else list(outputs)
 
 
-def _scoring() -> Scoring:
-    from .scoring import SCORING
-
-    return SCORING
-
-
 PROTOCOL = Protocol(
     RunKind(PIPELINE, tell_judging, runs=run_katha),
     ARCHIVE,
-    _scoring,
-    frozenset({JUDGES}),
+    sections=frozenset({JUDGES}),
 )

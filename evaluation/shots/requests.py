@@ -19,7 +19,7 @@ from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
-from ..protocol import Protocol, Scoring
+from ..protocol import Protocol
 from ..running import run_evaluation
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .merging import ARCHIVE
@@ -301,15 +301,8 @@ def evaluate_images(
     return run_images(request, reporter, replace=options.replace)
 
 
-def _scoring() -> Scoring:
-    from .scoring import SCORING
-
-    return SCORING
-
-
 PROTOCOL = Protocol(
     RunKind(PIPELINE, tell_images, runs=run_images),
     ARCHIVE,
-    _scoring,
-    frozenset({JUDGES}),
+    sections=frozenset({JUDGES}),
 )
