@@ -70,6 +70,11 @@ class UserError(FabulaError):
         return (_rebuild, (type(self), self.where, self.what, self.expected, self.found, self.fix))
 
 
+def mismatch(where: str, expected: str, found: str, fix: str) -> UserError:
+    """Return the error of a value that is not what it should be."""
+    return UserError(where, expected=expected, found=found, fix=fix)
+
+
 def _rebuild(kind: type[UserError], where: str, what: str, expected: str, found: str, fix: str) -> UserError:
     return kind(where, what=what, expected=expected, found=found, fix=fix)
 

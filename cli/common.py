@@ -180,17 +180,17 @@ def _unforeseen(error: Exception, *, as_json: bool) -> ExitCode:
     return ExitCode.BUG
 
 
-def _with_folders(found: "Sequence[Misfit]", error: FabulaError) -> tuple[str, ExitCode]:
+def _with_folders(misfits: "Sequence[Misfit]", error: FabulaError) -> tuple[str, ExitCode]:
     """Return what is said of an error, and its code: with what a path is, where the command takes none such.
 
     A folder of another kind is what went wrong, whatever the command stumbled over.
     """
     if not isinstance(error, UserError):
         return str(error), error.exit_code
-    code = ExitCode.USAGE if found and error.exit_code == ExitCode.MISSING else error.exit_code
-    if any(misfit.alone for misfit in found) or code != error.exit_code:
-        return "\n".join(misfit.text for misfit in found), code
-    return "\n  note: ".join([str(error), *(misfit.text for misfit in found)]), code
+    code = ExitCode.USAGE if misfits and error.exit_code == ExitCode.MISSING else error.exit_code
+    if any(misfit.alone for misfit in misfits) or code != error.exit_code:
+        return "\n".join(misfit.text for misfit in misfits), code
+    return "\n  note: ".join([str(error), *(misfit.text for misfit in misfits)]), code
 
 
 def _report(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> None:

@@ -171,18 +171,18 @@ def _compared(old: Path, new: Path, evaluation: Path | None) -> "tuple[ReleaseDi
 class _Told:
     """A diff, and what it means for an evaluation."""
 
-    found: "ReleaseDiff"
+    changes: "ReleaseDiff"
     affected: "StillValid | None"
 
     def as_json(self) -> dict[str, Any]:
         from ..releases.diff.render import as_json
 
         evaluation = None if self.affected is None else self.affected.as_json()
-        return {**as_json(self.found), "evaluation": evaluation}
+        return {**as_json(self.changes), "evaluation": evaluation}
 
     def lines(self) -> Iterator[str]:
         from ..releases.diff.render import lines
 
-        yield from lines(self.found)
+        yield from lines(self.changes)
         if self.affected is not None:
             yield from self.affected.lines()

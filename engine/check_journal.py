@@ -276,8 +276,8 @@ class Audit:
             self.keys[table].add(key)
             self._refer(table, row)
             yield table, row
-        for place in [damaged for damaged in self.damaged if damaged[1] in self.keys[damaged[0]]]:
-            del self.damaged[place], self.unread[place]  # found sound elsewhere
+        for double in [damaged for damaged in self.damaged if damaged[1] in self.keys[damaged[0]]]:
+            del self.damaged[double], self.unread[double]  # found sound elsewhere
 
     def _refer(self, table: str, row: Row) -> None:
         if table == "asks":

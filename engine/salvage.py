@@ -143,11 +143,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and value.isprintable() and value.isascii()
 
 
-def _require_known(path: Path, found: object) -> None:
-    if isinstance(found, int) and found > journal_file.FORMAT:
+def _require_known(path: Path, version: object) -> None:
+    if isinstance(version, int) and version > journal_file.FORMAT:
         raise RunError(
             str(path),
-            what=f"the journal has format {found}, of a newer version of fabula",
+            what=f"the journal has format {version}, of a newer version of fabula",
             fix="use the version of fabula that made the run",
         )
 

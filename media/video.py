@@ -216,8 +216,8 @@ def _check_file(path: Path, limits: VideoLimits) -> None:
 
 def _check_index(path: Path, stream: Any, index: Index, limits: VideoLimits) -> None:  # noqa: ANN401 - PyAV's
     if index.fault is not None:
-        code, found = index.fault
-        raise _problem(path, code, "all that the file says it has", found)
+        code, fault = index.fault
+        raise _problem(path, code, "all that the file says it has", fault)
     if len(index) > limits.max_frames:
         raise _problem(path, "too_many_frames", f"at most {limits.max_frames:,} frames", "more")
     if index.cut or len(index) + index.discarded < stream.frames:

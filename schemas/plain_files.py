@@ -73,15 +73,15 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
     try:
         handle = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     except OSError as error:
-        found = {errno.ELOOP: "a link", errno.ENXIO: "a pipe or a device"}.get(error.errno or 0)
-        if found is None:
+        kind = {errno.ELOOP: "a link", errno.ENXIO: "a pipe or a device"}.get(error.errno or 0)
+        if kind is None:
             raise
-        raise NotPlain(error.errno or 0, found, str(path)) from None
+        raise NotPlain(error.errno or 0, kind, str(path)) from None
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
-            found = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-            raise NotPlain(errno.EINVAL, found, str(path))
+            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+            raise NotPlain(errno.EINVAL, kind, str(path))
         return PlainFile(handle, str(path))
     except BaseException:
         os.close(handle)

@@ -126,7 +126,7 @@ def _ordered(entry: Mapping[str, Json]) -> dict[str, Json]:
     names = ("story_name", "story_overview", "scenes", "entity_schedule", "entity_descriptions",
              "_window_shot_ids", "_num_scenes", "_num_shots", "_name_map")  # fmt: skip
     made = {name: entry[name] for name in names}
-    made["scenes"] = [{name: one[name] for name in scene} for one in made["scenes"]]
+    made["scenes"] = [{name: lists[name] for name in scene} for lists in made["scenes"]]
     made["entity_schedule"] = {
         key: {plural: shot[plural] for _, plural in LISTS} for key, shot in made["entity_schedule"].items()
     }

@@ -248,12 +248,12 @@ def _frames_looked_at(frames: Sequence[int], shot: Shot) -> list[int]:
     return list(range(first, shot.last + 1, step))
 
 
-def _seen(row: Row, place: int, video: Video) -> Seen:
+def _seen(row: Row, number: int, video: Video) -> Seen:
     face = None if row.face is None else _within(row.face, video)
     face = None if face is None or face[0] >= face[2] or face[1] >= face[3] else face
     return Seen(
         frame=row.frame, box=_within(row.box, video), score=row.score, face=face,
-        face_score=None if face is None else row.face_score, row=place,
+        face_score=None if face is None else row.face_score, row=number,
     )  # fmt: skip
 
 

@@ -81,17 +81,17 @@ def _check(network: str) -> None:
         )  # fmt: skip
 
 
-def _detected(found: Json, settings: Settings) -> Outcome:
+def _detected(film: Json, settings: Settings) -> Outcome:
     limits = VideoLimits(settings.max_bytes, settings.max_frames, settings.max_pixels)
     try:
         shots = detect(
-            Path(found["file"]), settings.method, threshold=settings.threshold, device=settings.device,
+            Path(film["file"]), settings.method, threshold=settings.threshold, device=settings.device,
             limits=limits,
         )  # fmt: skip
     except MediaProblem as problem:
         return Failed(problem.code, f"expected {problem.expected}, found {problem.found}")
     video = Video(
-        video_id=found["video_id"], file=found["file"], sha256=found["sha256"], frames=shots.frames,
+        video_id=film["video_id"], file=film["file"], sha256=film["sha256"], frames=shots.frames,
         seconds=float(shots.seconds), fps=float(shots.frames / shots.seconds),
         width=shots.size[0], height=shots.size[1],
     )  # fmt: skip

@@ -156,10 +156,10 @@ def overlapping(places: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, i
     for item, (shot, _, _) in enumerate(places):
         by_shot.setdefault(shot, []).append(item)
     for items in by_shot.values():
-        for at, one in enumerate(items):
+        for at, span in enumerate(items):
             for other in items[at + 1 :]:
-                if places[one][1] <= places[other][2] and places[other][1] <= places[one][2]:
-                    yield one, other
+                if places[span][1] <= places[other][2] and places[other][1] <= places[span][2]:
+                    yield span, other
 
 
 def _check(distances: Distances) -> None:

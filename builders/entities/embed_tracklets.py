@@ -126,7 +126,9 @@ def _from_given(tracklet: Tracklet, given: Json, settings: Settings) -> Tracklet
     quality = dict(enumerate(qualities(tracklet.seen, settings.view_weights())))
     vectors: dict[str, str | None] = {}
     for kind in KINDS:
-        rows = {index: given[kind][one.row] for index, one in enumerate(tracklet.seen) if one.row is not None}
+        rows = {
+            index: given[kind][look.row] for index, look in enumerate(tracklet.seen) if look.row is not None
+        }
         there = {view: quality[view] for view, row in rows.items() if row is not None}
         chosen = [unpacked(rows[view]) for view in best(there, settings.views)]
         vectors[kind] = _packed(mean_vector(chosen))

@@ -128,8 +128,8 @@ async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:
         *(_list_chunk(tools, film, number, shots) for number, shots in enumerate(chunks, 1))
     )
     registries = [
-        one.value if isinstance(one, Drafted) else _unlisted(number, shots, one)
-        for number, (shots, one) in enumerate(zip(chunks, answers, strict=True), 1)
+        answer.value if isinstance(answer, Drafted) else _unlisted(number, shots, answer)
+        for number, (shots, answer) in enumerate(zip(chunks, answers, strict=True), 1)
     ]
     return Drafted([registry.as_json() for registry in registries], maker_of(answers))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ...engine.stage import Child, Failed, Item, Made, StageSpec, Tools
-from ...errors import InputError, UserError
+from ...errors import InputError, mismatch
 from ...schemas.canonical import Json, sha256_bytes, sha256_file
 from ...schemas.text import slug
 from ...schemas.values import Own
@@ -58,7 +58,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     files = [file for folder in places for file in _files(folder, settings.suffixes)]
     if not files:
         listed = ", ".join(map(str, places)) or "the sources"
-        raise InputError([_problem(listed, "at least one video", "none", "name files or folders of videos")])
+        raise InputError([mismatch(listed, "at least one video", "none", "name files or folders of videos")])
     taken: set[str] = set()
     for file in dict.fromkeys(files):
         if not _printable(file):
@@ -89,16 +89,16 @@ def _files(path: Path, suffixes: Sequence[str]) -> list[Path]:
     if path.is_file():
         return [path.absolute()]
     if not path.is_dir():
-        raise InputError([_problem(str(path), "a video or a folder of videos", "none", "check the path")])
-    found = []
+        raise InputError([mismatch(str(path), "a video or a folder of videos", "none", "check the path")])
+    here = []
     for folder, names, files in os.walk(path.absolute()):
         names[:] = sorted(name for name in names if not name.startswith("."))
-        found += [
+        here += [
             Path(folder, name)
             for name in files
             if not name.startswith(".") and Path(name).suffix.lower() in suffixes
         ]
-    return sorted(found, key=os.fsencode)
+    return sorted(here, key=os.fsencode)
 
 
 def _free(name: str, sha256: str, taken: set[str]) -> str:
@@ -118,7 +118,3 @@ def _printable(file: Path) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _problem(where: str, expected: str, found: str, fix: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix=fix)

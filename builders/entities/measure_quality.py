@@ -201,8 +201,8 @@ def _measured(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Mapping[str, O
         if len(shots) == 1:
             reason = f"expected {problem.expected}, found {problem.found}"
             return {shots[0][0].shot_id: Failed(problem.code, reason)}
-    for one in shots:
-        made |= _measured([one], tools)
+    for entry in shots:
+        made |= _measured([entry], tools)
     return made
 
 

@@ -169,7 +169,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 def _with_aliases(entity: Entity, entities: Sequence[Entity]) -> Entity:
     """Return an entity without the aliases that are too short, its own name, or could mean another one."""
-    others = {normalize_answer(name) for one in entities if one is not entity for name in names_of(one)}
+    others = {normalize_answer(name) for other in entities if other is not entity for name in names_of(other)}
     kept: dict[str, str] = {}
     for alias in map(normalize_text, entity.aliases):
         plain = normalize_answer(alias)

@@ -39,14 +39,14 @@ class Motion:
     """The state of one box: arrays of shape (4,) for centre x, centre y, aspect and height.
 
     Attributes:
-        place: most likely values.
+        state: most likely values.
         speed: their change per look.
-        doubt: variance of ``place``.
-        shared: covariance of ``place`` and ``speed``.
+        doubt: variance of ``state``.
+        shared: covariance of ``state`` and ``speed``.
         unrest: variance of ``speed``.
     """
 
-    place: Floats
+    state: Floats
     speed: Floats
     doubt: Floats
     shared: Floats
@@ -63,18 +63,18 @@ class Motion:
         """Go one look ahead; a box that was not seen keeps its height."""
         if not seen:
             self.speed[_HEIGHT] = 0.0
-        height = self.place[_HEIGHT]
-        self.place = self.place + self.speed
+        height = self.state[_HEIGHT]
+        self.state = self.state + self.speed
         self.doubt = self.doubt + 2 * self.shared + self.unrest + _noise(height, _PLACE, 1e-2)
         self.shared = self.shared + self.unrest
         self.unrest = self.unrest + _noise(height, _SPEED, 1e-5)
 
     def correct(self, box: Floats) -> None:
         """Take in where the box was seen."""
-        total = self.doubt + _noise(self.place[_HEIGHT], _PLACE, 1e-1)
-        surprise = measured(box) - self.place
+        total = self.doubt + _noise(self.state[_HEIGHT], _PLACE, 1e-1)
+        surprise = measured(box) - self.state
         gain, drift = self.doubt / total, self.shared / total
-        self.place = self.place + gain * surprise
+        self.state = self.state + gain * surprise
         self.speed = self.speed + drift * surprise
         self.unrest = self.unrest - drift * self.shared
         self.shared = self.shared - drift * self.doubt
@@ -82,7 +82,7 @@ class Motion:
 
     def box(self) -> Floats:
         """Return left, top, right and bottom."""
-        across, down, aspect, height = self.place
+        across, down, aspect, height = self.state
         width = aspect * height
         return np.array([across - width / 2, down - height / 2, across + width / 2, down + height / 2])
 
@@ -143,19 +143,19 @@ class Track:
     Attributes:
         number: from 0, in the order in which tracks began.
         motion: where it is.
-        found: look and box of everything that belongs to it, in order.
+        boxes: look and box of everything that belongs to it, in order.
         state: ``new`` with one box only, ``seen`` at the last look, ``lost``, or ``over``.
     """
 
     number: int
     motion: Motion
-    found: list[tuple[int, int]]
+    boxes: list[tuple[int, int]]
     state: Literal["new", "seen", "lost", "over"]
 
     @property
     def age(self) -> int:
         """Looks from its first box to its last."""
-        return self.found[-1][0] - self.found[0][0]
+        return self.boxes[-1][0] - self.boxes[0][0]
 
 
 @dataclass(slots=True)
@@ -187,7 +187,7 @@ class Tracker:
             track.state = "over"
         self._begin([box for box in high if look.scores[box] >= rules.begin], look)
         for track in self._in("lost"):
-            if now - track.found[-1][0] > rules.buffer:
+            if now - track.boxes[-1][0] > rules.buffer:
                 track.state = "over"
         self._end_doubles()
         self._going = [track for track in self._going if track.state != "over"]
@@ -195,8 +195,8 @@ class Tracker:
 
     def finished(self) -> list[list[tuple[int, int]]]:
         """Return look and box of everything in each track, in the order in which the tracks began."""
-        kept = [track for track in self.tracks if len(track.found) > 1 or track.found[0][0] == 0]
-        return [list(track.found) for track in kept]
+        kept = [track for track in self.tracks if len(track.boxes) > 1 or track.boxes[0][0] == 0]
+        return [list(track.boxes) for track in kept]
 
     def _in(self, state: str) -> list[Track]:
         return [track for track in self._going if track.state == state]
@@ -222,7 +222,7 @@ class Tracker:
         for row, column in pairs:
             track, box = tracks[row], chosen[column]
             track.motion.correct(look.boxes[box])
-            track.found.append((self._looks, box))
+            track.boxes.append((self._looks, box))
             track.state = "seen"
         rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
         left = [track for row, track in enumerate(tracks) if row not in rows]

@@ -166,20 +166,22 @@ def _take(work: _Work, number: int, how: Settled, asked: tuple[Sequence[Entity],
     missing, extra = asked
     old = next(shot for shot in work.episode.script.shots if shot.number == number)
     named = mentions(how.action, work.episode.entities)
-    for one in missing:
-        if one.label in how.dropped:
+    for thing in missing:
+        if thing.label in how.dropped:
             work.repairs.append(
-                noted("unmentioned", f"{one.name} does not fit the action", "dropped", number, one.label)
+                noted("unmentioned", f"{thing.name} does not fit the action", "dropped", number, thing.label)
             )
-        elif one.label in named:
-            work.repairs.append(noted("unmentioned", f"{one.name} was not named", "added", number, one.label))
-    for one in extra:
-        if one.label in how.scheduled:
-            said = f"{one.name} was named and not scheduled"
-            work.repairs.append(noted("unscheduled-mention", said, "added", number, one.label))
-        elif one.label not in named:
-            said = f"{one.name} was named and not scheduled"
-            work.repairs.append(noted("unscheduled-mention", said, "rewritten", number, one.label))
+        elif thing.label in named:
+            work.repairs.append(
+                noted("unmentioned", f"{thing.name} was not named", "added", number, thing.label)
+            )
+    for thing in extra:
+        if thing.label in how.scheduled:
+            said = f"{thing.name} was named and not scheduled"
+            work.repairs.append(noted("unscheduled-mention", said, "added", number, thing.label))
+        elif thing.label not in named:
+            said = f"{thing.name} was named and not scheduled"
+            work.repairs.append(noted("unscheduled-mention", said, "rewritten", number, thing.label))
     entities = []
     for entity in work.episode.entities:
         if entity.label in how.dropped:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
-from ...errors import InputError, UserError
+from ...errors import InputError, UserError, mismatch
 from ...releases.events.suites import load_suite
 from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes, write_atomic
 from ...schemas.events import video_name
@@ -17,6 +18,8 @@ from ...validators.events.rules import participants_in
 from .grade_prompts import read_results
 from .list_events import keyword_of
 from .settings import LoadSettings, Seed
+
+_problem = partial(mismatch, fix="see docs/events.md for the form of seeds")
 
 SEEDS, RESULTS = "seeds", "results"
 """Roles of the sources."""
@@ -153,7 +156,3 @@ def _examples(written: Sequence[str], number: int, chosen: tuple[int, int]) -> l
     """Return the examples of one request, in an order that depends on seed and number alone."""
     count, seed = chosen
     return sorted(written, key=lambda prompt: digest([seed, number, prompt]))[:count]
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="see docs/events.md for the form of seeds")

@@ -8,12 +8,13 @@ others are copied byte for byte and noted in the tree's own ``references.jsonl``
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from ...errors import InputError, TargetError, UserError
+from ...errors import InputError, TargetError, mismatch
 from ...media.images import LIMITS, Picture
 from ...releases.shots.imports import with_provenance, write_facts
 from ...releases.shots.references import (
@@ -36,6 +37,8 @@ from .pipeline import PRODUCERS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_problem = partial(mismatch, fix="see docs/shots.md")
 
 Sees = Callable[["Image"], bool]
 """Whether a face or a character is found in a picture."""
@@ -60,7 +63,7 @@ class _Import:
         shots: the set that takes the images.
         terms: file -> its own terms; ``default`` for all others.
         sees: looks at each picture, if a detector is asked.
-        found: takes the findings; ``made`` the images that are new.
+        issues: takes the findings; ``made`` the images that are new.
     """
 
     folder: Path
@@ -68,7 +71,7 @@ class _Import:
     terms: Mapping[str, Terms]
     default: Terms
     sees: Sees | None
-    found: IssueBin = field(default_factory=IssueBin)
+    issues: IssueBin = field(default_factory=IssueBin)
     made: list[ReferenceImage] = field(default_factory=list)
 
     def story(self, path: Path, story: ShotStory) -> None:
@@ -82,31 +85,31 @@ class _Import:
                 where = entry.relative_to(self.folder).as_posix()
                 near = [key for key in known if key.strip().casefold() == entry.name.strip().casefold()]
                 hint = f"; {show(near[0])} differs only in space or case" if near else ""
-                self.found.add(
+                self.issues.add(
                     issue("unknown-folder", where, "$", f"{show(entry.name)} is no character{hint}")
                 )
         for key in story.script.characters:
             if is_safe_name(key) and (path / key).is_dir():
                 self.character(path / key, story, key, seen)
 
-    def character(self, place: Path, story: ShotStory, key: str, seen: dict[str, str]) -> None:
+    def character(self, folder: Path, story: ShotStory, key: str, seen: dict[str, str]) -> None:
         """Import the images of one character; ``seen`` holds the hashes of the story's images."""
         count = len(story.references[key])
-        for path in sorted(place.iterdir()):
+        for path in sorted(folder.iterdir()):
             name = path.relative_to(self.folder).as_posix()
             if path.name in SYSTEM_FILES or path.is_dir():
                 continue
             if path.suffix.lower() not in PICTURES or not path.resolve().is_relative_to(
                 self.folder.resolve()
             ):
-                self.found.add(issue("stray-file", name, "$", "expected an image, such as 00.jpg"))
+                self.issues.add(issue("stray-file", name, "$", "expected an image, such as 00.jpg"))
                 continue
-            read = read_reference(path, name, self.found, LIMITS)
+            read = read_reference(path, name, self.issues, LIMITS)
             if read is None or not self._usable(name, *read, seen):
                 continue
             if count == MOST_REFERENCES:
                 message = f"expected 1 to {MOST_REFERENCES} images, found more; this and later ones stay out"
-                self.found.add(issue("many-references", name, "$", message))
+                self.issues.add(issue("many-references", name, "$", message))
                 return
             self._copy(story, key, name, *read)
             seen[sha256_bytes(read[0])] = name
@@ -115,13 +118,13 @@ class _Import:
     def _usable(self, name: str, data: bytes, picture: Picture, seen: Mapping[str, str]) -> bool:
         first = seen.get(sha256_bytes(data))
         if first is not None:
-            self.found.add(issue("repeated-picture", name, "$", f"the same file as {first}"))
+            self.issues.add(issue("repeated-picture", name, "$", f"the same file as {first}"))
             return False
         if not (self._terms(name).rights or "").strip():
-            self.found.add(issue("no-rights", name, "$", "nothing says on what ground it may be used"))
+            self.issues.add(issue("no-rights", name, "$", "nothing says on what ground it may be used"))
             return False
         if self.sees is not None and not self.sees(picture.image):
-            self.found.add(issue("nobody-seen", name, "$", "no face and no character was found in it"))
+            self.issues.add(issue("nobody-seen", name, "$", "no face and no character was found in it"))
         return True
 
     def _terms(self, name: str) -> Terms:
@@ -169,7 +172,7 @@ def import_references(
     before = {(reference.story_id, reference.file): reference for reference in with_provenance(shots)}
     work = _Import(folder, shots, _terms(folder), default or Terms(), sees)
     try:
-        for path, story in _places(folder, shots, _ids(out), work.found):
+        for path, story in _places(folder, shots, _ids(out), work.issues):
             work.story(path, story)
         for reference in work.made:
             before[reference.story_id, reference.file] = reference
@@ -183,8 +186,8 @@ def import_references(
     for story in after.stories:
         for key in (key for key, images in story.references.items() if not images):
             message = f"expected 1 to {MOST_REFERENCES} images, found none"
-            work.found.add(issue("no-reference", f"{story.story_id}/{IMAGES}/{key}", "$", message))
-    return work.found.report(str(folder), "references", {"images": len(work.made)})
+            work.issues.add(issue("no-reference", f"{story.story_id}/{IMAGES}/{key}", "$", message))
+    return work.issues.report(str(folder), "references", {"images": len(work.made)})
 
 
 def _places(
@@ -235,7 +238,3 @@ def _terms(folder: Path) -> dict[str, Terms]:
     if problems:
         raise InputError(problems)
     return terms
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="see docs/shots.md")

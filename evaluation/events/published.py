@@ -4,17 +4,20 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...errors import InputError, TargetError, UserError
+from ...errors import InputError, TargetError, UserError, mismatch
 from ...releases.events.suites import SUITE, read_named, write_suite
 from ...schemas.canonical import sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
 from ..archive.archive import Archive, merged, write_archive
 from .votes import Unreadable, parse_completion, parsed_completion
+
+_problem = partial(mismatch, fix="give the suite that the results belong to")
 
 _VOTE = re.compile(r"output(\d{1,3})")
 _NAMED = re.compile(r"(?P<method>.+?)_(?P<judge>[^_]+)(?:_final)?")
@@ -199,10 +202,6 @@ def _manifest(
             "differences": [vars(difference) for difference in differences],
         },
     )
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="give the suite that the results belong to")
 
 
 def save_import(folder: Path, imported: Imported, suite: Suite) -> None:

@@ -118,20 +118,20 @@ def _verdict(judgement: Judgement, number: int) -> Verdict:
 def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
     """Return every pair of methods under each judge, paired over prompts and corrected together."""
     pairs = [
-        (one, other)
-        for one, other in combinations(scores.panels, 2)
-        if one.panel.judge == other.panel.judge
-        and one.panel.method != other.panel.method
-        and comparable(one, other, scores.definitions)
+        (ours, other)
+        for ours, other in combinations(scores.panels, 2)
+        if ours.panel.judge == other.panel.judge
+        and ours.panel.method != other.panel.method
+        and comparable(ours, other, scores.definitions)
     ]
     made = event_comparisons(pairs, scores.definitions)
-    several = len({one.about["judge"] for one in made}) > 1
+    several = len({pair.about["judge"] for pair in made}) > 1
     return tuple(
         comparison(
-            one, f"Completion rate, by {one.about['judge']}" if several else "Completion rate",
+            pair, f"Completion rate, by {pair.about['judge']}" if several else "Completion rate",
             higher=True, better="completes more",
         )
-        for one in made
+        for pair in made
     )  # fmt: skip
 
 

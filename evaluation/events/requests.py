@@ -141,7 +141,7 @@ def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
     """Return the suite of the first folder that has one."""
 
     def write(out: Path) -> None:
-        suites = (place / SUITE for place in places)
+        suites = (folder / SUITE for folder in places)
         write_suite(
             out / SUITE, load_suite(next((suite for suite in suites if suite.is_file()), places[0] / SUITE))
         )

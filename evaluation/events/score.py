@@ -7,10 +7,11 @@ prompts are drawn; videos and votes stay as they are. The rates are also what a 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError, UserError, mismatch
 from ...releases.events.suites import SUITE, load_suite
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest
@@ -20,6 +21,8 @@ from ..archive.archive import Archive, check_hash, read_archive
 from ..archive.replies import incomplete_notes, lacks, last_attempts
 from ..stats.tables import read_table
 from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
+
+_problem = partial(mismatch, fix="give the folder of fabula evaluate events")
 
 AVERAGE = "average"
 
@@ -424,7 +427,3 @@ def _counts(videos: Sequence[Video]) -> dict[str, int]:
         "answered": sum(video.rate is not None for video in videos),
         "missing": sum(not video.seen for video in videos),
     }
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="give the folder of fabula evaluate events")

@@ -7,13 +7,14 @@ agree.
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import ValidationError
 
-from ...errors import InputError, UserError
+from ...errors import InputError, UserError, mismatch
 from ...media.images import open_picture
 from ...models.vision.types import Box, Definition, Detector, Rows, cut
 from ...schemas.canonical import Json
@@ -24,6 +25,8 @@ from ..outputs.shot_folders import VIDEOS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_problem = partial(mismatch, fix="give the folder that fabula evaluate images wrote")
 
 MOST_BOXES = 64
 """Boxes of a picture that are kept, those of the highest scores."""
@@ -175,9 +178,3 @@ def _lines(path: Path, problems: list[UserError]) -> Iterator[tuple[str, bytes]]
         problems.append(
             _problem(str(path), f"the file {IMAGES} of an evaluation folder", str(error.strerror))
         )
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(
-        where, expected=expected, found=found, fix="give the folder that fabula evaluate images wrote"
-    )

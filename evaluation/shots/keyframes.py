@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...errors import InputError, UserError
+from ...errors import InputError, mismatch
 from ...media.images import MediaProblem
 from ...media.shot_detection import Method, ShotBoundaries, detect
 from ...releases.shots.tree import ShotSet, ShotStory
@@ -141,7 +141,7 @@ def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
     """
     if not folder.is_dir():
         raise InputError(
-            [_problem(str(folder), "a folder with one video per story", "none", "check the path")]
+            [mismatch(str(folder), "a folder with one video per story", "none", "check the path")]
         )
     numbers = {int(story.story_id): story.story_id for story in shot_set.stories}
     videos: dict[str, Path] = {}
@@ -152,11 +152,11 @@ def story_videos(folder: Path, shot_set: ShotSet) -> dict[str, Path]:
             continue
         if story_id in videos:
             both = f"{videos[story_id].name} and {path.name}"
-            problems.append(_problem(f"story {story_id}", "one video", both, "keep one of them"))
+            problems.append(mismatch(f"story {story_id}", "one video", both, "keep one of them"))
         videos.setdefault(story_id, path)
     if not videos and not problems:
         expected = "videos named by their story, such as 01.mp4"
-        problems.append(_problem(str(folder), expected, "none", "name each by the number of its story"))
+        problems.append(mismatch(str(folder), expected, "none", "name each by the number of its story"))
     if problems:
         raise InputError(problems)
     return videos
@@ -266,21 +266,21 @@ def check_known(known: dict[str, StoryReview], shot_set: ShotSet, hashes: dict[s
         if review.reviewed and review.sha256 is not None and hashes.get(story_id) != review.sha256:
             other = "another one" if story_id in hashes else "none"
             fix = "put the old video back, or remove the story from the file and review it again"
-            problems.append(_problem(where, "the video that was reviewed", other, fix))
+            problems.append(mismatch(where, "the video that was reviewed", other, fix))
         wanted = [shot.index for shot in story.script.shots]
         if [match.shot for match in review.shots] != wanted:
             listed = f"shots {[match.shot for match in review.shots]}"
-            problems.append(_problem(where, f"shots {wanted}, each once", listed, "list each shot once"))
+            problems.append(mismatch(where, f"shots {wanted}, each once", listed, "list each shot once"))
         for match in review.shots:
             if match.found is not None and not 1 <= match.found <= len(review.found):
                 expected = f"a shot of the video, 1 to {len(review.found)}, or null"
                 problems.append(
-                    _problem(f"{where}, shot {match.shot}", expected, str(match.found), "correct it")
+                    mismatch(f"{where}, shot {match.shot}", expected, str(match.found), "correct it")
                 )
             if match.frame is not None and match.frame >= review.frames:
                 expected = f"a frame of the video, 0 to {review.frames - 1}, or null"
                 problems.append(
-                    _problem(f"{where}, shot {match.shot}", expected, str(match.frame), "correct it")
+                    mismatch(f"{where}, shot {match.shot}", expected, str(match.frame), "correct it")
                 )
     if problems:
         raise InputError(problems)
@@ -289,7 +289,3 @@ def check_known(known: dict[str, StoryReview], shot_set: ShotSet, hashes: dict[s
 def _text(shot: object) -> str:
     texts = getattr(shot, "static", None)
     return "" if texts is None else (texts.of("en") or texts.of("ch")).strip()
-
-
-def _problem(where: str, expected: str, found: str, fix: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix=fix)

@@ -31,11 +31,11 @@ class Looked:
     """What several evaluations found.
 
     Attributes:
-        found: the stories of all methods, each once, sorted.
+        stories: the stories of all methods, each once, sorted.
         units: of each folder, the methods and stories that it has.
     """
 
-    found: tuple[FoundStory, ...]
+    stories: tuple[FoundStory, ...]
     units: tuple[frozenset[Key], ...]
 
 
@@ -92,7 +92,7 @@ def image_subject(manifests: Sequence[EvaluationManifest], looked: Looked) -> di
     Findings of parts about other stories add; of parts that share stories, the larger number counts.
     """
     stories: dict[str, list[FoundStory]] = {}
-    for story in looked.found:
+    for story in looked.stories:
         stories.setdefault(story.method, []).append(story)
     methods = {}
     for method, some in sorted(stories.items()):
@@ -223,10 +223,10 @@ def _contents(folder: Path) -> dict[Hashable, str]:
 def _join(places: Sequence[Path], first_wins: bool) -> Beside:
     looked = merge_found(places, first_wins=first_wins)
     return Beside(
-        partial(write_found, stories=looked.found),
+        partial(write_found, stories=looked.stories),
         partial(image_subject, looked=looked),
-        partial(image_protocol, stories=looked.found),
-        len(looked.found),
+        partial(image_protocol, stories=looked.stories),
+        len(looked.stories),
     )
 
 

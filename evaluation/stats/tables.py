@@ -5,13 +5,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import without_guard
 from ...schemas.plain_files import read_plain, reason_of
 from .correlation import NAMES, Correlation, correlate
+
+_problem = partial(mismatch, fix="correct the table")
 
 Key = tuple[str, ...]
 MISSING = ("", "-", "–", "—", "nan", "na", "n/a", "null")
@@ -287,7 +290,3 @@ def _number(result: Correlation) -> str:
 
 def _gaps(result: Correlation) -> str:
     return f", {result.left_out} with a number missing" if result.left_out else ""
-
-
-def _problem(where: str, expected: str, found: str) -> UserError:
-    return UserError(where, expected=expected, found=found, fix="correct the table")

@@ -141,8 +141,8 @@ def _sound(folder: Path, form: ReleaseForm) -> Local:
         raise ConfigError(str(folder / RELEASE), what=what, fix="pack it again")
     if document.get("visibility") != "public":
         whole = document.get("visibility") == "whole"
-        found = "an imported package with" if whole else "the folder of the"
-        raise _unsound(folder, "the public folder of a release", f"{found} hidden-test stories")
+        held = "an imported package with" if whole else "the folder of the"
+        raise _unsound(folder, "the public folder of a release", f"{held} hidden-test stories")
     if IMPORTED in document:
         _require_documents(folder)
     for path in files_in(folder):

@@ -41,7 +41,7 @@ def language_rows(tier: Tier) -> Iterator[Count]:
         for key, count in (("mean", mean), ("median", median), ("fewest", min), ("most", max)):
             label = f"{key} words of {'an' if name == 'action' else 'a'} {name}"
             yield Count(f"{name}_words_{key}", label, count(words) if words else None, _WORDS)
-    tags = {tag: sum(text.tags[tag] for text in texts) for tag in (*TAGS, "close_up", "night", "day")}
+    tags = {tag: sum(text.tags[tag] for text in texts) for tag in TAGS}
     for tag in TAGS:
         label = f"actions that name: {tag.replace('_', ' ')}"
         yield Count(f"tag_{tag}", label, share(tags[tag], tier.shots), _LEXICON)

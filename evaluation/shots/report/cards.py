@@ -101,7 +101,7 @@ class Looked:
 
     Attributes:
         scores: the scores.
-        found: method and story -> the line of the archive.
+        stories: method and story -> the line of the archive.
         shots: method and story -> its shots.
         files: where the pictures are.
         snaps: makes them small.
@@ -110,7 +110,7 @@ class Looked:
     """
 
     scores: ImageScores
-    found: Mapping[Key, FoundStory]
+    stories: Mapping[Key, FoundStory]
     shots: Mapping[Key, tuple[ShotScore, ...]]
     files: ShotFiles
     snaps: Snaps
@@ -126,7 +126,7 @@ class Looked:
 
     def card(self, shot: ShotScore) -> ShotCard:
         """Return one shot."""
-        story = self.found[shot.method, shot.story_id]
+        story = self.stories[shot.method, shot.story_id]
         file, whole = self._picture(shot, story)
         picture, size = self.snaps.whole(file) if shot.sha256 is not None else (_NOTHING, None)
         who = {match.crop: match.character for match in shot.matches if match.crop is not None}
@@ -245,7 +245,7 @@ _NOTHING = Snap(lost="no picture was generated")
 
 def style_matrix(looked: Looked, key: Key) -> StyleMatrix | None:
     """Return how alike the styles of a story's pictures are; None where nobody looked."""
-    styles = style_table(looked.found[key])
+    styles = style_table(looked.stories[key])
     story = next(
         story for method in looked.scores.methods if method.method == key[0]
         for story in method.stories if story.story_id == key[1]

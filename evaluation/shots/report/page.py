@@ -220,7 +220,7 @@ def _looked(
         shots[shot.method, shot.story_id].append(shot)
     return Looked(
         scores=scores,
-        found={(story.method, story.story_id): story for story in stories},
+        stories={(story.method, story.story_id): story for story in stories},
         shots={key: tuple(some) for key, some in shots.items()},
         files=files,
         snaps=Snaps(int(wanted.megabytes * 1_000_000)),

@@ -94,7 +94,7 @@ def shown_stories(
     Raises:
         ConfigError: a story that was asked for is not in the evaluation.
     """
-    there = list(dict.fromkeys(story for method, story in looked.found if method in methods))
+    there = list(dict.fromkeys(story for method, story in looked.stories if method in methods))
     _check("--story", choice.stories, there)
     if choice.stories:
         note = f"{len(choice.stories)} of {counted(len(there), 'story')}, as chosen."
@@ -132,7 +132,7 @@ def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> 
     made = []
     for method in methods:
         key = (method, story)
-        if key not in looked.found:
+        if key not in looked.stories:
             continue
         scored = next(scores for scores in looked.scores.methods if scores.method == method)
         scores = next(row.scores for row in scored.stories if row.story_id == story)
@@ -140,7 +140,7 @@ def story_grid(looked: Looked, story: str, why: str, methods: Sequence[str]) -> 
             StoryOfMethod(
                 method=method, scores=dict(scores),
                 cards=tuple(looked.card(shot) for shot in looked.shots[key]),
-                wall=looked.wall(looked.found[key]), styles=style_matrix(looked, key),
+                wall=looked.wall(looked.stories[key]), styles=style_matrix(looked, key),
             )
         )  # fmt: skip
     return StoryGrid(story_id=story, why=why, methods=tuple(made))

@@ -43,14 +43,14 @@ def walks(seed: int, looks: int = 60, people: int = 6) -> list[Look]:
 def test_motion_when_started_predicted_and_corrected_gives_the_values_of_hand() -> None:
     # Height 40: noise of places (2)^2 = 4 and of speeds (0.25)^2 = 0.0625; at the start 16 and 6.25.
     motion = Motion.start(np.array([0.0, 0.0, 20.0, 40.0]))
-    assert motion.place.tolist() == [10, 20, 0.5, 40]
+    assert motion.state.tolist() == [10, 20, 0.5, 40]
     motion.predict(seen=True)
     assert motion.doubt[0] == pytest.approx(16 + 6.25 + 4)
     assert motion.shared[0] == pytest.approx(6.25)
     assert motion.unrest[0] == pytest.approx(6.25 + 0.0625)
     motion.correct(np.array([6.0, 0.0, 26.0, 40.0]))
     # Gain 26.25 / (26.25 + 4), drift 6.25 / 30.25, surprise 6.
-    assert motion.place[0] == pytest.approx(10 + 6 * 26.25 / 30.25)
+    assert motion.state[0] == pytest.approx(10 + 6 * 26.25 / 30.25)
     assert motion.speed[0] == pytest.approx(6 * 6.25 / 30.25)
     assert motion.doubt[0] == pytest.approx(26.25 - 26.25**2 / 30.25)
     assert motion.box()[3] - motion.box()[1] == pytest.approx(40)
@@ -61,10 +61,10 @@ def test_motion_when_not_seen_keeps_its_height() -> None:
     for grown in (42.0, 44.0, 46.0):
         motion.predict(seen=True)
         motion.correct(np.array([0.0, 0.0, 20.0, grown]))
-    height = motion.place[3]
+    height = motion.state[3]
     motion.predict(seen=False)
     motion.predict(seen=False)
-    assert motion.place[3] == height
+    assert motion.state[3] == height
 
 
 def test_overlaps_when_boxes_touch_are_apart_or_empty_are_0() -> None:
