@@ -30,6 +30,7 @@ FLAGS = {
     "stories": "--story", "labels": "--label", "units": "--prompt", "parts": "--part",
     "creators": "--creator",
     "subsets": "--subset", "methods": "--method", "splits": "--split", "moved": "--sources",
+    "readings": "--read",
 }  # fmt: skip
 """Parameter -> its option, where that has another name."""
 MEANINGS = {

@@ -57,6 +57,7 @@ KINDS: dict[str, What] = {
     "run evaluate-katha": What("an evaluation of storyboards", _OF_SCORES, "an evaluation"),
     "run evaluate-events": What("an evaluation of videos", _OF_SCORES, "an evaluation"),
     "run evaluate-images": What("an evaluation of pictures of shots", _OF_SCORES, "an evaluation"),
+    "run audit-katha": What("answers of a model to questions of drafts", _RUN, "an audit"),
     "archive": What("the archive of an evaluation", ("score", "compare", "report"), "an evaluation"),
     "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate katha", "outputs check")),
     "release events": What("a release of prompts", (*_OF_RELEASE, "evaluate events", "outputs check")),
@@ -125,6 +126,7 @@ def _kind_in(path: Path, prefix: str) -> str:
 
 BUILT = ("run katha", "run events", "run shots", "run entities")
 IMPORTED = ("run import-shots", "run import-entities")
+AUDITED = ("run audit-katha",)
 EVALUATED = ("run evaluate-katha", "run evaluate-events", "run evaluate-images")
 RELEASED = ("release katha", "release events", "release shots", "release entities")
 OF_SHOTS = ("run shots", "run import-shots", "release shots", "package shots")
@@ -138,6 +140,8 @@ _READ = (
 )  # fmt: skip
 
 TAKES: dict[str, tuple[str, ...]] = {
+    "audit draft": ("run katha", "release katha", "hidden", "file"),
+    "audit gold": ("run katha", "release katha", "hidden", "file"),
     "edit run": ("run katha", "run shots"),
     "extend run": ("run katha",),
     "extend sources": ("file", "folder"),
@@ -159,9 +163,9 @@ TAKES: dict[str, tuple[str, ...]] = {
     "release pack since": RELEASED,
     "release verify path": (*RELEASED, "hidden", "file"),
     "release verify hidden": ("hidden",),
-    "run status run": (*BUILT, *EVALUATED),
-    "run show run": (*BUILT, *EVALUATED),
-    "run retry run": (*BUILT, *EVALUATED),
+    "run status run": (*BUILT, *EVALUATED, *AUDITED),
+    "run show run": (*BUILT, *EVALUATED, *AUDITED),
+    "run retry run": (*BUILT, *EVALUATED, *AUDITED),
     "outputs check folders": ("outputs",),
     "outputs check release": _ANY_DATA,
     "outputs keyframes videos": ("outputs",),

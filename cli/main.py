@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from . import (  # noqa: F401 - each notes its commands
+    audit,
     baseline,
     build,
     calibrate,
@@ -42,6 +43,7 @@ VERBS = {
     "extend": "",
     "validate": "",
     "stats": "",
+    "audit": "",
     "release": "Package, verify and compare releases.",
     "publish": "",
     "fetch": "",

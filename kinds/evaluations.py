@@ -174,12 +174,13 @@ def export_so_far(run: Path, target: Path) -> "Archive":
 
     name = read_run(run).kind
     kind = kind_with(name)
-    if kind is None or name not in kind.runs[1:]:
+    nouns = [] if kind is None else [f"evaluate-{judging.noun}" for judging in kind.judging]
+    if kind is None or name not in nouns:
         raise RunError(
             str(run), what=f"this is a run of kind {name}, not an evaluation",
             fix="give the --out of fabula evaluate",
         )  # fmt: skip
-    form = kind.judging[kind.runs[1:].index(name)].protocol().archive
+    form = kind.judging[nouns.index(name)].protocol().archive
     return keeping.export_so_far(run, target, run_kind_of(run).pipeline, form)
 
 

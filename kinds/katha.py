@@ -7,6 +7,7 @@ from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
+    from ..engine.running import RunKind
     from ..evaluation.protocol import Protocol, Scoring
     from ..people.study import Study
     from ..releases.form import ReleaseForm
@@ -56,7 +57,13 @@ def _stories(folder: Path) -> "Release":
     return load(folder)
 
 
+def _audit() -> "RunKind":
+    from ..audit.auditing import RUN
+
+    return RUN
+
+
 KIND = Kind(
     "katha", _release, _drafting, (Judging("katha", _protocol, _study, _scoring),), rules=_rules,
-    marks=Marks(rest=True), stories=_stories,
+    marks=Marks(rest=True), stories=_stories, audit=_audit,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from ..schemas.plain_files import open_plain
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
+    from ..engine.running import RunKind
     from ..evaluation.protocol import Protocol, Scoring
     from ..people.study import Study
     from ..releases.form import ReleaseForm
@@ -90,6 +91,7 @@ class Kind:
         rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
         marks: what tells its data from that of other kinds.
         stories: reads a release of it as stories with recoverability questions; None where it has none.
+        audit: what asks a model about drafts of it; None where its drafts are not audited.
     """
 
     name: str
@@ -100,8 +102,10 @@ class Kind:
     rules: Callable[[], "RuleSet"] | None = None
     marks: Marks = field(default_factory=Marks)
     stories: Callable[[Path], "Release"] | None = None
+    audit: Callable[[], "RunKind"] | None = None
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The kinds of run that something executes: builds and evaluations."""
-        return (self.name, *(f"evaluate-{judging.noun}" for judging in self.judging))
+        """The kinds of run that something executes: builds, evaluations, and answers for audits of drafts."""
+        audits = () if self.audit is None else (f"audit-{self.name}",)
+        return (self.name, *(f"evaluate-{judging.noun}" for judging in self.judging), *audits)

@@ -61,8 +61,9 @@ def kind_with(run: str) -> Kind | None:
 
 
 def run_kinds(kind: Kind) -> "tuple[RunKind, ...]":
-    """Return what executes the runs of a kind: its build and its evaluations, as ``kind.runs``."""
-    return (kind.drafting().run, *(judging.protocol().run for judging in kind.judging))
+    """Return what executes the runs of a kind: its build, evaluations and audit, as ``kind.runs``."""
+    audits = () if kind.audit is None else (kind.audit(),)
+    return (kind.drafting().run, *(judging.protocol().run for judging in kind.judging), *audits)
 
 
 def judgings() -> tuple[Judging, ...]:

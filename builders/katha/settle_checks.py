@@ -61,6 +61,11 @@ APPLIED: tuple[Applied, ...] = (
 )  # fmt: skip
 """The checks that apply to the parts of a record, besides the rules and the screening of its story."""
 
+JUDGES_VARIANTS = frozenset(
+    code for check in APPLIED if check.part == "variants" for code in (check.code, *check.models)
+)
+"""Codes of the checks in which a model or an author judges a variant."""
+
 SCREEN = "screen_"
 """How the codes of checks of the story itself begin; the stage ``screen_stories`` has them."""
 

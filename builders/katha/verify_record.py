@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
+from ..replies import public_name
 from .rule_checks import rule_checks
 from .settle_checks import RULES, settle
 from .verifying import PROMPTS, check_draft
@@ -37,7 +38,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
     story, draft = item["story"], item["draft"]
     ruled = by(RULES, [*item["screening"], *rule_checks(story, draft)])
     judged = await check_draft(story, draft, tools) if settings.models() else []
-    made = [*ruled, *by(settings.model, judged)]
+    made = [*ruled, *by(public_name(settings) if judged else None, judged)]
     return Made({"checks": settle(made, item["given"], draft)})
 
 

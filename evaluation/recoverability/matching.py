@@ -17,7 +17,7 @@ Example: accepted answers "Fear" and "He is afraid."; the answer "he is afraid" 
 Which rules there are is said in :mod:`.matchers`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...errors import InputError, UserError
@@ -55,10 +55,15 @@ class Key:
     @classmethod
     def of(cls, question: Question) -> "Key":
         """Return the key of a question; the canonical answer is always accepted."""
-        answers = {normalize_answer(text) for text in (question.gold_answer, *question.accepted_answers)}
-        words = normalize_answer(question.gold_answer).split()
+        return cls.of_answers(question.question_id, question.gold_answer, question.accepted_answers)
+
+    @classmethod
+    def of_answers(cls, question_id: str, gold: str, more: Iterable[str] = ()) -> "Key":
+        """Return the key of a canonical answer and others that are accepted."""
+        answers = {normalize_answer(text) for text in (gold, *more)}
+        words = normalize_answer(gold).split()
         longer = frozenset(word for word in words if len(word) >= 3) or frozenset(words)
-        return cls(question.question_id, question.gold_answer.strip(), frozenset(answers - {""}), longer)
+        return cls(question_id, gold.strip(), frozenset(answers - {""}), longer)
 
 
 def accepted(key: Key, answer: str) -> bool:

@@ -1,0 +1,273 @@
+"""``fabula audit``: drafts compared with gold records, answered blindly by a model, judged by people.
+
+Nothing is asked unless a model is named. Its answers are a run of the engine in the folder of the audit: kept
+in a journal, continued by the same command, never paid for twice.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..builders.katha.measure_edits import SUMMARY
+from ..builders.spending import tell_plan, without_models
+from ..engine.execute import RunRequest, Source
+from ..engine.report import read_report
+from ..engine.run_options import RunOptions, Sets
+from ..engine.running import RunKind
+from ..errors import ConfigError
+from ..evaluation.recoverability.matchers import matcher_of
+from ..evaluation.stats.uncertainty import Uncertainty
+from ..schemas.canonical import Json, pretty_bytes, write_atomic
+from ..schemas.plain_files import read_json
+from ..schemas.values import Score
+from ..validators.katha.dataset import Dataset, open_dataset
+from ..validators.lines import ignore, read_objects
+from .answer_blind import ANSWERS, PIPELINE
+from .compare import Blind, Case, Comparing
+from .form import judged, read_form
+from .load_questions import DRAFT, GOLD
+from .measures import MEASURES, Counts, scores
+from .records import Annotated as Record
+from .records import Pairs, pair_up, read_records
+
+if TYPE_CHECKING:
+    from ..engine.estimate import CallPlan
+    from ..engine.progress import Reporter
+
+RESULT, PAGE, FORM = "audit.json", "audit.html", "form.csv"
+"""What an audit writes into its folder: the result, the page, a form for people."""
+MATCHER = "token-f1"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions(RunOptions):
+    """How to audit. What every run may choose comes as keywords.
+
+    Attributes:
+        model: a model that answers the questions from the text alone, such as ``openai:gpt-4.1-mini``.
+        matcher: when two texts say the same: accepted, exact, keyword, or token-f1, with a setting as in
+            token-f1=0.4.
+        resamples: resamples of the stories for intervals; 0 for none.
+        seed: of the resamples, and of the draw of a form.
+        readings: a filled form; may be given twice and more.
+    """
+
+    model: Annotated[str | None, Sets("answer_blind.model")] = None
+    matcher: str = MATCHER
+    resamples: int = 10_000
+    seed: int = 42
+    readings: Sequence[Path] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit of drafts gave.
+
+    Attributes:
+        facts: what was compared with what, and how.
+        scores: measure -> its value over all stories; empty without gold records.
+        cases: what to look at, the worst of each group first.
+        statuses: status of a draft -> how many.
+        edits: what became of drafts afterwards (Table 17), where a run keeps it.
+        people: what people said on forms, if there are any.
+        notes: what a reader must know.
+    """
+
+    facts: Mapping[str, str]
+    scores: Mapping[str, Score]
+    cases: Sequence[Case]
+    statuses: Mapping[str, int]
+    edits: Json = None
+    people: Json = None
+    notes: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as plain JSON."""
+        return {
+            "facts": dict(self.facts),
+            "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "statuses": dict(self.statuses),
+            "edits": self.edits,
+            "people": self.people,
+            "notes": list(self.notes),
+            "cases": [asdict(case) for case in self.cases],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the result as lines for people."""
+        lines = [f"{name}: {value}" for name, value in self.facts.items()]
+        lines += [f"note: {note}" for note in self.notes]
+        part = ""
+        for name, score in self.scores.items():
+            measure = MEASURES[name]
+            if measure.part != part:
+                part = measure.part
+                lines.append(f"{part}:")
+            lines.append(f"  {measure.label:<28} {score_text(score):<28} {measure.meaning}")
+        lines.append("status: " + ", ".join(f"{count} {name}" for name, count in self.statuses.items()))
+        for reader, kinds in (self.people or {}).get("readers", {}).items():
+            lines.append(f"read by {reader}:")
+            for kind, row in kinds.items():
+                reasons = ", ".join(f"{count} {name}" for name, count in row["reasons"].items())
+                shown = score_text(Score.model_validate(row["sound"]))
+                lines.append(f"  {kind:<28} {shown:<28} {reasons}")
+        return lines
+
+
+def score_text(score: Score) -> str:
+    """Return a share as text: per cent, interval, counts."""
+    if score.value is None:
+        return "-"
+    ends = "" if score.low is None else f" [{100 * score.low:.0f}, {100 * float(score.high or 0):.0f}]"
+    counted = "" if score.numerator is None else f" {score.numerator:.0f} of {score.denominator:.0f}"
+    return f"{100 * score.value:.1f} %{ends}{counted}"
+
+
+def audit_request(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> RunRequest:
+    """Return what the engine is to execute: a model's answers to the questions of drafts and gold records.
+
+    Raises:
+        ConfigError: a setting is wrong, or no model is named.
+    """
+    if options.model is None:
+        raise ConfigError("--model", what="no model is named", fix="name one, such as openai:gpt-4.1-mini")
+    sources = [Source(DRAFT, open_dataset(draft).main_file)]
+    sources += [] if gold is None else [Source(GOLD, open_dataset(gold).main_file)]
+    return options.request(PIPELINE, out, sources)
+
+
+def tell_audit(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls of a model an audit makes, and about what they cost."""
+    tell_plan(request, reporter)
+
+
+RUN = RunKind(PIPELINE, tell_audit)
+
+
+def estimate_audit(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> "CallPlan":
+    """Tell what an audit would ask of its model now, and about what that costs. Asks nothing.
+
+    Raises:
+        FabulaError: a source or a setting is wrong, or no model is named.
+    """
+    from ..engine.estimate import plan_calls
+
+    request = audit_request(draft, gold, out, options)
+    return plan_calls(request, without_models(request.config))
+
+
+def audit(
+    draft: Path,
+    gold: Path | None = None,
+    out: Path | None = None,
+    options: AuditOptions | None = None,
+    reporter: "Reporter | None" = None,
+) -> Audit:
+    """Return how good the drafts of a planner are.
+
+    Args:
+        draft: a run of ``build katha``, a release of stories, or a file of records.
+        gold: gold records of the same stories; without them only status, edits and forms are told.
+        out: the folder of the audit; needed where a model is asked. ``audit.json`` and ``audit.html`` are
+            written there.
+        options: matcher, model, forms, how to run.
+        reporter: takes the progress where a model is asked.
+
+    Raises:
+        FabulaError: something cannot be read, an option is wrong, or the run stopped.
+    """
+    options = options or AuditOptions()
+    blind: dict[tuple[str, str], Blind] = {}
+    if options.model is not None:
+        if out is None:
+            raise ConfigError("--out", what="the folder of the audit is not given", fix="--out runs/audit")
+        RUN.make(audit_request(draft, gold, out, options), reporter)
+        blind = read_answers_of(out)
+    drafts = read_records(draft)
+    uncertainty = Uncertainty(resamples=options.resamples, seed=options.seed)
+    pairs = Pairs({}) if gold is None else pair_up(drafts, read_records(gold))
+    counts, cases = _compared(pairs, options, blind)
+    made = Audit(
+        facts=_facts(draft, gold, options, len(drafts), pairs),
+        scores=scores(counts, uncertainty) if counts else {},
+        cases=cases,
+        statuses=dict(sorted(Counter(_status(record) for record in drafts.values()).items())),
+        edits=_edits(open_dataset(draft)),
+        people=_people(options.readings, drafts, uncertainty),
+        notes=(*_notes(pairs), *uncertainty.notes(len(counts), "story")) if counts else (),
+    )
+    if out is not None:
+        from .page import page_of
+
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomic(out / RESULT, [pretty_bytes(made.as_json())])
+        write_atomic(out / PAGE, [page_of(made).encode("utf-8")])
+    return made
+
+
+def read_answers_of(folder: Path) -> dict[tuple[str, str], Blind]:
+    """Return what a model answered: (role, story id) -> its answers in order; nothing before it was asked."""
+    path = folder / ANSWERS
+    if not path.is_file():
+        return {}
+    rows = (line.data for line in read_objects(path, path.name, ignore))
+    return {(str(row["role"]), str(row["story_id"])): row["answers"] for row in rows}
+
+
+def _compared(
+    pairs: Pairs, options: AuditOptions, blind: Mapping[tuple[str, str], Blind]
+) -> tuple[list[Counts], list[Case]]:
+    compare = matcher_of(options.matcher, {})
+    counts, cases = [], []
+    for story_id, (draft, gold) in pairs.pairs.items():
+        answers = blind.get((DRAFT, story_id)), blind.get((GOLD, story_id))
+        made = Comparing(draft, gold, compare, answers).result()
+        counts.append(made.counts)
+        cases += made.cases
+    return counts, sorted(cases, key=lambda case: (case.group, case.good, case.story_id, case.path))
+
+
+def _status(record: Record) -> str:
+    return str(record.record["validation_status"])
+
+
+def _facts(
+    draft: Path, gold: Path | None, options: AuditOptions, drafts: int, pairs: Pairs
+) -> dict[str, str]:
+    facts = {"draft": f"{draft} ({drafts} records)"}
+    if gold is not None:
+        facts |= {"gold": f"{gold} ({len(pairs.pairs)} of the same stories)", "matcher": options.matcher}
+    return facts | ({} if options.model is None else {"answers": options.model})
+
+
+def _notes(pairs: Pairs) -> list[str]:
+    counted = (
+        (pairs.undrafted, "gold records have no draft"),
+        (pairs.without_gold, "drafts have no gold record"),
+        (pairs.other_text, "stories have another text in gold and are left out"),
+        (pairs.by_rules, "records given as gold hold questions that rules wrote, and are left out"),
+    )
+    return [f"{len(ids)} {what}, such as {ids[0]}" for ids, what in counted if ids]
+
+
+def _edits(dataset: Dataset) -> Json:
+    """Return what became of drafts afterwards, where a run keeps it: rejected, failed, edited by stage."""
+    if dataset.kind != "run":
+        return None
+    report = read_report(dataset.path)
+    path = dataset.path / SUMMARY
+    stages = read_json(path, follow=True)["stages"] if path.is_file() else {}
+    names = ("compared", "changed", "repaired", "edited", "share_changed", "mean_distance")
+    return {
+        "totals": dict(report.totals),
+        "rejected": dict(Counter(str(item.code) for item in report.items if item.status == "rejected")),
+        "stages": {stage: {name: row["all"][name] for name in names} for stage, row in stages.items()},
+    }
+
+
+def _people(paths: Sequence[Path], drafts: Mapping[str, Record], uncertainty: Uncertainty) -> Json:
+    if not paths:
+        return None
+    return judged([read_form(Path(path), drafts) for path in paths], drafts, uncertainty)

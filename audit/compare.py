@@ -1,0 +1,345 @@
+"""One draft beside the gold record of its story: counts for every measure, and the cases to look at.
+
+Texts are the same where the matcher says so (:mod:`fabula.evaluation.recoverability.matchers`; by default
+token F1 of a half or more). Parts of scenes are sought in the scenes that overlap: those that share at least
+half of the letters of the shorter one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..builders.katha.rule_checks import rule_checks
+from ..builders.katha.settle_checks import JUDGES_VARIANTS
+from ..builders.text.segments import sentence_spans
+from ..builders.text.spans import scene_spans
+from ..evaluation.recoverability.matching import Compare, Key
+from ..evaluation.recoverability.token_f1 import token_f1
+from ..releases.katha.composition import is_draft
+from ..schemas.canonical import Json
+from ..schemas.text import normalize_answer
+from ..validators.katha.field_rules import incomplete_reason
+from .boundaries import cuts_of, matched, windows
+from .measures import Counts
+from .records import Annotated
+
+NEAR = 1
+"""So many sentences may two boundaries be apart that are nearly the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something that a person may want to look at.
+
+    Attributes:
+        group: what it is about: boundaries, acts, causes, questions, blind, variants, labels.
+        story_id: the story.
+        path: JSON path in the gold record, or in the draft where there is none in gold.
+        gold: what the gold record says.
+        draft: what the draft says.
+        note: what is wrong.
+        good: how good it is, 0 to 1; the worst cases are shown first.
+    """
+
+    group: str
+    story_id: str
+    path: str
+    gold: str
+    draft: str
+    note: str
+    good: float
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What was counted in one story, and what to look at."""
+
+    counts: Counts = field(default_factory=Counts)
+    cases: list[Case] = field(default_factory=list)
+
+
+Blind = Sequence[str | None]
+"""What a model answered to the questions of a record, in order; None where it found the text unclear."""
+
+
+class Comparing:
+    """Compares the draft of one story with its gold record.
+
+    Args:
+        draft: the draft.
+        gold: the gold record.
+        compare: whether an answer is one of those that a key accepts.
+        blind: answers of a model to the questions of the draft and of the gold record, where one was asked.
+    """
+
+    def __init__(
+        self, draft: Annotated, gold: Annotated, compare: Compare, blind: tuple[Blind | None, Blind | None]
+    ) -> None:
+        self._draft, self._gold, self._compare, self._blind = draft, gold, compare, blind
+        self._story_id = str(gold.record["story_id"])
+        self._made = Comparison()
+        self._over = overlapping(gold, draft)
+
+    def result(self) -> Comparison:
+        """Return what was counted, and the cases."""
+        draft, gold = self._draft.record, self._gold.record
+        self._boundaries()
+        self._scenes()
+        self._transitions()
+        self._questions()
+        self._blindly()
+        self._variants()
+        for name in ("narrative_type", "moral_label"):
+            same = draft[name] == gold[name]
+            self._count(name, int(same), 1)
+            if not same:
+                self._case("labels", f"$.{name}", (str(gold[name]), str(draft[name])), "another label", 0)
+        self._count("complete", int(incomplete_reason(draft, self._draft.variants) is None), 1)
+        self._count("checked", int(not is_draft(draft, self._draft.checks)), 1)
+        return self._made
+
+    def _count(self, name: str, number: int, total: int) -> None:
+        self._made.counts.add(name, number, total)
+
+    def _case(self, group: str, path: str, sides: tuple[str, str], note: str, good: float) -> None:
+        self._made.cases.append(Case(group, self._story_id, path, *sides, note, good))
+
+    def _same(self, first: str | None, second: str | None) -> bool:
+        return bool(first and second) and self._compare(Key.of_answers("", str(second)), str(first))
+
+    def _boundaries(self) -> None:
+        text, language = self._gold.record["story_text"], self._gold.record["language"]
+        gold, draft = (
+            cuts_of(each.record["story_text"], language, each.texts) for each in (self._gold, self._draft)
+        )
+        for prefix, reach in (("", None), ("near_", NEAR)):
+            same = len(matched(gold, draft, reach))
+            self._count(f"{prefix}boundaries_precision", same, len(draft))
+            self._count(f"{prefix}boundaries_recall", same, len(gold))
+            self._count(f"{prefix}boundaries_f1", 2 * same, len(gold) + len(draft))
+        compared = windows(gold, draft, len(sentence_spans(text, language)))
+        self._count("window_diff", compared.window_diff, compared.total)
+        self._count("pk", compared.pk, compared.total)
+        exact = len(matched(gold, draft, None))
+        if 2 * exact < len(gold) + len(draft):
+            good = 2 * exact / (len(gold) + len(draft))
+            note = f"{exact} of {len(gold)} boundaries are the same"
+            sides = "\n\n".join(self._gold.texts), "\n\n".join(self._draft.texts)
+            self._case("boundaries", "$.scenes", sides, note, good)
+
+    def _scenes(self) -> None:
+        gold, draft = self._gold.record["scenes"], self._draft.record["scenes"]
+        for name, read in _PARTS.items():
+            own, other = ([read(scene) for scene in scenes] for scenes in (gold, draft))
+            back = [[i for i, over in enumerate(self._over) if j in over] for j in range(len(draft))]
+            has = self._shared(own, other, self._over)
+            self._count(f"{name}_recall", sum(map(sum, has)), sum(map(len, has)))
+            kept = self._shared(other, own, back)
+            self._count(f"{name}_precision", sum(map(sum, kept)), sum(map(len, kept)))
+            for number, (texts, present) in enumerate(zip(own, has, strict=True)):
+                beside = [text for j in self._over[number] for text in other[j]]
+                for text in [text for text, there in zip(texts, present, strict=True) if not there]:
+                    good = token_f1(normalize_answer(text), map(normalize_answer, beside))
+                    self._case(
+                        "acts", f"$.scenes[{number}].{_FIELDS[name]}", (text, "; ".join(beside)),
+                        "not in the draft of the same scenes", good,
+                    )  # fmt: skip
+
+    def _shared(
+        self, own: Sequence[Sequence[str]], other: Sequence[Sequence[str]], over: Sequence[Sequence[int]]
+    ) -> list[list[bool]]:
+        """Return for each text of each scene whether a scene that overlaps says the same."""
+        return [
+            [any(self._same(text, said) for j in over[i] for said in other[j]) for text in texts]
+            for i, texts in enumerate(own)
+        ]
+
+    def _transitions(self) -> None:
+        gold, draft = self._gold.record, self._draft.record
+        cuts = [
+            cuts_of(each.record["story_text"], gold["language"], each.texts)
+            for each in (self._gold, self._draft)
+        ]
+        pairs = matched(cuts[0], cuts[1], NEAR)
+        own, other = gold["transitions"], draft["transitions"]
+        self._count("transitions_matched", len(pairs), len(own))
+        for first, second in pairs:
+            there, here = own[first], other[second]
+            types = there["transition_type"], here["transition_type"]
+            if None not in types:
+                self._made.counts.types[types] += 1
+            self._count("transition_types", int(types[0] == types[1]), 1)
+            same = self._same(here["causality"], there["causality"])
+            self._count("causes_recall", int(same), int(there["causality"] is not None))
+            self._count("causes_precision", int(same), int(here["causality"] is not None))
+            if here["causality"] is not None and not same:
+                good = token_f1(
+                    normalize_answer(here["causality"]), [normalize_answer(there["causality"] or "")]
+                )
+                texts = (str(there["causality"]), str(here["causality"]))
+                self._case("causes", f"$.transitions[{first}].causality", texts, "another cause", good)
+
+    def _questions(self) -> None:
+        draft = self._draft.record["questions"]
+        counterparts = self._counterparts()
+        for number, question in enumerate(self._gold.record["questions"]):
+            answers = _answers(question)
+            other = counterparts.get(number)
+            taken = 0 if other is None else sum(self._accepts(draft[other], text) for text in answers)
+            self._count("questions_matched", int(other is not None), 1)
+            self._count("answers", taken, len(answers))
+            if other is not None:
+                self._count("answers_of_matched", taken, len(answers))
+            if taken < len(answers):
+                note = "no question of this type on these scenes" if other is None else (
+                    f"{taken} of {len(answers)} answers are accepted"
+                )  # fmt: skip
+                self._case(
+                    "questions", f"$.questions[{number}]",
+                    (asked(question), "" if other is None else asked(draft[other])), note,
+                    taken / len(answers),
+                )  # fmt: skip
+
+    def _accepts(self, question: Json, answer: str) -> bool:
+        key = Key.of_answers("", question["gold_answer"], question["accepted_answers"])
+        return self._compare(key, answer)
+
+    def _counterparts(self) -> dict[int, int]:
+        """Return gold question -> question of the draft: of one type, on the same scenes, each taken once.
+
+        Where there are several, first that which accepts most answers of gold, then that with most words
+        of the question.
+        """
+        gold, draft = self._gold.record["questions"], self._draft.record["questions"]
+        fits = []
+        for number, question in enumerate(gold):
+            scenes = {j for scene in question["evidence_scenes"] for j in self._over_of(scene - 1)}
+            for other, drafted in enumerate(draft):
+                on_same = scenes & {scene - 1 for scene in drafted["evidence_scenes"]}
+                if drafted["question_type"] != question["question_type"] or not on_same:
+                    continue
+                accepted = sum(self._accepts(drafted, text) for text in _answers(question))
+                words = token_f1(
+                    normalize_answer(drafted["question"]), [normalize_answer(question["question"])]
+                )
+                fits.append((-accepted, -words, number, other))
+        pairs: dict[int, int] = {}
+        for _, _, number, other in sorted(fits):
+            if number not in pairs and other not in pairs.values():
+                pairs[number] = other
+        return pairs
+
+    def _over_of(self, scene: int) -> Sequence[int]:
+        return self._over[scene] if 0 <= scene < len(self._over) else ()
+
+    def _blindly(self) -> None:
+        for name, side, answers in zip(
+            ("blind_draft", "blind_gold"), (self._draft, self._gold), self._blind, strict=True
+        ):
+            questions = side.record["questions"] if answers is not None else ()
+            for number, (question, answer) in enumerate(zip(questions, answers or (), strict=True)):
+                sound = answer is not None and self._accepts(question, answer)
+                self._count(name, int(sound), 1)
+                if not sound and name == "blind_draft":
+                    said = "the text is unclear" if answer is None else f"answered: {answer}"
+                    accepted = map(normalize_answer, _answers(question))
+                    good = token_f1(normalize_answer(answer or ""), accepted)
+                    self._case("blind", f"$.questions[{number}]", ("", asked(question)), said, good)
+
+    def _variants(self) -> None:
+        failed = dict(failed_variants(self._draft))
+        judged = {
+            _variant_of(row["path"]) for row in self._draft.checks
+            if row["code"] in JUDGES_VARIANTS and row["passed"] is not None
+        }  # fmt: skip
+        for number, variant in enumerate(self._draft.variants):
+            self._count("variants_valid", int(number not in failed), 1)
+            self._count("variants_read", int(number in judged), 1)
+            if number in failed:
+                scene = self._draft.texts[variant["changed_scene_id"] - 1 :][:1]
+                texts = ("".join(scene), variant["contrastive_scene_text"])
+                self._case("variants", f"$.variants[{number}]", texts, failed[number], 0)
+
+
+def _must_show(scene: Json) -> list[str]:
+    return list(scene["visual_must_show"])
+
+
+def _action(scene: Json) -> list[str]:
+    return [scene["action"]] if scene["action"] else []
+
+
+def _characters(scene: Json) -> list[str]:
+    return list(scene["characters"])
+
+
+_PARTS: dict[str, Callable[[Json], list[str]]] = {
+    "characters": _characters, "actions": _action, "must_show": _must_show,
+}  # fmt: skip
+_FIELDS = {"characters": "characters", "actions": "action", "must_show": "visual_must_show"}
+
+
+def _answers(question: Json) -> list[str]:
+    """Return the accepted answers, the canonical one first, each once."""
+    return list(dict.fromkeys((question["gold_answer"], *question["accepted_answers"])))
+
+
+def asked(question: Json) -> str:
+    """Return a question and its accepted answers for readers."""
+    return f"({question['question_type']}) {question['question']}\n= " + " / ".join(_answers(question))
+
+
+def overlapping(gold: Annotated, draft: Annotated) -> list[list[int]]:
+    """Return for each scene of the gold record which scenes of the draft overlap it, from 0.
+
+    Scenes overlap that share at least half of the letters of the shorter one.
+    """
+    text, other = gold.record["story_text"], draft.record["story_text"]
+    spans = (scene_spans(text, gold.texts) or (), scene_spans(other, draft.texts) or ())
+    own, drafted = (
+        [(_letters(each[:start]), _letters(each[:end])) for start, end in cuts]
+        for each, cuts in zip((text, other), spans, strict=True)
+    )
+    return [
+        [
+            number for number, (start, end) in enumerate(drafted)
+            if 2 * (min(last, end) - max(first, start)) >= min(last - first, end - start)
+        ]
+        for first, last in own
+    ]  # fmt: skip
+
+
+def _letters(text: str) -> int:
+    return sum(not char.isspace() for char in text)
+
+
+def failed_variants(draft: Annotated) -> Iterator[tuple[int, str]]:
+    """Yield the number of each variant with a failed check, and what it failed.
+
+    The rules check every variant anew; what a model or an author found stands in the checks of a run.
+    """
+    record = draft.record
+    story = {
+        "id": record["story_id"], "title": record["title"], "language": record["language"],
+        "text": record["source_text"], "normalized_text": record["story_text"],
+        "source_collection": record["provenance"]["source_dataset"],
+        "source_reference": record["provenance"]["source_reference"],
+        "rights_status": record["provenance"]["source_rights_status"],
+    }  # fmt: skip
+    lists = {name: record[name] for name in ("title", "narrative_type", "moral_label", "scenes")}
+    lists |= {name: record[name] for name in ("transitions", "questions")}
+    checks = [
+        *rule_checks(story, {**lists, "variants": list(draft.variants), "producers": draft.producers}),
+        *(row for row in draft.checks if row["code"] in JUDGES_VARIANTS),
+    ]
+    failed: dict[int, list[str]] = {}
+    for row in checks:
+        number = _variant_of(row["path"])
+        if row["passed"] is False and number is not None:
+            failed.setdefault(number, []).append(f"{row['code']}: {row['note']}")
+    yield from ((number, "; ".join(dict.fromkeys(notes))) for number, notes in sorted(failed.items()))
+
+
+def _variant_of(path: str) -> int | None:
+    head, _, rest = path.partition("$.variants[")
+    number = rest.partition("]")[0]
+    return int(number) if not head and number.isdigit() else None

@@ -1,0 +1,65 @@
+"""``fabula audit``: how good the drafts of a planner are."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .build import dry_folder
+from .command import command
+from .common import released, say, show, warn
+
+if TYPE_CHECKING:
+    from ..audit.auditing import AuditOptions
+
+
+@command("audit", "audit.auditing:AuditOptions", without=("replace_sources",))
+def audit(
+    draft: Path,
+    *,
+    options: "AuditOptions",
+    gold: Path | None = None,
+    out: Path | None = None,
+    sample: Annotated[int, typer.Option(min=0)] = 0,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Measure drafts of stories against gold records, by a model's blind answers, and by people.
+
+    Compares scene boundaries, characters, decisive acts, transitions, causes, questions, accepted answers,
+    variants and labels. With a model, its answers from the text alone show which questions are sound. For
+    people, a form with a rubric is written and read back. Every share has an interval.
+
+    Options:
+        draft: Run of build katha, release of stories, or file of records.
+        gold: Gold records of the same stories.
+        out: Folder for audit.json, audit.html and the form; needed with --model and --sample.
+        sample: Write form.csv there, with so many parts of each kind for people to judge.
+
+    Examples:
+        fabula audit runs/mine --gold runs/gold
+        fabula audit runs/mine --gold runs/gold --model openai:gpt-4.1-mini --max-cost 2 --out runs/audit
+        fabula audit runs/mine --sample 40 --out runs/audit
+        fabula audit runs/mine --gold runs/gold --read ana.csv --read ben.csv --out runs/audit --json
+    """
+    from ..audit.auditing import FORM, PAGE, audit, estimate_audit
+    from ..audit.form import write_form
+    from ..audit.records import read_records
+    from ..engine.progress import choose_reporter
+
+    draft, gold = released(draft), released(gold)
+    if dry_run:
+        with dry_folder(out) as folder:
+            show(estimate_audit(draft, gold, folder, options), as_json=as_json)
+        return 0
+    if sample:
+        if out is None:
+            raise ConfigError("--out", what="the folder for the form is not given", fix="--out runs/audit")
+        count = write_form(out / FORM, read_records(draft), sample, options.seed)
+        warn(f"written: {out / FORM} ({count} lines); fill the columns sound and reason, read it with --read")
+    result = audit(draft, gold, out, options, choose_reporter(as_json=as_json))
+    show(result, as_json=as_json)
+    if out is not None and not as_json:
+        say(f"page: {out / PAGE}")
+    return 0

@@ -1,0 +1,191 @@
+"""Audits of drafts whose quality is known, with and without a model."""
+
+import json
+
+import pytest
+
+from fabula.audit.auditing import AuditOptions, audit, score_text
+from fabula.audit.measures import MEASURES, Counts, scores
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.stats.agreement import cohen_kappa
+from fabula.evaluation.stats.uncertainty import Uncertainty
+from fabula.schemas.values import Score
+from fabula.testing.asked_prompts import prompt_of
+from fabula.testing.model_server import ModelServer
+
+from .conftest import authored, drafted
+
+LOW = {"window_diff", "pk"}
+NOT_OF_GOLD = {"blind_draft", "blind_gold", "variants_read"}
+
+
+def test_audit_when_the_draft_is_the_gold_record_is_perfect(written) -> None:
+    gold = authored()
+    made = audit(written(drafted(gold), "draft"), written(gold, "gold"))
+    perfect = {name: 0.0 if name in LOW else 1.0 for name in MEASURES if name not in NOT_OF_GOLD}
+    assert {name: made.scores[name].value for name in perfect} == perfect
+    assert made.scores["blind_draft"].status == "undefined" and made.scores["variants_read"].value == 0
+    assert made.cases == [] and made.statuses == {"auto_checked": 8}
+
+
+def merged(bundle) -> None:
+    """The first two scenes are one: every later number is one lower."""
+    record = bundle["record"]
+    first, second, *rest = record["scenes"]
+    joined = {**first, "scene_text": f"{first['scene_text']} {second['scene_text']}"}
+    record["scenes"] = [{**scene, "scene_index": n} for n, scene in enumerate([joined, *rest], 1)]
+    record["transitions"] = [
+        {**link, "from_scene": n, "to_scene": n + 1} for n, link in enumerate(record["transitions"][1:], 1)
+    ]
+
+
+def test_boundaries_when_two_scenes_are_one_have_the_values_of_a_hand_count(as_file) -> None:
+    gold = authored()
+    scored = audit(as_file(drafted(gold, merged), "draft"), as_file(gold, "gold")).scores
+    # Five sentences, one a scene: gold ends scenes after 1, 2, 3 and 4, the draft after 2, 3 and 4.
+    assert scored["boundaries_precision"].value == 1.0
+    assert scored["boundaries_recall"].value == pytest.approx(3 / 4)
+    assert scored["boundaries_f1"].value == pytest.approx(6 / 7)
+    # Near: the draft's 2 goes to gold's 1, its 3 to gold's 2, its 4 to gold's 3.
+    assert scored["near_boundaries_recall"].value == pytest.approx(3 / 4)
+    # Windows of two sentences: 1-2 holds two boundaries of gold and one of the draft; 2-3 and 3-4 are alike.
+    assert scored["window_diff"].value == pytest.approx(1 / 3) and scored["pk"].value == 0
+    # The action of the second scene is that of no scene that overlaps it.
+    assert scored["actions_recall"].value == pytest.approx(4 / 5)
+    assert scored["actions_precision"].value == 1.0
+    assert (scored["boundaries_recall"].numerator, scored["boundaries_recall"].denominator) == (24, 32)
+
+
+def spoiled(bundle) -> None:
+    record = bundle["record"]
+    record["transitions"][0] |= {
+        "causality": "quite another thing altogether",
+        "transition_type": "moral_choice",
+    }
+    record["transitions"][1]["causality"] = None
+    record["questions"][0]["accepted_answers"] = [record["questions"][0]["gold_answer"]]
+    del record["questions"][-1]
+    record["moral_label"] = None
+    for variant in bundle["variants"]:
+        variant["original_moral"] = None
+    bundle["variants"][0]["contrastive_scene_text"] = "Nobody came."
+    bundle["checks"].append(
+        {
+            "code": "variant_sound",
+            "path": "$.variants[1]",
+            "passed": True,
+            "note": "n",
+            "producer": "author:ana",
+        }
+    )
+
+
+def test_transitions_questions_variants_and_labels_when_spoiled_are_counted(as_file) -> None:
+    gold = authored()
+    made = audit(as_file(drafted(gold, spoiled), "draft"), as_file(gold, "gold"))
+    scored = {name: score.value for name, score in made.scores.items()}
+    assert scored["transition_types"] == pytest.approx(3 / 4)  # one of four
+    # Two of the four causes of gold are there; the draft states three.
+    assert (scored["causes_recall"], scored["causes_precision"]) == pytest.approx((2 / 4, 2 / 3))
+    assert scored["questions_matched"] == pytest.approx(5 / 6)
+    # "because: X" shares most words with "X", and stays accepted; the two answers of the sixth are gone.
+    assert scored["answers"] == pytest.approx(10 / 12) and scored["answers_of_matched"] == 1.0
+    assert (scored["moral_label"], scored["narrative_type"]) == (0.0, 1.0)
+    assert (scored["variants_valid"], scored["variants_read"]) == pytest.approx((1 / 2, 1 / 2))
+    assert scored["complete"] == 0.0
+    groups = {case.group for case in made.cases}
+    assert groups == {"causes", "questions", "variants", "labels"}
+    assert all(case.note == "another cause" for case in made.cases if case.group == "causes")
+
+
+def test_matcher_when_strict_takes_no_other_words(as_file) -> None:
+    gold = authored()
+    drafts = as_file(drafted(gold, spoiled), "draft")
+    strict = audit(drafts, as_file(gold, "gold"), options=AuditOptions(matcher="accepted"))
+    # Of the first question one of two answers is left, of the others all.
+    assert strict.scores["answers_of_matched"].value == pytest.approx(9 / 10)
+
+
+def test_kappa_is_that_of_the_shared_function() -> None:
+    import numpy as np
+
+    cells = {("cause_effect", "cause_effect"): 5, ("cause_effect", "moral_choice"): 2,
+             ("moral_choice", "moral_choice"): 3, ("consequence_reveal", "cause_effect"): 1}  # fmt: skip
+    counts = Counts()
+    counts.types.update(cells)
+    order = ("cause_effect", "moral_choice", "consequence_reveal")
+    table = np.array([[cells.get((own, other), 0) for other in order] for own in order], dtype=np.float64)
+    score = scores([counts], Uncertainty(resamples=0))["transition_kappa"]
+    assert score.value == pytest.approx(cohen_kappa(table))
+
+
+def test_intervals_when_stories_differ_hold_the_value() -> None:
+    rows = []
+    for number in range(40):
+        counts = Counts()
+        counts.add("answers", number % 5, 4)
+        rows.append(counts)
+    score = scores(rows, Uncertainty())["answers"]
+    assert score.low is not None and score.high is not None and score.low < score.value < score.high
+    assert score_text(score).startswith("50.0 % [")
+    assert score_text(Score(value=None, status="undefined", reason="x")) == "-"
+
+
+def test_gold_when_rules_wrote_it_or_no_story_is_shared_is_refused(written) -> None:
+    gold = authored()
+    with pytest.raises(InputError, match="8 of which rules wrote"):
+        audit(written(gold, "draft"), written(drafted(gold), "gold"))
+    with pytest.raises(InputError, match="no story is in both"):
+        audit(written(gold[:2], "one"), written(gold[3:5], "two"))
+
+
+def test_model_when_named_needs_a_folder(written) -> None:
+    with pytest.raises(ConfigError, match="--out"):
+        audit(written(authored(2), "draft"), options=AuditOptions(model="openai:any"))
+
+
+def answers(asked):
+    """Answer the first question with nothing, the second wrongly, and all others by what is accepted."""
+    assert prompt_of(asked) == "katha/answer_questions"
+    rows = [line for line in asked.text.splitlines() if line.startswith("[") and "] (" in line]
+    replies = []
+    for number, row in enumerate(rows, 1):
+        status = "unclear" if number == 1 else "recoverable"
+        said = "a green whale" if number == 2 else KNOWN[row.partition(") ")[2]]
+        replies.append({"number": number, "status": status, "answer": None if number == 1 else said})
+    return {"answers": replies}
+
+
+KNOWN = {
+    question["question"]: question["gold_answer"]
+    for bundle in authored(2)
+    for question in bundle["record"]["questions"]
+}
+
+
+def test_blind_answers_when_a_model_is_asked_count_and_are_asked_once(as_file, tmp_path, monkeypatch) -> None:
+    from fabula.kinds.verbs import continue_run
+
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    gold = authored(2)
+    draft, true = as_file(drafted(gold, spoiled), "draft"), as_file(gold, "gold")
+    out = tmp_path / "audit"
+    KNOWN["Which lesson does the story support?"] = "honesty"
+    with ModelServer(answers) as server:
+        options = AuditOptions(
+            model="openai:tested", models={"openai:tested": {"base_url": server.openai_url}}, workers=0
+        )
+        made = audit(draft, true, out, options)
+        calls = len(server.log)
+        again = audit(draft, true, out, options)
+        continue_run(out, workers=0)
+        assert len(server.log) == calls == 4  # two records each of the draft and of gold
+    assert again.as_json() == made.as_json() == json.loads((out / "audit.json").read_bytes())
+    # Of five questions of a draft, the first is unclear, the second wrong; the moral may be wrong, too.
+    blind = made.scores["blind_draft"]
+    assert blind.denominator == 10 and made.scores["blind_gold"].denominator == 12
+    unsound = [case for case in made.cases if case.group == "blind"]
+    assert len(unsound) == 10 - blind.numerator >= 4
+    assert {"the text is unclear", "answered: a green whale"} <= {case.note for case in unsound}
+    page = (out / "audit.html").read_text("utf-8")
+    assert "a green whale" in page and "Sound by blind answers" in page
