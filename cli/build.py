@@ -232,7 +232,6 @@ def run_folder(out: Path | None, such_as: str, what: str = "the run folder is no
 def _build(
     build: Callable[..., "RunReport"], sources: Sequence[Path], out: Path, options: object, *, as_json: bool
 ) -> None:
-    """Build, and show the report."""
     from ..engine.progress import choose_reporter
 
     with summary_first(out, as_json=as_json):

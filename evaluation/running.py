@@ -121,7 +121,6 @@ def _kept(request: RunRequest) -> SoFar | None:
 
 
 def _told(stop: FabulaError, kept: SoFar) -> FabulaError:
-    """Return the error that stopped a run, and what is kept."""
     line = f"kept: {kept.folder / JUDGEMENTS} has {kept.text()}; fabula score reads it as it is"
     if isinstance(stop, UserError):
         fix = f"{stop.fix}\n  {line}"

@@ -87,7 +87,6 @@ def _upper_half(image: "Image") -> "Image":
 
 
 def _coloured(image: "Image", profile: object) -> tuple["Image", list[str]]:
-    """Return the image as sRGB."""
     notes = ["cmyk: converted to RGB"] if image.mode == "CMYK" else []
     if isinstance(profile, bytes) and profile:
         converted = _through(image, profile)

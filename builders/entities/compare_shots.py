@@ -63,8 +63,6 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What of a shot is compared."""
-
     shot_id: str
     seconds: float
     hashes: tuple[str, ...]

@@ -100,8 +100,6 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Lookout:
-    """The detectors, ready."""
-
     people: Any
     faces: Any | None
     settings: Settings
@@ -198,7 +196,6 @@ def _seen_in(frame: int, people: Sequence[Box], faces: Sequence[Box]) -> tuple[l
 
 
 def _given(shot: Shot, settings: Settings) -> Outcome:
-    """Return what the file of detections says of a shot."""
     assert settings.detections is not None
     try:
         detections = _file(settings.detections, settings.detections_sha256)

@@ -100,7 +100,7 @@ def places_of(colours: Sequence[Sequence[int]], apart: float) -> list[int]:
             numbers.append(numbers[-1])
             continue
         means = [[value / count for value in total] for total, count in zip(sums, counts, strict=True)]
-        far = [_distance(shot, mean) for mean in means]
+        far = [distance(shot, [round(value) for value in mean]) for mean in means]
         nearest = min(range(len(far)), key=lambda index: (far[index], index), default=None)
         if nearest is None or far[nearest] >= apart:
             sums.append(list(shot))
@@ -111,10 +111,6 @@ def places_of(colours: Sequence[Sequence[int]], apart: float) -> list[int]:
             counts[nearest] += 1
         numbers.append(nearest + 1)
     return numbers
-
-
-def _distance(shot: Sequence[int], mean: Sequence[float]) -> float:
-    return distance(shot, [round(value) for value in mean])
 
 
 async def list_chunks(tools: Tools, film: Film) -> Drafted[Json]:

@@ -147,13 +147,9 @@ def _clashes(name: str, taken: Sequence[str]) -> bool:
     plain = normalize_answer(name)
     bare = normalize_answer(without_article(name))
     return any(
-        plain == other or contains_phrase(other, bare) or contains_phrase(plain, _bare(other))
+        plain == other or contains_phrase(other, bare) or contains_phrase(plain, without_article(other))
         for other in taken
     )
-
-
-def _bare(plain: str) -> str:
-    return without_article(plain)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

@@ -213,7 +213,6 @@ def _names(videos: Sequence[Path]) -> Iterator[str]:
 
 
 def _ids(videos: Sequence[Path]) -> Iterator[str]:
-    """Yield the ids that the videos get."""
     item = Item("sources", {"sources": [{"role": load_videos.ROLE} for _ in videos]})
     tools = Tools(load_videos.Settings(), "", paths=tuple(videos))
     for child in load_videos.run(item, tools):

@@ -48,7 +48,6 @@ class Settings(PlannerSettings):
 
 
 def _rules(episode: Episode, settings: Settings) -> Json:
-    """Return the descriptions as they are."""
     texts = {entity.label: entity.description for entity in episode.entities}
     return {"described": texts, "description_repairs": []}
 

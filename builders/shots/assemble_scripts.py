@@ -69,7 +69,8 @@ def run(item: Item, tools: Tools) -> Outcome:
                     *item["completed_by"],
                 ],
                 "findings": [
-                    _finding(issue.path, issue.code, issue.level, issue.message) for issue in issues
+                    {"path": issue.path, "code": issue.code, "level": issue.level, "message": issue.message}
+                    for issue in issues
                 ],
             }
         }
@@ -100,7 +101,3 @@ _TRANSLATED = ("plot", "setting", "static")
 
 def _made(rows: Iterable[tuple[str, str | None]]) -> list[tuple[str, str]]:
     return [(path, maker) for path, maker in rows if maker is not None]
-
-
-def _finding(path: str, code: str, level: str, message: str) -> Json:
-    return {"path": path, "code": code, "level": level, "message": message}

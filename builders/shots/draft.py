@@ -33,7 +33,7 @@ def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: st
     counts = {person["key"]: sum(person["key"] in keys for keys in draft["onstage"]) for person in cast}
 
     def both(text: str | None, translation: str | None) -> dict[str, str | None]:
-        return _in_order({base: text, other: translation})
+        return {language: {base: text, other: translation}[language] for language in ("en", "ch")}
 
     characters = {}
     for member in cast:
@@ -65,10 +65,6 @@ def official_script(base: str, draft: Json, cast: Sequence[Json], story_type: st
         )
     kind = story_type_texts(story_type)
     return {**({} if kind is None else {"Story_type": kind}), "Characters": characters, "Shots": shots}
-
-
-def _in_order(texts: Mapping[str, str | None]) -> dict[str, str | None]:
-    return {language: texts[language] for language in ("en", "ch")}
 
 
 PARTS = ("plot", "cast", "onstage", "settings", "cameras", "statics", "labels")

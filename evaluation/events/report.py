@@ -58,14 +58,10 @@ def chosen_prompts(panels: Sequence[PanelScore]) -> list[Chosen]:
         left = [video for video in panel.videos if video.rate is not None]
         mean = sum(video.rate or 0.0 for video in left) / max(1, len(left))
         for why, target in (("worst", 0.0), ("best", 1.0), ("typical", mean)):
-            left = _nearest_first(left, target)
+            left = sorted(left, key=lambda video: (abs((video.rate or 0.0) - target), digest(video.unit)))
             picked[why] += [(panel, video, why) for video in left[:share]]
             left = left[share:]
     return [prompt for chosen in picked.values() for prompt in chosen]
-
-
-def _nearest_first(videos: Sequence[Video], target: float) -> list[Video]:
-    return sorted(videos, key=lambda video: (abs((video.rate or 0.0) - target), digest(video.unit)))
 
 
 def prompt_case(

@@ -175,8 +175,6 @@ class _Asked:
 
 
 class _Collector:
-    """Takes in judgements one by one."""
-
     def __init__(self, items: Items, known: frozenset[str], marker: Marker) -> None:
         self._items, self._known, self._marker = items, known, marker
         self._asked: dict[tuple[str, str | None, int | None, str, str], _Asked] = {}

@@ -105,7 +105,6 @@ def leaderboard(
 def _standings(
     name: str, methods: Sequence[MethodScores], unranked: dict[str, str], definitions: Definitions
 ) -> dict[str, Standing]:
-    """Return where methods stand in one score."""
     made: dict[str, Standing] = {}
     ranked = []
     among = [method for method in methods if method.method not in unranked]

@@ -116,7 +116,6 @@ def _ratings(story: str, panels: Sequence[Panel]) -> dict[tuple[int, str], list[
 
 
 def _mean(judges: Iterable[Sequence[int | None]]) -> float | str:
-    """Return the mean over judges of the mean of what each said."""
     means = []
     for ratings in judges:
         known = [rating for rating in ratings if rating is not None]
