@@ -12,6 +12,7 @@ from .command import command
 from .common import emit, finding_lines, say, show, show_findings, warn
 
 if TYPE_CHECKING:
+    from ..builders.books.building import BookOptions
     from ..builders.shots.references import Sees
     from ..evaluation.events.published import Imported
     from ..releases.katha.package_lines import ImportOptions
@@ -47,6 +48,50 @@ def katha(
     whole = replace(options, fields=dict(map(_pair, field)))
     tell: Callable[[str], None] = (lambda _: None) if as_json else warn
     show(import_package(source, out, whole, tell), as_json=as_json)
+    return 0
+
+
+@command("import book", "builders.books.building:BookOptions")
+def book(
+    books: Sequence[Path],
+    *,
+    options: "BookOptions",
+    out: Path,
+    as_json: bool = False,
+) -> int:
+    """Split books of many tales into stories.
+
+    Text, Markdown, HTML and EPUB are split by headings, numbering and tables of contents; what is not plain
+    is left out as unsure, or asked of a model with --model. Licences, prefaces, contents, notes and captions
+    are left out. A tale that is told in another names it. stories.jsonl is what `fabula build katha` takes,
+    left_out.jsonl holds all other text with the reason, summary.json counts both and what is not known of
+    the sources.
+
+    Options:
+        books: Books (.txt, .md, .html, .epub), or folders of them.
+
+    Examples:
+        fabula import book aesop.epub --collection aesop --rights public_domain_or_rights_compatible
+            --rights-reason "translator died in 1926" --out runs/aesop
+        fabula import book ocean-of-story/ --model openai:gpt-4.1-mini --max-cost 2 --out runs/ocean
+    """
+    from ..builders.books.building import STORIES, SUMMARY, import_books
+    from ..engine.progress import choose_reporter
+    from ..schemas.plain_files import read_json
+
+    report = import_books(books, out, options, reporter=choose_reporter(as_json=as_json))
+    summary = read_json(out / SUMMARY, follow=True)
+    if as_json:
+        emit({**report.as_json(), "summary": summary})
+        return 0
+    show(report, as_json=False)
+    say(f"{summary['stories']} stories of {summary['words']} words in {out / STORIES}")
+    say(*(f"  left out: {words} words: {why}" for why, words in summary["words_left_out"].items()))
+    unknown = {name: count for name, count in summary["not_known"].items() if count}
+    if summary["rights_unresolved"]:
+        unknown["rights"] = summary["rights_unresolved"]
+    say(*(f"  not known: {name} of {count} stories" for name, count in unknown.items()))
+    say(f"next: fabula build katha {out / STORIES} --out runs/mine")
     return 0
 
 

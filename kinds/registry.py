@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..releases.form import ReleaseForm
 
 OURS = (katha.KIND, events.KIND, shots.KIND, entities.KIND)
+BOOKS = "import-books"
+"""Kind of a run that splits books into stories: no benchmark is of it."""
 GROUP = "fabula.kinds"
 """The entry-point group in which a package names its own: ``comics = "comic_pages.kind:KIND"``."""
 
@@ -94,6 +96,8 @@ def run_kind_of(run: Path) -> "RunKind":
         RunError: it is no run folder, a newer version made it, or its kind is not known.
     """
     name = read_manifest(run).kind
+    if name == BOOKS:
+        return _books()
     kind = kind_with(name)
     if kind is None or name not in kind.runs:
         built, judged = zip(*((kind.runs[0], kind.runs[1:]) for kind in kinds()), strict=True)
@@ -106,11 +110,17 @@ def run_kind_of(run: Path) -> "RunKind":
     return dict(zip(kind.runs, run_kinds(kind), strict=True))[name]
 
 
+def _books() -> "RunKind":
+    from ..builders.books.building import RUN
+
+    return RUN
+
+
 def foreign_sections() -> frozenset[str]:
     """Return every section that a settings file may have for some kind of run."""
     from ..engine.pipeline import load_pipeline
 
-    sections: set[str] = set()
+    sections = set(load_pipeline(_books().pipeline).names())
     for kind in kinds():
         sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
         sections.update(name for judging in kind.judging for name in judging.protocol().sections)

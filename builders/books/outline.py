@@ -1,0 +1,202 @@
+"""The tales of a book by rules: sections under headings, frames and what is told in them, what is unsure."""
+
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer
+from ...validators.retellings import title_key
+from .blocks import Block, flat
+from .headings import MATTER, Heading, headings, left_out
+
+_TOLD_IN = re.compile(
+    r"^[\[(]?\s*(?:told|related|a tale) (?:with)?in(?: the (?:story|tale) of)?:?\s+(.+?)\s*[\])]?\.?$", re.I
+)
+_BARE = ("number", "given")
+_AGAIN = re.compile(r"\b(?:continued|resumed|concluded|frame)\b|\bagain\)?$", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Tale:
+    """A tale, as blocks of its book.
+
+    Attributes:
+        title: its title.
+        number: its number in the book, as it stands there.
+        at: number of the block where it begins.
+        blocks: numbers of the blocks that are its text, in order.
+        chapter: the headings above it, outermost first.
+        frame: where the tale begins that it is told in; None for none.
+        unsure: why the rules cannot say that this is one tale; None where they can.
+    """
+
+    title: str
+    number: str
+    at: int
+    blocks: list[int] = field(default_factory=list)
+    chapter: list[str] = field(default_factory=list)
+    frame: int | None = None
+    unsure: str | None = None
+
+    def as_json(self) -> Json:
+        """Return the tale as plain JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When the rules take something for a tale.
+
+    Attributes:
+        least: fewest words of a tale.
+        most: a longer one is unsure.
+        times: one so many times as long as half the tales of its book, and with breaks in it, is unsure.
+    """
+
+    least: int
+    most: int
+    times: float
+
+
+@dataclass(slots=True)
+class Outline:
+    """What a book holds.
+
+    Attributes:
+        tales: its tales, in order.
+        out: number of a block that is in no tale -> why.
+    """
+
+    tales: list[Tale] = field(default_factory=list)
+    out: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Section:
+    heading: Heading
+    blocks: list[int]
+    words: int
+    above: list["_Section"]
+    matter: bool = False
+    below: list["_Section"] = field(default_factory=list)
+    tale: Tale | None = None
+
+
+def outline(blocks: Sequence[Block], limits: Limits, title: str) -> Outline:
+    """Return the outline of a book by rules.
+
+    Args:
+        blocks: the book.
+        limits: when something is a tale.
+        title: of the book, for a tale that has none.
+    """
+    result = Outline(out=left_out(blocks))
+    marks = headings(blocks, result.out)
+    kept = [n for n in range(len(blocks)) if n not in result.out and blocks[n].role != "break"]
+    first = marks[0].at if marks else len(blocks)
+    before = [number for number in kept if number < first]
+    if not marks:
+        words = sum(blocks[number].words for number in before)
+        if words >= limits.least:
+            whole = Tale(
+                title, "", before[0], before, unsure="it has no headings: it may be one tale or many"
+            )
+            result.tales.append(whole)
+        else:
+            result.out.update(dict.fromkeys(before, "too_short"))
+        return result
+    result.out.update(dict.fromkeys(before, "front_matter"))
+    for section in _sections(blocks, marks, kept):
+        _settle(section, result, blocks, limits, title)
+    _tell_unsure(result.tales, blocks, limits)
+    return result
+
+
+def _sections(blocks: Sequence[Block], marks: Sequence[Heading], kept: Sequence[int]) -> list[_Section]:
+    """Return the sections under headings, each with those above and below it."""
+    sections: list[_Section] = []
+    above: list[_Section] = []
+    ends = [heading.at for heading in marks[1:]] + [len(blocks)]
+    position = 0
+    for heading, end in zip(marks, ends, strict=True):
+        own = []
+        while position < len(kept) and kept[position] < end:
+            if kept[position] >= heading.end:
+                own.append(kept[position])
+            position += 1
+        while above and above[-1].heading.level >= heading.level:
+            above.pop()
+        section = _Section(heading, own, sum(blocks[number].words for number in own), list(above))
+        named = MATTER.match(heading.title or heading.number) is not None
+        section.matter = named or any(section.matter for section in above)
+        if above:
+            above[-1].below.append(section)
+        above.append(section)
+        sections.append(section)
+    return sections
+
+
+def _settle(section: _Section, result: Outline, blocks: Sequence[Block], limits: Limits, title: str) -> None:
+    """Make a section a tale, or a part of one, or leave it out."""
+    heading, above = section.heading, section.above
+    outer = [section for section in reversed(above) if section.tale is not None]
+    marks = list(range(heading.at, heading.end))
+    if section.matter:
+        result.out.update(dict.fromkeys([*marks, *section.blocks], "front_or_back_matter"))
+        return
+    parent = next((tale for tale in outer if _goes_on(heading, tale.heading, nearest=tale is outer[0])), None)
+    if parent is not None and parent.tale is not None:
+        parent.tale.blocks += section.blocks
+        result.out.update(dict.fromkeys(marks, "heading"))
+        return
+    result.out.update(dict.fromkeys(marks, "heading"))
+    parts = [below for below in section.below if not below.heading.title and below.heading.by in _BARE]
+    if section.words + sum(part.words for part in parts if heading.title) < limits.least:
+        result.out.update(dict.fromkeys(section.blocks, "heading_text" if section.below else "too_short"))
+        return
+    tale = Tale(
+        heading.title or " ".join(filter(None, (title, heading.number))), heading.number, heading.at,
+        list(section.blocks), [_line(outer.heading) for outer in above],
+    )  # fmt: skip
+    tale.frame = outer[0].tale.at if outer and outer[0].tale is not None else None
+    cue = _TOLD_IN.match(flat(blocks[tale.blocks[0]].text)) if tale.blocks else None
+    if cue:
+        result.out[tale.blocks.pop(0)] = "cue"
+        tale.frame = next((told_in.at for told_in in result.tales if _named(cue[1], told_in)), tale.frame)
+    section.tale = tale
+    result.tales.append(tale)
+
+
+def _line(heading: Heading) -> str:
+    return " ".join(filter(None, (heading.number, heading.title)))
+
+
+def _named(words: str, tale: Tale) -> bool:
+    wanted = normalize_answer(words)
+    return bool(wanted) and (
+        title_key(words) == title_key(tale.title) or wanted == normalize_answer(tale.number)
+    )
+
+
+def _goes_on(heading: Heading, above: Heading, *, nearest: bool) -> bool:
+    """Whether a section goes on with a tale that it is in: a bare number, or the same title again."""
+    if not heading.title:
+        return nearest and bool(above.title) and heading.by in _BARE
+    again = _AGAIN.sub("", heading.title)
+    if again != heading.title and title_key(again) is None:
+        return nearest
+    return title_key(again) == title_key(above.title) is not None
+
+
+def _tell_unsure(tales: Sequence[Tale], blocks: Sequence[Block], limits: Limits) -> None:
+    """Mark tales that may be several: far longer than the others and with breaks, or beyond all measure."""
+    sizes = {tale.at: sum(blocks[number].words for number in tale.blocks) for tale in tales}
+    usual = statistics.median(sizes.values()) if sizes else 0
+    for tale in tales:
+        inside = range(tale.blocks[0], tale.blocks[-1]) if tale.blocks else range(0)
+        broken = any(blocks[number].role == "break" for number in inside)
+        size = sizes[tale.at]
+        if size > limits.most or (broken and len(tales) > 2 and size > limits.times * usual):
+            tale.unsure = f"{size} words, where half the tales of the book have fewer than {usual:.0f}"
