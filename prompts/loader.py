@@ -169,14 +169,18 @@ def _ids_in(folder: Traversable, above: str) -> Iterator[str]:
 
 
 def prompt_source(prompt_id: str) -> bytes:
-    """Return the bytes of a prompt's file.
+    """Return the bytes of a prompt's file; ``package:name`` is one of another package.
 
     Raises:
         KeyError: there is no such prompt.
     """
-    if prompt_id not in prompt_ids():
+    package, colon, name = prompt_id.rpartition(":")
+    if not colon and name not in prompt_ids():
         raise KeyError(f"no prompt {prompt_id!r}; there are: {', '.join(prompt_ids())}")
-    return files(__package__).joinpath(*f"{prompt_id}{_ENDING}".split("/")).read_bytes()
+    try:
+        return files(package or __package__).joinpath(*f"{name}{_ENDING}".split("/")).read_bytes()
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise KeyError(f"no prompt {prompt_id!r}: {error}") from error
 
 
 @cache

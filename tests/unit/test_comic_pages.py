@@ -1,5 +1,6 @@
 """A fifth kind, which lives outside the package: ``examples/comic_pages``, added by its entry point."""
 
+import io
 import os
 import statistics
 import subprocess
@@ -8,22 +9,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import fabula
-from fabula.errors import InputError
+from fabula.engine.manifest import read_manifest
+from fabula.errors import ConfigError, InputError
 from fabula.evaluation.katha.requests import EvaluateOptions
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.kinds import verbs
+from fabula.evaluation.report.writing import write_report
+from fabula.kinds import evaluations, verbs
 from fabula.kinds.registry import kinds
-from fabula.testing.drawn_storyboards import draw_outputs
+from fabula.testing.drawn_storyboards import draw_outputs, numbers_in
 from fabula.testing.judge_model import JudgeModel
-from fabula.testing.model_server import ModelServer
+from fabula.testing.model_server import Asked, ModelServer
 
 ROOT = Path(fabula.__file__).parent
 EXAMPLE = ROOT / "examples" / "comic_pages"
 STORIES = ROOT / "builders" / "katha" / "samples" / "stories.jsonl"
 CREATED = "2026-01-01T00:00:00Z"
+
+SIDES = {"drawn": 96, "other": 128}
+"""Method -> side of its drawn panels, in pixels."""
 
 pytestmark = pytest.mark.skipif(
     not EXAMPLE.is_dir(), reason="the suite runs against an installed wheel, which has no examples"
@@ -131,6 +138,105 @@ def test_drawn_pages_when_judged_are_scored_as_the_judge_answered(release: Path,
     assert 0 < share < 1
     assert found.image.value == pytest.approx(share), "every dimension counts the same"
     assert found.text.value == 1.0
+
+
+def judged(release: Path, folder: Path, image: float) -> tuple[Path, float]:
+    """Judge two methods whose pages show so much; return the evaluation and the share that was answered."""
+    from comic_pages.evaluating import evaluate_comics
+
+    stories = verbs.load_stories(release).records[:6]
+    outputs = [draw_outputs(folder.parent / name, stories, side=side) for name, side in SIDES.items()]
+    judge = JudgeModel(stories, {"text": 1.0, "image": image, "text_image": 1.0})
+    with ModelServer(judge) as server:
+        options = EvaluateOptions(
+            judges=(f"{server.openai_url}#judge",), stories=tuple(one.story_id for one in stories), workers=0,
+            created_at=CREATED,
+        )  # fmt: skip
+        assert evaluate_comics(release, outputs, folder, options).totals["failed"] == 0
+    right: dict[str, list[bool]] = {}
+    for question in (question for story in stories for question in story.questions):
+        answered = judge.answers(question.question_id, "image", question.question_type, "judge")
+        right.setdefault(question.question_type, []).append(answered)
+    return folder, statistics.fmean(statistics.fmean(answers) for answers in right.values())
+
+
+def test_two_evaluations_of_pages_when_compared_differ_as_the_judge_answered(
+    release: Path, tmp_path: Path
+) -> None:
+    first, most = judged(release, tmp_path / "first", 1.0)
+    second, some = judged(release, tmp_path / "second", 0.5)
+    found = evaluations.compare(first, second, {"resamples": 0}).as_json()
+    assert [(pair["first"], pair["second"]) for pair in found["comparisons"]] == [
+        ("first:drawn", "second:drawn"), ("first:other", "second:other"),
+    ]  # fmt: skip
+    # The first loses nothing; the second loses what was not answered from its pictures.
+    assert most == 1.0
+    for name in SIDES:
+        assert found["gaps"]["first"][name] == 0
+        assert found["gaps"]["second"][name] == pytest.approx(1 - some)
+    assert [pair["difference"] for pair in found["comparisons"]] == pytest.approx([some - 1] * 2)
+    scores = evaluations.score(second, {"resamples": 0}).as_json()
+    assert scores["methods"]["other"]["gaps"]["question"]["raw"]["image"]["value"] == pytest.approx(some)
+    written = write_report(evaluations.make_report(second), tmp_path / "page.html")
+    assert "How much of the story 2 methods show" in written.files["page"].read_text("utf-8")
+    headline = {row.label: row.scores for row in written.document.headline.rows}
+    assert headline.keys() == SIDES.keys()
+    still = evaluations.affected_judgements(second, release, release).as_json()["totals"]
+    assert still["redo"] == still["gone"] == 0 < still["valid"]
+
+
+def test_own_protocol_when_panels_are_judged_scores_compares_and_shows_their_order(
+    release: Path, tmp_path: Path
+) -> None:
+    from comic_pages.evaluating_order import (  # type: ignore[import-not-found]
+        OrderOptions,
+        evaluate_order,
+    )
+
+    stories = verbs.load_stories(release).records[:3]
+    outputs = [draw_outputs(tmp_path / name, stories, side=side) for name, side in SIDES.items()]
+    swapped = {"drawn": False, "other": True}
+
+    def judge(asked: Asked) -> dict[str, list[int]]:
+        """Put the pages of one method into order, and swap the first two panels of the other."""
+        panels = [numbers_in(image.data)[1] for image in asked.images]
+        order = sorted(range(1, len(panels) + 1), key=lambda number: panels[number - 1])
+        side = Image.open(io.BytesIO(asked.images[0].data)).width
+        if swapped[next(name for name in SIDES if SIDES[name] == side)]:
+            order[:2] = order[1::-1]
+        return {"order": order}
+
+    def evaluated(name: str) -> Path:
+        with ModelServer(judge) as server:
+            options = OrderOptions(
+                judges=(f"{server.openai_url}#judge",), stories=tuple(story.story_id for story in stories),
+                workers=0, created_at=CREATED,
+            )  # fmt: skip
+            assert evaluate_order(release, outputs, tmp_path / name, options).totals["failed"] == 0
+            assert server.count == 6
+        return tmp_path / name
+
+    first = evaluated("first")
+    assert read_manifest(first).prompts.keys() >= {"comic_pages:panel_order"}
+    methods = evaluations.score(first).as_json()["methods"]
+    # Of six pairs of four panels one is swapped.
+    assert {name: score["value"] for name, score in methods.items()} == pytest.approx(
+        {"drawn": 1, "other": 5 / 6}
+    )
+    swapped["drawn"] = True
+    second = evaluated("second")
+    pairs = evaluations.compare(first, second, {"resamples": 0}).as_json()["comparisons"]
+    assert {pair["first"]: pair["difference"] for pair in pairs} == pytest.approx(
+        {"drawn": 1 / 6, "other": 0}
+    )
+    page = write_report(evaluations.make_report(first), tmp_path / "order.html").files["page"]
+    assert "Do the panels tell their order?" in page.read_text("utf-8")
+    with pytest.raises(ConfigError, match=r"--matcher: only for an evaluation of storyboards"):
+        evaluations.score(first, {"matcher": "exact"})
+    copied = evaluations.export_archive(first, tmp_path / "copy")
+    assert len(copied.judgements) == 6
+    with pytest.raises(InputError, match="answer"):
+        evaluations.merge_archives([tmp_path / "copy", second], tmp_path / "merged")
 
 
 def test_command_line_when_given_pages_takes_them_as_any_kind(release: Path, tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _order() -> "Protocol":
+    from fabula.examples.comic_pages.comic_pages.evaluating_order import PROTOCOL
+
+    return PROTOCOL
+
+
 def _rules() -> "RuleSet":
     from fabula.examples.comic_pages.comic_pages.form import RULES
 
@@ -44,7 +50,5 @@ def _stories(folder: Path) -> "Release":
 
 
 MARKS = Marks(("pages.jsonl",))
-KIND = Kind(
-    "comics", _release, _drafting, (Judging("comics", _protocol),), rules=_rules, marks=MARKS,
-    stories=_stories,
-)  # fmt: skip
+JUDGING = (Judging("comics", _protocol), Judging("comic-order", _order))
+KIND = Kind("comics", _release, _drafting, JUDGING, rules=_rules, marks=MARKS, stories=_stories)
