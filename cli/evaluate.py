@@ -252,7 +252,7 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
             fix="name a file with --suite, or a release of events with --release",
         )  # fmt: skip
     from ..evaluation.running import check_intact
-    from ..releases.layout import EVENTS, SUITE
+    from ..releases.events.suites import EVENTS, SUITE
     from ..releases.loading import read_release_document
 
     folder = released(release)

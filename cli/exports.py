@@ -323,8 +323,8 @@ def lite(
         fabula export lite runs/vistory --ids official --out runs/vistory-lite
         fabula release pack runs/vistory-lite --version 0.1.0 --license CC-BY-4.0 --out dist/lite
     """
+    from ..releases.shots.subset import OFFICIAL, choose, write_subset
     from ..releases.shots.tree import read_shot_set
-    from ..releases.subsets.shots import OFFICIAL, choose, write_subset
 
     shot_set, _ = read_shot_set(released(folder))
     named = ids if ids in (None, OFFICIAL) else [part.strip() for part in ids.split(",")]

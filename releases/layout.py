@@ -7,16 +7,6 @@ from ..validators.katha import dataset
 
 FORMAT = dataset.FORMAT
 KIND = "katha"
-EVENTS = "events"
-"""Another kind of release: a prompt suite."""
-ENTITIES = "entities"
-"""Another kind of release: episodes with entity schedules."""
-IMPORTED_ENTITIES = "import-entities"
-"""Kind of a run folder that holds imported episodes: it has no stages, and its releases are of entities."""
-SHOTS = "shots"
-"""Another kind of release: shot scripts with reference images."""
-IMPORTED_SHOTS = "import-shots"
-"""Kind of a folder that holds imported scripts: it has no stages, and its releases are of shots."""
 
 ANNOTATIONS, VARIANTS, PRODUCERS = dataset.ANNOTATIONS, dataset.VARIANTS, dataset.PRODUCERS
 JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
@@ -36,16 +26,6 @@ SUBSETS = "subsets.json"
 
 CHANGES = "changes.json"
 """What changed since the version before, by id and JSON path."""
-
-SUITE = "all_prompts.json"
-"""Name of the official file of a prompt suite."""
-PROMPTS = "prompts.jsonl"
-"""A prompt suite with its history, one line per prompt."""
-
-SHOT_SCRIPTS = "scripts.jsonl"
-"""Shot scripts with their history, one line per story."""
-EPISODES = "episodes.jsonl"
-"""Episodes with their history, one line per episode."""
 
 DATA = "data"
 HIDDEN_SPLIT = "hidden_test"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
-from ...releases.layout import SHOT_SCRIPTS
-from ...releases.shots.tree import FOLDER, SCRIPT, STORIES, script_bytes
+from ...releases.shots.tree import FOLDER, SCRIPT, SHOT_SCRIPTS, STORIES, script_bytes
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.shots import ShotRecord, ShotScript
 from ..step import added_fields, keeping_added, with_packages

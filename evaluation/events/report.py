@@ -193,6 +193,8 @@ def events_report(
     comparisons = video_comparisons(scores)
     return ReportDocument(
         kind="events",
+        protocol="StoryEval",
+        units="prompts",
         title=_title(scores),
         facts=_facts(scores, accounts, loaded, manifest),
         warnings=(*_warnings(scores, accounts), *people.warnings),

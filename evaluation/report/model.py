@@ -396,7 +396,11 @@ class ReportDocument(Own):
     """All that a report shows."""
 
     schema_version: str = Field(default=REPORT_VERSION, description="Version of this form.")
-    kind: Protocol = Field(description="katha, events or images.")
+    kind: Protocol = Field(description="katha, events, images, or that of a package.")
+    protocol: str = Field(default="Own", exclude=True, description="Name of the protocol for readers.")
+    units: str = Field(
+        default="stories", exclude=True, description="What methods are paired over, in the plural."
+    )
     title: str = Field(description="Title of the page.")
     facts: dict[str, str] = Field(description="Label -> what the evaluation is about, in short.")
     warnings: tuple[str, ...] = Field(default=(), description="What readers must know first.")

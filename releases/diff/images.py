@@ -11,9 +11,8 @@ from ...errors import UserError
 from ...media.images import encode, open_picture
 from ...schemas.canonical import sha256_bytes
 from ...schemas.plain_files import parse_json, read_plain
-from ..layout import SHOT_SCRIPTS
 from ..shots.references import IMAGES
-from ..shots.tree import FOLDER, REFERENCES
+from ..shots.tree import FOLDER, REFERENCES, SHOT_SCRIPTS
 from .form import FileSection
 from .sides import Side
 from .version import Step

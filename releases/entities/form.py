@@ -16,10 +16,20 @@ from ...validators.entities.view import BLOCKING
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
-from ..layout import ENTITIES, EPISODES, IMPORTED_ENTITIES, SOURCE_MANIFEST, STATISTICS
+from ..layout import SOURCE_MANIFEST, STATISTICS
 from ..loading import UNSTATED, LoadedRelease, load_records
 from .tables import TABLES, set_rows
-from .tree import SCRIPTS, SPLITS, EntitySet, read_entity_set, statistics_of_set, write_tree
+from .tree import (
+    ENTITIES,
+    EPISODES,
+    IMPORTED_ENTITIES,
+    SCRIPTS,
+    SPLITS,
+    EntitySet,
+    read_entity_set,
+    statistics_of_set,
+    write_tree,
+)
 
 _CURE = "pack the run again"
 _FILES = (

@@ -12,11 +12,10 @@ from ...schemas.entities import EpisodeRecord
 from ...schemas.values import Issue
 from ...validators.entities.view import BLOCKING
 from ...validators.report import ValidationReport
-from ..layout import EPISODES, IMPORTED_ENTITIES
 from ..run_folder import write_imported_run
 from ..target import require_free, require_outside, staged
 from .form import tiers_by_split
-from .tree import FOLDER, EntitySet, read_entity_set, write_tree
+from .tree import EPISODES, FOLDER, IMPORTED_ENTITIES, EntitySet, read_entity_set, write_tree
 
 ROLE = "episodes"
 GIVEN = "given"

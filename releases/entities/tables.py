@@ -9,8 +9,8 @@ from typing import Annotated, TypedDict
 from ...schemas.canonical import Json
 from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeShot, type_of_label
 from ...validators.entities.view import EpisodeView, view_of
-from ..layout import EPISODES as EPISODE_LINES
 from ..tables import PlacedRow, Table, read_lines, row_of, table_of
+from .tree import EPISODES as EPISODE_LINES
 
 SPLIT = "test"
 """The one split that ``datasets`` sees: nothing in it is for training. Tiers are a column."""

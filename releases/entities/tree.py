@@ -33,6 +33,12 @@ from ...validators.rules import Opened, RuleSet
 from ..shots.references import SYSTEM_FILES
 from ..strict_json import OfficialFiles
 
+ENTITIES = "entities"
+"""Name of the kind."""
+IMPORTED_ENTITIES = "import-entities"
+"""Kind of a run folder that holds imported episodes: it has no stages, and its releases are of entities."""
+EPISODES = "episodes.jsonl"
+"""Episodes with their history, one line per episode."""
 FOLDER = "data"
 """Folder of a run that holds the official tree."""
 SCRIPTS, SPLITS = "scripts", "splits"

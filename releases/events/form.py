@@ -16,10 +16,20 @@ from ...validators.rules import RuleSet
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
-from ..layout import EVENTS, PROMPTS, SOURCE_MANIFEST, STATISTICS, SUITE
+from ..layout import SOURCE_MANIFEST, STATISTICS
 from ..loading import UNSTATED, LoadedRelease, load_records, read_rows
 from ..tables import Column, PlacedRow, Table, read_lines, row_of
-from .suites import check_read, load_suite, open_suite, read_named, suite_bytes, write_suite
+from .suites import (
+    EVENTS,
+    PROMPTS,
+    SUITE,
+    check_read,
+    load_suite,
+    open_suite,
+    read_named,
+    suite_bytes,
+    write_suite,
+)
 
 _FILES = (
     (SUITE, "the suite in the official form: file name of the video, prompt, events, classes"),

@@ -19,20 +19,15 @@ from ...validators.events.rules import check_prompts, issue
 from ...validators.report import IssueBin
 from ...validators.rules import Opened
 from ...validators.view import find_redacted
-from ..layout import PROMPTS, SUITE
 from ..loading import read_rows, repeated
 from ..strict_json import load_strictly
 
-__all__ = [
-    "SUITE",
-    "check_read",
-    "load_suite",
-    "open_suite",
-    "read_named",
-    "read_prompts",
-    "suite_bytes",
-    "write_suite",
-]
+EVENTS = "events"
+"""Name of the kind."""
+SUITE = "all_prompts.json"
+"""Name of the official file of a prompt suite."""
+PROMPTS = "prompts.jsonl"
+"""A prompt suite with its history, one line per prompt."""
 
 _FIX = "give a suite in the form of all_prompts.json"
 _SAID = {

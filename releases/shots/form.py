@@ -20,13 +20,23 @@ from ..diff.form import DiffForm, RecordFile
 from ..diff.images import REFERENCE_IMAGES
 from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
 from ..form import LAST_FILES, Facts, ReleaseForm
-from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS, SHOTS, SOURCE_MANIFEST, STATISTICS
+from ..layout import SOURCE_MANIFEST, STATISTICS
 from ..loading import UNSTATED, LoadedRelease, load_records
 from ..options import licence
-from ..subsets.shots import DOCUMENT, is_subset_document, read_subset_document
 from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
+from .subset import DOCUMENT, is_subset_document, read_subset_document
 from .tables import TABLES, script_rows
-from .tree import FOLDER, REFERENCES, SCRIPT, STORIES, ShotSet, read_shot_set
+from .tree import (
+    FOLDER,
+    IMPORTED_SHOTS,
+    REFERENCES,
+    SCRIPT,
+    SHOT_SCRIPTS,
+    SHOTS,
+    STORIES,
+    ShotSet,
+    read_shot_set,
+)
 
 LEFT_OUT = "references_left_out.jsonl"
 """The reference images of the run that may not be given away, without the images."""

@@ -17,15 +17,16 @@ from ...schemas.shots import ReferenceImage, ShotRecord, StoryFacts
 from ...validators.report import ValidationReport
 from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
-from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS
 from ..run_folder import write_imported_run
 from ..target import require_free, require_outside, staged
 from .references import Line, read_lines
 from .requests import RequestOptions, shot_requests
 from .tree import (
     FOLDER,
+    IMPORTED_SHOTS,
     REFERENCES,
     SCRIPT,
+    SHOT_SCRIPTS,
     STORIES,
     ShotSet,
     check_shot_set,

@@ -7,9 +7,8 @@ from typing import Annotated, TypedDict
 
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotRecord, TwoLists
-from ..layout import SHOT_SCRIPTS
 from ..tables import PlacedRow, Table, read_lines, table_of
-from .tree import FOLDER
+from .tree import FOLDER, SHOT_SCRIPTS
 from .tree import REFERENCES as REFERENCE_LINES
 
 SPLIT = "test"

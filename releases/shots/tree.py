@@ -28,6 +28,12 @@ from ..strict_json import OfficialFiles
 from ..target import staged
 from .references import IMAGES, SYSTEM_FILES, check_folders, check_lines, check_repeated, read_references
 
+SHOTS = "shots"
+"""Name of the kind."""
+IMPORTED_SHOTS = "import-shots"
+"""Kind of a folder that holds imported scripts: it has no stages, and its releases are of shots."""
+SHOT_SCRIPTS = "scripts.jsonl"
+"""Shot scripts with their history, one line per story."""
 FOLDER = "ViStory"
 SCRIPT = "story.json"
 STORIES, REFERENCES = "stories.jsonl", "references.jsonl"

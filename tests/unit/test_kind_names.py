@@ -1,6 +1,7 @@
 """No file that serves several kinds asks for a kind or protocol by its name, or imports one kind's folder."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -153,3 +154,11 @@ def test_names_when_code_asks_for_them_are_found(tmp_path: Path, text: str, name
     path = tmp_path / "general.py"
     path.write_text(text)
     assert list(asked_for(path)) == names
+
+
+def test_templates_for_several_kinds_when_read_ask_for_no_name() -> None:
+    quoted = re.compile("|".join(f"[\"']{name}[\"']" for name in NAMES))
+    templates = [path for room in ("evaluation", "releases") for path in (ROOT / room).rglob("*.j2")]
+    general = [path for path in templates if not KINDS & set(path.relative_to(ROOT).parts)]
+    assert general
+    assert [path.name for path in general if quoted.search(path.read_text("utf-8"))] == []

@@ -248,6 +248,7 @@ def katha_report(
     shown = Shown(replies, pictures, judged.replies.seeds, used)
     return ReportDocument(
         kind=PROTOCOL,
+        protocol="KathaTrace",
         title=_title(scores),
         facts=_facts(scores, accounts, judged),
         warnings=(*_warnings(scores, accounts, judged), *people.warnings),

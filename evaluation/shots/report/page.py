@@ -183,6 +183,7 @@ def images_report(
     about = listed if isinstance(listed, Mapping) else {}
     return ReportDocument(
         kind="images",
+        protocol="ViStoryBench",
         title=title_of(scores),
         facts=facts_of(scores, accounts, manifest),
         warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),

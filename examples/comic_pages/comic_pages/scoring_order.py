@@ -126,6 +126,8 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:  # noqa: ARG001 - as
     )
     return ReportDocument(
         kind=scores.manifest["kind"],
+        protocol="Panel order",
+        units="pages",
         title="Do the panels tell their order?",
         facts={"Methods": str(len(rows))},
         reading=("Judges see the panels of a page shuffled, and put them into order; 50 % is chance.",),

@@ -11,8 +11,8 @@ from fabula.kinds.shots import MARKS
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
+from fabula.releases.shots.subset import choose, subset_document, write_subset
 from fabula.releases.shots.tree import ShotSet, read_shot_set
-from fabula.releases.subsets.shots import choose, subset_document, write_subset
 from fabula.schemas.shots import LITE
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 

@@ -14,13 +14,12 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
-from ..layout import IMPORTED_SHOTS, SHOT_SCRIPTS
 from ..loading import read_rows
 from ..run_folder import write_imported_run
-from ..shots.imports import GIVEN, ROLE, read_story_facts, with_provenance, write_facts
-from ..shots.tree import FOLDER, ShotSet, ShotStory, write_shot_set
-from .closeness import DIGITS, Spread, Traits, fields_closeness, mean_size, spread
-from .drawing import ALL, draw
+from ..subsets.closeness import DIGITS, Spread, Traits, fields_closeness, mean_size, spread
+from ..subsets.drawing import ALL, draw
+from .imports import GIVEN, ROLE, read_story_facts, with_provenance, write_facts
+from .tree import FOLDER, IMPORTED_SHOTS, SHOT_SCRIPTS, ShotSet, ShotStory, write_shot_set
 
 FIELDS = ("story_type", "style", "culture", "realistic", "length")
 CHARACTERS = "characters"
