@@ -157,7 +157,8 @@ def test_names_when_code_asks_for_them_are_found(tmp_path: Path, text: str, name
 
 
 def test_templates_for_several_kinds_when_read_ask_for_no_name() -> None:
-    quoted = re.compile("|".join(f"[\"']{name}[\"']" for name in NAMES))
+    names = "|".join(sorted(NAMES))
+    quoted = re.compile(rf"""[!=]= ?["']({names})["']|["']({names})["']:""")
     templates = [path for room in ("evaluation", "releases") for path in (ROOT / room).rglob("*.j2")]
     general = [path for path in templates if not KINDS & set(path.relative_to(ROOT).parts)]
     assert general
