@@ -6,9 +6,9 @@ in a journal, continued by the same command, never paid for twice.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from ..builders.katha.measure_edits import SUMMARY
 from ..builders.spending import tell_plan, without_models
@@ -21,14 +21,14 @@ from ..evaluation.recoverability.matchers import matcher_of
 from ..evaluation.stats.uncertainty import Uncertainty
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json
-from ..schemas.values import Score
 from ..validators.katha.dataset import Dataset, open_dataset
 from ..validators.lines import ignore, read_objects
 from .answer_blind import ANSWERS, PIPELINE
 from .compare import Blind, Case, Comparing
 from .form import judged, read_form
 from .load_questions import DRAFT, GOLD
-from .measures import MEASURES, Counts, scores
+from .measures import Counts, scores
+from .page import Audit, page_of
 from .records import Annotated as Record
 from .records import Pairs, pair_up, read_records
 
@@ -59,70 +59,6 @@ class AuditOptions(RunOptions):
     resamples: int = 10_000
     seed: int = 42
     readings: Sequence[Path] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What an audit of drafts gave.
-
-    Attributes:
-        facts: what was compared with what, and how.
-        scores: measure -> its value over all stories; empty without gold records.
-        cases: what to look at, the worst of each group first.
-        statuses: status of a draft -> how many.
-        edits: what became of drafts afterwards (Table 17), where a run keeps it.
-        people: what people said on forms, if there are any.
-        notes: what a reader must know.
-    """
-
-    facts: Mapping[str, str]
-    scores: Mapping[str, Score]
-    cases: Sequence[Case]
-    statuses: Mapping[str, int]
-    edits: Json = None
-    people: Json = None
-    notes: Sequence[str] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the result as plain JSON."""
-        return {
-            "facts": dict(self.facts),
-            "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "statuses": dict(self.statuses),
-            "edits": self.edits,
-            "people": self.people,
-            "notes": list(self.notes),
-            "cases": [asdict(case) for case in self.cases],
-        }
-
-    def lines(self) -> list[str]:
-        """Return the result as lines for people."""
-        lines = [f"{name}: {value}" for name, value in self.facts.items()]
-        lines += [f"note: {note}" for note in self.notes]
-        part = ""
-        for name, score in self.scores.items():
-            measure = MEASURES[name]
-            if measure.part != part:
-                part = measure.part
-                lines.append(f"{part}:")
-            lines.append(f"  {measure.label:<28} {score_text(score):<28} {measure.meaning}")
-        lines.append("status: " + ", ".join(f"{count} {name}" for name, count in self.statuses.items()))
-        for reader, kinds in (self.people or {}).get("readers", {}).items():
-            lines.append(f"read by {reader}:")
-            for kind, row in kinds.items():
-                reasons = ", ".join(f"{count} {name}" for name, count in row["reasons"].items())
-                shown = score_text(Score.model_validate(row["sound"]))
-                lines.append(f"  {kind:<28} {shown:<28} {reasons}")
-        return lines
-
-
-def score_text(score: Score) -> str:
-    """Return a share as text: per cent, interval, counts."""
-    if score.value is None:
-        return "-"
-    ends = "" if score.low is None else f" [{100 * score.low:.0f}, {100 * float(score.high or 0):.0f}]"
-    counted = "" if score.numerator is None else f" {score.numerator:.0f} of {score.denominator:.0f}"
-    return f"{100 * score.value:.1f} %{ends}{counted}"
 
 
 def audit_request(draft: Path, gold: Path | None, out: Path, options: AuditOptions) -> RunRequest:
@@ -199,8 +135,6 @@ def audit(
         notes=(*_notes(pairs), *uncertainty.notes(len(counts), "story")) if counts else (),
     )
     if out is not None:
-        from .page import page_of
-
         out.mkdir(parents=True, exist_ok=True)
         write_atomic(out / RESULT, [pretty_bytes(made.as_json())])
         write_atomic(out / PAGE, [page_of(made).encode("utf-8")])

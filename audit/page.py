@@ -1,16 +1,15 @@
-"""An audit as one page that loads nothing: measures with intervals, and the worst cases side by side."""
+"""What an audit gave: as JSON, as lines, and as one page that loads nothing, the worst cases side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..releases.pages import policy_of, style_of, template_of
+from ..schemas.canonical import Json
 from ..schemas.values import Score
+from .compare import Case
 from .measures import MEASURES
-
-if TYPE_CHECKING:
-    from .auditing import Audit
-    from .compare import Case
 
 SHOWN = 12
 """So many cases of a group are shown; JSON has them all."""
@@ -25,7 +24,71 @@ GROUPS = {
 }
 
 
-def page_of(audit: "Audit") -> str:
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit of drafts gave.
+
+    Attributes:
+        facts: what was compared with what, and how.
+        scores: measure -> its value over all stories; empty without gold records.
+        cases: what to look at, the worst of each group first.
+        statuses: status of a draft -> how many.
+        edits: what became of drafts afterwards (Table 17), where a run keeps it.
+        people: what people said on forms, if there are any.
+        notes: what a reader must know.
+    """
+
+    facts: Mapping[str, str]
+    scores: Mapping[str, Score]
+    cases: Sequence[Case]
+    statuses: Mapping[str, int]
+    edits: Json = None
+    people: Json = None
+    notes: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as plain JSON."""
+        return {
+            "facts": dict(self.facts),
+            "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "statuses": dict(self.statuses),
+            "edits": self.edits,
+            "people": self.people,
+            "notes": list(self.notes),
+            "cases": [asdict(case) for case in self.cases],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the result as lines for people."""
+        lines = [f"{name}: {value}" for name, value in self.facts.items()]
+        lines += [f"note: {note}" for note in self.notes]
+        part = ""
+        for name, score in self.scores.items():
+            measure = MEASURES[name]
+            if measure.part != part:
+                part = measure.part
+                lines.append(f"{part}:")
+            lines.append(f"  {measure.label:<28} {score_text(score):<28} {measure.meaning}")
+        lines.append("status: " + ", ".join(f"{count} {name}" for name, count in self.statuses.items()))
+        for reader, kinds in (self.people or {}).get("readers", {}).items():
+            lines.append(f"read by {reader}:")
+            for kind, row in kinds.items():
+                reasons = ", ".join(f"{count} {name}" for name, count in row["reasons"].items())
+                shown = score_text(Score.model_validate(row["sound"]))
+                lines.append(f"  {kind:<28} {shown:<28} {reasons}")
+        return lines
+
+
+def score_text(score: Score) -> str:
+    """Return a share as text: per cent, interval, counts."""
+    if score.value is None:
+        return "-"
+    ends = "" if score.low is None else f" [{100 * score.low:.0f}, {100 * float(score.high or 0):.0f}]"
+    counted = "" if score.numerator is None else f" {score.numerator:.0f} of {score.denominator:.0f}"
+    return f"{100 * score.value:.1f} %{ends}{counted}"
+
+
+def page_of(audit: Audit) -> str:
     """Return the page."""
     style = style_of("page.css", __package__)
     groups = {name: list(cases) for name, cases in groupby(audit.cases, key=lambda case: case.group)}
@@ -45,7 +108,7 @@ def _shown(cases: "Sequence[Case]") -> "tuple[Sequence[Case], int]":
     return cases[:SHOWN], max(0, len(cases) - SHOWN)
 
 
-def _readers(audit: "Audit") -> list[tuple[str, str, Score, str]]:
+def _readers(audit: Audit) -> list[tuple[str, str, Score, str]]:
     """Return a row for each reader and kind of part: share, and reasons why not."""
     return [
         (
