@@ -8,7 +8,6 @@ say, and its reply is read back or sent back once. A step is a stage of the engi
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -19,6 +18,7 @@ from ..engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ..errors import ConfigError
 from ..models.spec import ModelSettings
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
+from ..schemas.plugins import plugins
 from .replies import Drafted, ask
 
 PLANNERS = ("rules", "model")
@@ -202,7 +202,7 @@ def package_steps(kind: str) -> Mapping[str, tuple[str, Step[Any, Any]]]:
             its libraries, so that results would not depend on the package's version.
     """
     steps: dict[str, tuple[str, Step[Any, Any]]] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in plugins(GROUP):
         of, _, name = entry.name.partition("/")
         if of != kind:
             continue

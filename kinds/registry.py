@@ -1,13 +1,13 @@
 """The kinds there are: ours in one tuple, users' own by an entry point."""
 
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.manifest import NAME as MANIFEST
 from ..engine.manifest import read_manifest
 from ..errors import ConfigError, RunError
+from ..schemas.plugins import plugins
 from . import entities, events, katha, shots
 from .kind import Judging, Kind
 
@@ -31,7 +31,7 @@ def kinds() -> tuple[Kind, ...]:
     """
     known = {kind.name: kind for kind in OURS}
     runs = {run for kind in OURS for run in (*kind.runs, *kind.imported)}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in plugins(GROUP):
         kind = entry.load()
         if not isinstance(kind, Kind) or {kind.name, *kind.runs, *kind.imported} & runs:
             raise ConfigError(

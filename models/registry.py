@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TypeAlias, cast
 
 from ..errors import ConfigError, MissingRequirement
+from ..schemas.plugins import plugins
 from .chat import ChatModel
 from .keys import Redactor
 from .options import ModelOptions
@@ -40,7 +40,7 @@ def providers(*, encoders: bool = False) -> tuple[str, ...]:
     """Return the names of all providers, of chat models or of encoders: our own, then those of plug-ins."""
     adapters, group = _registered(encoders)
     own = [name for name, _ in adapters]
-    return (*own, *sorted({entry.name for entry in entry_points(group=group)} - set(own)))
+    return (*own, *sorted({entry.name for entry in plugins(group)} - set(own)))
 
 
 def _registered(encoders: bool) -> tuple[tuple[tuple[str, str], ...], str]:
@@ -85,7 +85,7 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
         module, _, attribute = address.partition(":")
         adapter = cast("Adapter", getattr(import_module(module, __package__), attribute))
         return adapter(spec, options, redactor)
-    for entry in entry_points(group=group):
+    for entry in plugins(group):
         if entry.name == spec.provider:
             return cast("Adapter", entry.load())(spec, options, redactor)
     raise _nobody(spec)

@@ -214,6 +214,7 @@ def _import_all() -> None:
             for module in pkgutil.walk_packages(folders, f"{package.name}."):
                 if module.name != MAIN:
                     import_module(module.name)
+    import_module("fabula.schemas.plugins").plugins("")
 
 
 class _Forks:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import entry_points
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json
+from ..schemas.plugins import plugins
 from ..schemas.values import Issue
 from .codes import label
 from .katha.field_rules import (
@@ -195,7 +195,7 @@ def _rules_of_packages() -> tuple[StoryRule, ...]:
         ConfigError: one is no StoryRule, or has the name of one of ours.
     """
     rules: dict[str, StoryRule] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in plugins(GROUP):
         rule = entry.load()
         if not isinstance(rule, StoryRule) or rule.name in (*rules, *(ours.name for ours in STORY_RULES)):
             raise ConfigError(

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import ConfigError
+from ...schemas.plugins import plugins
 
 if TYPE_CHECKING:
     from .metric import Choice, Metric, Need
@@ -47,10 +47,7 @@ def registered() -> "tuple[tuple[str, Metric], ...]":
     from .metric import Metric
 
     own = [(name, cast("Metric", _load(address))) for name, address in METRICS]
-    others = [
-        (entry.name, entry.load())
-        for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name)
-    ]
+    others = [(entry.name, entry.load()) for entry in plugins(GROUP)]
     known = {metric.name for _, metric in own}
     for name, metric in others:
         if not isinstance(metric, Metric) or metric.name in known or name in NAMES:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
+from ...schemas.plugins import plugins
 
 if TYPE_CHECKING:
     from .matching import Compare, Matcher
@@ -35,7 +35,7 @@ def rules() -> "Mapping[str, Matcher]":
     for name, address in MATCHERS.items():
         module, _, attribute = address.partition(":")
         matchers[name] = getattr(import_module(module, __package__), attribute)
-    for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    for entry in plugins(GROUP):
         rule = entry.load()
         if not isinstance(rule, Matcher) or entry.name in matchers:
             raise ConfigError(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -14,6 +13,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
+from ...schemas.plugins import plugins
 from .types import Detector, Encoder, Predictor, TextEncoder, VisionModel
 from .weights import Place, missing
 
@@ -67,7 +67,7 @@ _PROTOCOLS: dict[Kind, type] = {
 def names() -> tuple[str, ...]:
     """Return the names of all models: our own, then those of plug-ins."""
     own = [model.name for model in MODELS]
-    return (*own, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(own)))
+    return (*own, *sorted({entry.name for entry in plugins(GROUP)} - set(own)))
 
 
 def check_vision(name: str, settings: Mapping[str, Any] | None = None) -> None:
@@ -134,7 +134,7 @@ def loader_of(name: str) -> Loader:
         if model.name == name:
             module, _, attribute = model.place.partition(":")
             return cast("Loader", getattr(import_module(module, __package__), attribute))
-    for entry in entry_points(group=GROUP):
+    for entry in plugins(GROUP):
         if entry.name == name:
             return cast("Loader", entry.load())
     module, colon, attribute = name.partition(":")
