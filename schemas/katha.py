@@ -101,6 +101,9 @@ class Provenance(Own):
     dataset_license: str | None = Field(
         description="Licence of the record, such as CC-BY-4.0; null in a run until it is packed."
     )
+    normalised_by: str | None = Field(
+        default=None, description="Who wrote the story text from the source; null where it is the source."
+    )
 
 
 class EvidenceStatus(Own):
@@ -155,6 +158,24 @@ class StoryCheck(Check):
     )
 
 
+class LeftOut(Own):
+    """Sentences of a source that its narrative does not tell."""
+
+    sentences: tuple[int, ...] = Field(description="Numbers of the sentences, from 1.")
+    reason: str = Field(description="Why they were left out.")
+
+
+class Narrative(Own):
+    """How the story text was written from the source (A.16); none where it is the source."""
+
+    producer: str = Field(description="Who wrote it.")
+    source_sha256: str = Field(description="Hash of the source text.")
+    alignment: tuple[tuple[int, ...], ...] = Field(
+        description="For each scene the numbers of the source sentences that it tells, from 1."
+    )
+    left_out: tuple[LeftOut, ...] = Field(description="What no scene tells, and why.")
+
+
 class KathaBundle(Own):
     """What a run keeps per story: the record, its variants, who made each field, and the checks."""
 
@@ -162,6 +183,7 @@ class KathaBundle(Own):
     variants: tuple[Variant, ...]
     producers: tuple[FieldProducer, ...]
     checks: tuple[StoryCheck, ...]
+    narrative: Narrative | None = None
 
 
 class ProducerLine(Own):
@@ -169,3 +191,7 @@ class ProducerLine(Own):
 
     id: str = Field(description="Record id.")
     fields: tuple[FieldProducer, ...] = Field(description="Paths and their producers.")
+    narrative: Narrative | None = Field(
+        default=None,
+        description="How the story text was written from the source, if it was.",
+    )

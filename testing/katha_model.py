@@ -19,7 +19,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
+from ..builders.katha.assess_story import CRITERIA
+from ..builders.katha.normalise_story import MOST_WORDS
 from ..builders.text.spans import scene_spans
 from ..builders.text.words import pick, share
 from ..schemas.canonical import Json, sha256_bytes
@@ -167,6 +170,42 @@ def _described(tale: _Tale) -> list[Json]:
             }
         )
     return entries
+
+
+def _assess(request: _Request, _: KathaModel) -> Json:
+    quoted = " ".join(request.fence("The story:").split()[:6])
+    return {
+        "criteria": [{"criterion": name, "reason": f"{quoted} ...", "verdict": "fit"} for name in CRITERIA]
+    }
+
+
+def _normalise(request: _Request, _: KathaModel) -> Json:
+    """Tell the source in its own sentences, in parts of equal number; where they are too few, in halves of them."""
+    sentences = request.lines("numbered sentences:")
+    count = int(re.findall(r"in exactly (\d+) scenes", request.text)[-1])
+    pieces = [(number, text) for number, text in enumerate(sentences, start=1)]
+    while len(pieces) < count:
+        number, longest = max(pieces, key=lambda piece: len(piece[1]))
+        at, cut = (
+            pieces.index((number, longest)),
+            longest.find(" ", len(longest) // 2) + 1 or len(longest) // 2,
+        )
+        pieces[at : at + 1] = [(number, longest[:cut].strip()), (number, longest[cut:].strip())]
+    firsts = [place * len(pieces) // count for place in range(count + 1)]
+    joiner = "" if is_unspaced("".join(sentences)) else " "
+    scenes: list[Json] = []
+    left: list[int] = []
+    for start, stop in pairwise(firsts):
+        part = pieces[start:stop]
+        while len(part) > 1 and sum(len(text.split()) for _, text in part) > MOST_WORDS:
+            left.append(part.pop(-2 if len(part) > 2 else -1)[0])
+        text = joiner.join(text for _, text in part)
+        scenes.append({"from_sentences": [number for number, _ in part], "text": text})
+    return {"scenes": scenes, "left_out": [{"sentences": left, "reason": "too long"}] if left else []}
+
+
+def _compare(_request: _Request, _model: KathaModel) -> Json:
+    return {"order_kept": True, "order_remark": None, "missing": [], "added": [], "not_drawable": []}
 
 
 def _describe(request: _Request, _: KathaModel) -> Json:
@@ -372,6 +411,9 @@ def _name_characters(_request: _Request, _model: KathaModel) -> Json:
 
 _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
     "models/check": _name_characters,
+    "katha/assess_story": _assess,
+    "katha/normalise_story": _normalise,
+    "katha/check_narrative": _compare,
     "katha/draft_scenes": _divide,
     "katha/describe_scenes": _describe,
     "katha/label_story": _label,

@@ -80,7 +80,7 @@ STORY_RULES: tuple[StoryRule, ...] = (
     StoryRule("variant-words", check_variant_words, ("variants",)),
     StoryRule("scenes", check_scenes, ("scenes",)),
     StoryRule("spans", check_spans, ("scenes", "story_text")),
-    StoryRule("story-text", check_story_text, ("story_text", "source_text")),
+    StoryRule("story-text", check_story_text, ("story_text", "source_text", "provenance")),
     StoryRule("characters", check_characters, ("scenes", "story_text")),
     StoryRule("transitions", check_transitions, ("scenes", "transitions")),
     StoryRule("moral-target", check_moral_target, ("transitions", "moral_label")),

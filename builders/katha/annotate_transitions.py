@@ -17,7 +17,7 @@ from ..text.emotions import dominant
 from ..text.reading import LONGEST_CLAUSE, Clause, StoryView, main_action
 from ..text.segments import strip_lead
 from ..text.words import lexicon, lower_words, phrase_pattern, whole_words, word_set
-from .drafts import Sketch
+from .drafts import NARRATIVE, Sketch
 
 _BECAUSE = whole_words(["because"])
 
@@ -313,7 +313,7 @@ STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
     version=2,
     writes=("transitions",),
-    reads=("story", "given", "analysis", "scenes", "moral_label"),
+    reads=("story", *NARRATIVE, "given", "analysis", "scenes", "moral_label"),
     sketch=Sketch.of,
     rules=lambda sketch, settings: describe_transitions(sketch.view(), sketch.moral_label),
     show=lambda sketch, settings: show_scenes(sketch),

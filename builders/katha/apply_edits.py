@@ -25,12 +25,14 @@ from .drafts import (
     IDS,
     LABELS,
     LISTS,
+    NARRATIVE,
     PARTS,
     REPAIRS,
     by_person,
     ids_of,
     make_draft,
     maker_of,
+    told_story,
     type_problem,
     with_repairs,
 )
@@ -40,7 +42,7 @@ SPEC = StageSpec(
     name="apply_edits",
     version=2,
     shape="map",
-    reads=("story", "given", "edits", *PARTS, *REPAIRS),
+    reads=("story", *NARRATIVE, "given", "edits", *PARTS, *REPAIRS),
     writes=("draft", "labels"),
 )
 
@@ -50,12 +52,13 @@ _LABEL_PATHS = tuple((name,) for name in LABELS)
 
 def run(item: Item, tools: Tools) -> Outcome:
     """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
+    story = told_story(item.fields)
     draft = with_repairs(make_draft(item.fields), item["repaired"], item["repaired_by"])
     try:
         for edit in item["edits"]:
-            draft = apply_edit(draft, edit, item["story"])
+            draft = apply_edit(draft, edit, story)
         if item["edits"]:
-            _check_cover(draft, item["story"]["normalized_text"])
+            _check_cover(draft, story["normalized_text"])
     except Refused as refusal:
         return Failed("bad_edit", str(refusal))
     return Made({"draft": draft, "labels": {name: draft[name] for name in LABELS}})

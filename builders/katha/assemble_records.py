@@ -10,7 +10,7 @@ from pydantic import Field
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import make_bundle
+from .drafts import NARRATIVE, make_bundle, told_story
 
 
 class Settings(Own):
@@ -31,7 +31,7 @@ SPEC = StageSpec(
     name="assemble_records",
     version=5,
     shape="map",
-    reads=("story", "draft", "checks", "split", "joins", "withdrawn", "added_at"),
+    reads=("story", *NARRATIVE, "draft", "checks", "split", "joins", "withdrawn", "added_at"),
     writes=("bundle",),
     reject_codes={
         WITHDRAWN: "It was withdrawn; its id is not used again.",
@@ -50,7 +50,8 @@ def run(item: Item, tools: Tools) -> Outcome:
         return Rejected(JOINS, "; ".join(_told(link) for link in item["joins"]))
     created_at = item["added_at"] or tools.created_at
     license_id = item["story"]["dataset_license"] or settings.license or None
-    bundle = make_bundle(item["story"], item["draft"], item["checks"], item["split"], created_at, license_id)
+    story = told_story(item.fields)
+    bundle = make_bundle(story, item["draft"], item["checks"], item["split"], created_at, license_id)
     return Made({"bundle": bundle})
 
 

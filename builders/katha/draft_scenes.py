@@ -22,7 +22,7 @@ from ..text.emotions import dominant
 from ..text.reading import StoryView, main_action
 from ..text.segments import Analysis, segment_texts
 from ..text.words import lower_words, word_set
-from .drafts import Sketch, scene_texts
+from .drafts import NARRATIVE, Sketch, scene_texts
 
 ARC = ("setup", "action", "complication", "consequence", "resolution")
 """The arc of a story (section C.3); with more or fewer scenes its phases are spread evenly."""
@@ -138,6 +138,8 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
     given, texts = sketch.given_list("scenes"), None
     if given is not None:
         texts = scene_texts(given)
+    elif sketch.narrated:
+        texts = list(sketch.narrated)
     elif divided := draft_scene_texts(sketch.story["normalized_text"], sketch.analysis, settings.scenes):
         texts = list(divided)
     return None if texts is None else describe_scenes(sketch.view(texts))
@@ -149,6 +151,8 @@ async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     given = sketch.given_list("scenes")
     if given is not None:
         return await ask_descriptions(tools, story, scene_texts(given))
+    if sketch.narrated:
+        return await ask_descriptions(tools, story, sketch.narrated)
     segments = segment_texts(story, sketch.analysis)
     if len(segments) < settings.scenes:
         return Drafted(None, "")
@@ -280,7 +284,7 @@ STEP = Step(
     id="katha/draft_scenes",
     version=2,
     writes=("scenes",),
-    reads=("story", "given", "analysis"),
+    reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,
     rules=_rules,
     ask=_ask,

@@ -40,6 +40,7 @@ class Sketch:
         transitions: the transitions between adjacent scenes (Table 8).
         narrative_type: the kind of story, or null.
         moral_label: its moral target, or null.
+        narrated: the texts of the scenes of the narrative that was written from the source, if one was.
     """
 
     story: Json
@@ -49,11 +50,17 @@ class Sketch:
     transitions: Sequence[Json] = ()
     narrative_type: str | None = None
     moral_label: str | None = None
+    narrated: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, item: Item) -> "Sketch":
-        """Return the sketch that the fields of an item make."""
-        return cls(**{part.name: item[part.name] for part in fields(cls) if part.name in item.fields})
+        """Return the sketch that the fields of an item make; of a narrative, where one was written."""
+        known = {part.name: item[part.name] for part in fields(cls) if part.name in item.fields}
+        narrative = item.fields.get("narrative")
+        if narrative is not None:
+            known |= {"story": told_story(item.fields), "analysis": narrative["analysis"]}
+            known["narrated"] = tuple(narrative["scenes"])
+        return cls(**known)
 
     @property
     def texts(self) -> list[str]:
@@ -77,6 +84,28 @@ class Sketch:
         """Return a drafted list; the fields that a person gave stand."""
         given = self.given_list(name)
         return drafted if given is None else fill(given, drafted)
+
+
+NARRATIVE = ("narrative", "narrative_by")
+"""The fields that the stage ``normalise_story`` writes."""
+
+
+def told_story(item: Mapping[str, Json]) -> Json:
+    """Return the story as it is told in scenes: the source, or the narrative that was written from it.
+
+    Args:
+        item: ``story`` and, if they are there, :data:`NARRATIVE`.
+
+    Returns:
+        ``schemas.values.Story`` as JSON; of a narrative with its text as the normalised one, and beside it
+        ``narrative`` (:class:`schemas.katha.Narrative`) as JSON.
+    """
+    story, narrative = item["story"], item.get("narrative")
+    if narrative is None:
+        return story
+    kept = {name: narrative[name] for name in ("source_sha256", "alignment", "left_out")}
+    told = {"producer": item["narrative_by"], **kept}
+    return {**story, "normalized_text": narrative["text"], "narrative": told}
 
 
 def scene_texts(scenes: Sequence[Json]) -> list[str]:
@@ -213,7 +242,11 @@ def make_bundle(
         "source_rights_status": story["rights_status"],
         "dataset_license": license_id,
     }
-    return {"record": record, "variants": variants, "producers": draft["producers"], "checks": list(checks)}
+    bundle = {"record": record, "variants": variants, "producers": draft["producers"], "checks": list(checks)}
+    if "narrative" not in story:
+        return bundle
+    record["provenance"]["normalised_by"] = story["narrative"]["producer"]
+    return {**bundle, "narrative": story["narrative"]}
 
 
 PARTS = (*LABELS, *LISTS, *MAKERS)

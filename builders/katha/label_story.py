@@ -9,7 +9,7 @@ from ...schemas.text import primary_language
 from ..replies import language
 from ..step import PlannerSettings, Step
 from ..text.words import lexicon, whole_words, word_count
-from .drafts import LABELS, Sketch, given_label
+from .drafts import LABELS, NARRATIVE, Sketch, given_label
 
 
 def draft_labels(story: Json) -> Json:
@@ -96,7 +96,7 @@ STEP = Step(
     version=2,
     writes=LABELS,
     by="labels_by",
-    reads=("story", "given"),
+    reads=("story", *NARRATIVE, "given"),
     sketch=Sketch.of,
     rules=lambda sketch, settings: draft_labels(sketch.story),
     show=_show,

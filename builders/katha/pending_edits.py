@@ -13,7 +13,7 @@ from ...validators.record_rules import check_story
 from ..editing import Consequence, Editing
 from ..text.spans import neighbour_of_moved, scene_spans, with_scene
 from . import apply_edits
-from .drafts import make_bundle
+from .drafts import make_bundle, told_story
 
 
 def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:
@@ -25,7 +25,7 @@ def first_draft(reads: Mapping[str, Json], tools: Tools) -> Json:
 
 def with_edit(reads: Mapping[str, Json], draft: Json, edit: Json) -> Json:
     """Return a draft with a correction; see :func:`.apply_edits.apply_edit`."""
-    return apply_edits.apply_edit(draft, edit, reads["story"])
+    return apply_edits.apply_edit(draft, edit, told_story(reads))
 
 
 def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Json) -> Consequence:
@@ -35,7 +35,7 @@ def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Js
     story around it agree; one transition carries the moral target. Labels need nothing: the stage itself
     carries them over.
     """
-    text = reads["story"]["normalized_text"]
+    text = told_story(reads)["normalized_text"]
     match steps:
         case ("questions", int(number), "gold_answer"):
             return _accepted(draft["questions"][number], number, new)
@@ -86,9 +86,9 @@ def _contrast(draft: Json, text: str, number: int, field: str, new: str) -> Cons
 def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
     """Return what the rules about one story find in the record that a draft makes."""
     # Split, time and licence come later; the rules need some value there.
-    bundle = make_bundle(reads["story"], draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
+    bundle = make_bundle(told_story(reads), draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
     places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}
-    story = label(reads["story"]["id"])
+    story = label(told_story(reads)["id"])
     return [
         replace(found, where=story, path=places.get(found.where, "$") + found.path[1:])
         for found in check_story(bundle["record"], bundle["variants"])

@@ -19,6 +19,8 @@ STAGES = (
     "find_duplicates",
     "analyze_story",
     "screen_stories",
+    "assess_story",
+    "normalise_story",
     "draft_scenes",
     "label_story",
     "annotate_transitions",

@@ -24,6 +24,7 @@ from .drafts import (
     IDS,
     LABELS,
     LISTS,
+    NARRATIVE,
     PARTS,
     REPAIRS,
     Sketch,
@@ -31,6 +32,7 @@ from .drafts import (
     given_list,
     ids_of,
     make_draft,
+    told_story,
     type_problem,
     with_repairs,
 )
@@ -74,7 +76,7 @@ SPEC = StageSpec(
     name="repair_draft",
     version=1,
     shape="map",
-    reads=("story", "given", *PARTS),
+    reads=("story", *NARRATIVE, "given", *PARTS),
     writes=(*REPAIRS, "repair_log"),
     libraries=("jsonschema-rs",),
     settings=RepairSettings,
@@ -92,8 +94,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
     draft = make_draft(item.fields)
     if not settings.models():
         return await repair_lists(item, draft, {})
-    findings = await _findings(item["story"], draft, tools)
-    return await repair_lists(item, draft, findings, partial(correct, tools, item["story"]))
+    findings = await _findings(told_story(item.fields), draft, tools)
+    return await repair_lists(item, draft, findings, partial(correct, tools, told_story(item.fields)))
 
 
 async def repair_lists(
@@ -237,7 +239,7 @@ async def _anew(item: Item, draft: Json, name: str, findings: Sequence[Json], co
     Raises:
         NoAnswer: the model cannot be reached now.
     """
-    story, given = item["story"], given_list(item["given"], name)
+    story, given = told_story(item.fields), given_list(item["given"], name)
     try:
         drafted = await correct(draft, name, findings)
     except NoAnswer as failure:

@@ -11,6 +11,7 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ..replies import public_name
+from .drafts import NARRATIVE, told_story
 from .rule_checks import rule_checks
 from .settle_checks import RULES, settle
 from .verifying import PROMPTS, check_draft
@@ -24,7 +25,10 @@ SPEC = StageSpec(
     name="verify_record",
     version=3,
     shape="map",
-    reads=("story", "given", "draft", "screening"),
+    reads=(
+        *("story", *NARRATIVE, "given", "draft"),
+        *("screening", "assessment", "assessment_by"),
+    ),
     writes=("checks",),
     libraries=("jsonschema-rs",),
     settings=VerifySettings,
@@ -35,10 +39,16 @@ SPEC = StageSpec(
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the checks: screening, rules, a model's, its author's verdicts, and those that nobody made."""
     settings = tools.own(VerifySettings)
-    story, draft = item["story"], item["draft"]
-    ruled = by(RULES, [*item["screening"], *rule_checks(story, draft)])
+    story, draft, narrative = told_story(item.fields), item["draft"], item["narrative"] or {}
+    assessed = {check["code"]: check for check in by(item["assessment_by"], item["assessment"])}
+    screened = [
+        check for check in item["screening"] if check["passed"] is not None or check["code"] not in assessed
+    ]
+    ruled = by(RULES, [*screened, *rule_checks(story, draft)])
+    compared = by(item["narrative_by"], narrative.get("checks", ()))
+    judge = public_name(settings) if settings.models() else None
     judged = await check_draft(story, draft, tools) if settings.models() else []
-    made = [*ruled, *by(public_name(settings) if judged else None, judged)]
+    made = [*assessed.values(), *compared, *ruled, *by(judge, judged)]
     return Made({"checks": settle(made, item["given"], draft)})
 
 

@@ -17,7 +17,7 @@ from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step, Unfit
 from ..text.spans import Span, scene_spans, with_scene
 from .contrast_rules import write_variants
-from .drafts import Sketch
+from .drafts import NARRATIVE, Sketch
 
 LONGEST_GROWTH = 2
 """How many times as long as the scene a rewritten scene may be, beside a sentence."""
@@ -196,7 +196,16 @@ STEP = Step(
     id="katha/write_contrastives",
     version=2,
     writes=("variants",),
-    reads=("story", "given", "analysis", "scenes", "transitions", "narrative_type", "moral_label"),
+    reads=(
+        "story",
+        *NARRATIVE,
+        "given",
+        "analysis",
+        "scenes",
+        "transitions",
+        "narrative_type",
+        "moral_label",
+    ),
     sketch=Sketch.of,
     rules=_rules,
     show=lambda sketch, settings: show_scenes(sketch, settings.variants),

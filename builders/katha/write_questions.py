@@ -18,7 +18,7 @@ from ..replies import Problems, check_count, language, listed, needed
 from ..step import PlannerSettings, Step, Unfit
 from ..text.words import share
 from .annotate_transitions import transitions_shown
-from .drafts import Sketch
+from .drafts import NARRATIVE, Sketch
 from .question_rules import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
 
 
@@ -191,7 +191,7 @@ STEP = Step(
     id="katha/write_questions",
     version=2,
     writes=("questions",),
-    reads=("story", "given", "analysis", "scenes", "transitions", "moral_label"),
+    reads=("story", *NARRATIVE, "given", "analysis", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
     rules=lambda sketch, settings: ask_questions(sketch.view(), sketch.transitions, sketch.moral_label),
     show=lambda sketch, settings: show_scenes(sketch),

@@ -269,7 +269,8 @@ class _Lines:
         """Write one story and its producers, and keep its variants."""
         record = bundle["record"]
         self._write(ANNOTATIONS, record)
-        self._write(PRODUCERS, {"id": record["story_id"], "fields": bundle["producers"]})
+        written = {"narrative": bundle["narrative"]} if bundle.get("narrative") else {}
+        self._write(PRODUCERS, {"id": record["story_id"], "fields": bundle["producers"], **written})
         for variant in bundle["variants"]:
             self._variants[variant["variant_id"]] = canonical_bytes(variant)
 
