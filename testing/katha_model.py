@@ -180,7 +180,7 @@ def _assess(request: _Request, _: KathaModel) -> Json:
 
 
 def _normalise(request: _Request, _: KathaModel) -> Json:
-    """Tell the source in its own sentences, in parts of equal number; where they are too few, in halves of them."""
+    """Tell the source in its own sentences; where they are too few, in halves of them."""
     sentences = request.lines("numbered sentences:")
     count = int(re.findall(r"in exactly (\d+) scenes", request.text)[-1])
     pieces = [(number, text) for number, text in enumerate(sentences, start=1)]

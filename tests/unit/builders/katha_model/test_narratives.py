@@ -90,7 +90,7 @@ def normalised(model, story, handler=None, **given):
 def test_story_when_a_narrative_was_written_is_told_by_it(model, hat) -> None:
     fields, outcome, asker = normalised(model, hat.story)
     assert isinstance(outcome, Made)
-    assert [ask.prompt for ask in asker.asks] == ["katha/normalise_story@1", "katha/check_narrative@1"]
+    assert [ask.prompt.partition("#")[0] for ask in asker.asks] == ["katha/normalise_story@1", "katha/check_narrative@1"]
     fields |= outcome.fields
     story = told_story(fields)
     assert story["text"] == hat.story["text"]
@@ -176,5 +176,5 @@ def test_story_when_a_criterion_is_unsure_goes_to_people(model, hat) -> None:
 def test_story_without_a_model_is_not_judged(model, hat) -> None:
     tools = model.tools(settings=PlannerSettings())
     outcome = model.run(ASSESS.run(Item("hat", {"story": hat.story, "given": None}), tools))
-    assert outcome.fields == {"assessment": [], "assessment_by": None} or outcome.fields["assessment"] == []
+    assert outcome.fields == {"assessment": [], "assessment_by": None}
     assert tools.asker.asks == []
