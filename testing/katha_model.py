@@ -186,10 +186,8 @@ def _normalise(request: _Request, _: KathaModel) -> Json:
     pieces = [(number, text) for number, text in enumerate(sentences, start=1)]
     while len(pieces) < count:
         number, longest = max(pieces, key=lambda piece: len(piece[1]))
-        at, cut = (
-            pieces.index((number, longest)),
-            longest.find(" ", len(longest) // 2) + 1 or len(longest) // 2,
-        )
+        at, middle = pieces.index((number, longest)), len(longest) // 2
+        cut = longest.find(" ", middle) + 1 or middle
         pieces[at : at + 1] = [(number, longest[:cut].strip()), (number, longest[cut:].strip())]
     firsts = [place * len(pieces) // count for place in range(count + 1)]
     joiner = "" if is_unspaced("".join(sentences)) else " "

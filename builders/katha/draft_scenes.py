@@ -138,7 +138,7 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
     given, texts = sketch.given_list("scenes"), None
     if given is not None:
         texts = scene_texts(given)
-    elif sketch.narrated:
+    elif len(sketch.narrated) == settings.scenes:
         texts = list(sketch.narrated)
     elif divided := draft_scene_texts(sketch.story["normalized_text"], sketch.analysis, settings.scenes):
         texts = list(divided)
@@ -151,7 +151,7 @@ async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     given = sketch.given_list("scenes")
     if given is not None:
         return await ask_descriptions(tools, story, scene_texts(given))
-    if sketch.narrated:
+    if len(sketch.narrated) == settings.scenes:
         return await ask_descriptions(tools, story, sketch.narrated)
     segments = segment_texts(story, sketch.analysis)
     if len(segments) < settings.scenes:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
+from ...engine.rehearsal import REHEARSED
 from ...engine.stage import BadReply, NoAnswer, Tools
 from ...schemas.canonical import Json, digest
 from ...schemas.text import is_unspaced, normalize_text
@@ -36,7 +37,12 @@ ORDER, COMPLETE, FAITHFUL, DRAWABLE = (
 class Settings(PlannerSettings):
     """Settings of the stage."""
 
-    scenes: int = Field(default=5, ge=2, le=100, description="Scenes of the narrative.")
+    scenes: int = Field(
+        default=5,
+        ge=2,
+        le=100,
+        description="Scenes of the narrative; if draft_scenes.scenes differs, it is divided anew.",
+    )
     verifier: str | None = Field(
         default=None, description="Spec of the model that compares narrative and source [the planner's]."
     )
@@ -63,7 +69,14 @@ async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     if sketch.given_list("scenes") is not None:
         return Drafted(None, "")
     sentences = source_sentences(sketch)
-    draft = await _write(tools, sketch, sentences)
+    try:
+        draft = await _write(tools, sketch, sentences)
+    except NoAnswer as failure:
+        if (
+            failure.code == REHEARSED
+        ):  # so that the comparison is counted: of a narrative as long as the source
+            await _compare(tools, sketch, sentences, {"scenes": sentences})
+        raise
     checks = await _compare(tools, sketch, sentences, draft.value)
     findings = [f"{check['note']}" for check in checks if check["passed"] is False]
     if findings:

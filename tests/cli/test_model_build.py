@@ -82,7 +82,7 @@ def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
     assert done.returncode == 0, done.stderr
     assert "calls" in done.stderr, "what it will cost is said before"
     text = (run / "records.jsonl").read_text("utf-8")
-    assert "compatible:local via katha/draft_scenes@" in text
+    assert "compatible:local via katha/describe_scenes@" in text
     assert "127.0.0.1" not in text, "where a server is stays out of the records"
     asked = len(server.log)
     records = (run / "records.jsonl").read_bytes()
@@ -99,7 +99,7 @@ def test_build_when_a_verifier_is_named_has_it_check_the_drafts(
     by_model: dict[str, set[str]] = {}
     for exchange in server.log:
         by_model.setdefault(exchange.asked.model, set()).add(str(exchange.asked.schema_name))
-    assert "katha_draft_scenes" in by_model["writer"]
+    assert "katha_normalise_story" in by_model["writer"]
     assert by_model["reader"] >= {"katha_answer_questions", "katha_check_record"}
     assert not by_model["writer"] & by_model["reader"]
 
@@ -169,12 +169,12 @@ def test_retry_when_a_reply_was_of_no_use_asks_once_more_each_time(build, tmp_pa
         )
         assert json.loads(build(*options).stdout)["totals"]["failed"] == 2
         asked = len(server.log)
-        assert ran(build(*options), "draft_scenes") == 0
+        assert ran(build(*options), "assess_story") == 0
         assert len(server.log) == asked, "a reply that was paid for is taken from the journal"
         planned = build(*options, "--retry-failed", "--dry-run")
         first = json.loads(planned.stdout)["stages"][0]
-        assert (first["stage"], first["calls"]) == ("draft_scenes", 2), planned.stdout + planned.stderr
-        assert ran(build(*options, "--retry-failed"), "draft_scenes") == 2
+        assert (first["stage"], first["calls"]) == ("assess_story", 2), planned.stdout + planned.stderr
+        assert ran(build(*options, "--retry-failed"), "assess_story") == 2
         assert len(server.log) == 2 * asked, "two questions, and a repair of each"
         well = True
         done = build(*options, "--retry-failed")

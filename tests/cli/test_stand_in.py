@@ -60,6 +60,8 @@ def build_katha(run: Callable[..., None], folder: Path, model: str) -> None:
     )
     files = (folder / "stories.jsonl", "--records", folder / "hand.jsonl")
     run("build", "katha", *files, "--set", "draft_scenes.scenes=2", "--model", model)
+    own = ("--set", "normalise_story.planner=rules")
+    run("build", "katha", folder / "stories.jsonl", "--limit", 1, *own, "--model", model, out="own")
 
 
 def build_shots(run: Callable[..., None], folder: Path, model: str) -> None:

@@ -90,7 +90,10 @@ def normalised(model, story, handler=None, **given):
 def test_story_when_a_narrative_was_written_is_told_by_it(model, hat) -> None:
     fields, outcome, asker = normalised(model, hat.story)
     assert isinstance(outcome, Made)
-    assert [ask.prompt.partition("#")[0] for ask in asker.asks] == ["katha/normalise_story@1", "katha/check_narrative@1"]
+    assert [ask.prompt.partition("#")[0] for ask in asker.asks] == [
+        "katha/normalise_story@1",
+        "katha/check_narrative@1",
+    ]
     fields |= outcome.fields
     story = told_story(fields)
     assert story["text"] == hat.story["text"]
