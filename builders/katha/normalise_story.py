@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from ...engine.rehearsal import REHEARSED
-from ...engine.stage import BadReply, NoAnswer, Tools
+from ...engine.stage import REHEARSED, BadReply, NoAnswer, Tools
 from ...schemas.canonical import Json, digest
 from ...schemas.text import is_unspaced, normalize_text
 from ..replies import Drafted, Problems, ask, check_count, language, needed
