@@ -183,7 +183,9 @@ class KathaBundle(Own):
     variants: tuple[Variant, ...]
     producers: tuple[FieldProducer, ...]
     checks: tuple[StoryCheck, ...]
-    narrative: Narrative | None = None
+    narrative: Narrative | None = Field(
+        default=None, description="How the story text was written from the source, if it was."
+    )
 
 
 class ProducerLine(Own):
