@@ -11,6 +11,11 @@ from .values import Check, FieldProducer, Own
 SCHEMA_VERSION = "1"
 
 
+def _is_absent(value: object) -> bool:
+    """Whether a field that came later is left out, so that records from before keep their bytes."""
+    return value is None
+
+
 class Scene(Own):
     """One scene (Table 7)."""
 
@@ -102,7 +107,9 @@ class Provenance(Own):
         description="Licence of the record, such as CC-BY-4.0; null in a run until it is packed."
     )
     normalised_by: str | None = Field(
-        default=None, description="Who wrote the story text from the source; null where it is the source."
+        default=None,
+        exclude_if=_is_absent,
+        description="Who wrote the story text from the source; absent where it is the source.",
     )
 
 
@@ -184,7 +191,9 @@ class KathaBundle(Own):
     producers: tuple[FieldProducer, ...]
     checks: tuple[StoryCheck, ...]
     narrative: Narrative | None = Field(
-        default=None, description="How the story text was written from the source, if it was."
+        default=None,
+        exclude_if=_is_absent,
+        description="How the story text was written from the source, if it was.",
     )
 
 
