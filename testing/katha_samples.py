@@ -98,7 +98,15 @@ def _bundle(number: int) -> dict[str, Json]:
         {"path": "$.transitions[*]", "producer": "rules@1"},
         {"path": "$.questions[*]", "producer": "rules@1"},
     ]
-    checks = [{"code": "answerable", "path": "$.questions", "passed": True, "note": "found in the text"}]
+    checks = [
+        {
+            "code": "answerable",
+            "path": "$.questions",
+            "passed": True,
+            "note": "found in the text",
+            "producer": "rules@1",
+        }
+    ]
     return {"record": record, "variants": variants, "producers": producers, "checks": checks}
 
 
