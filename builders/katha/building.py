@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ...engine.estimate import CallPlan
 from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import stages_through
 from ...engine.report import RunReport
+from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
 from ..spending import draft_sample, tell_plan
@@ -27,11 +28,14 @@ class BuildOptions(DraftOptions):
         records: JSONL of hand-written records for some of the stories.
         verifier: the model that checks the drafts [the one that drafts].
         stage: stop after this stage.
+        balance: choose so many stories of a larger pool, towards the quotas of the paper or of
+            ``choose_stories``.
     """
 
     records: Path | None = None
     verifier: str | None = None
     stage: str | None = None
+    balance: Annotated[int | None, Sets("choose_stories.stories")] = None
 
 
 def build_request(

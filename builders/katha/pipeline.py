@@ -23,6 +23,8 @@ STAGES = (
     "normalise_story",
     "draft_scenes",
     "label_story",
+    "choose_stories",
+    "leave_surplus",
     "annotate_transitions",
     "write_questions",
     "write_contrastives",

@@ -16,7 +16,7 @@ from fabula.engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 CREATED = "2026-01-01T00:00:00Z"
-GATHERS = ("load_stories", "find_duplicates", "find_retellings", "assign_splits")
+GATHERS = ("load_stories", "find_duplicates", "choose_stories", "find_retellings", "assign_splits")
 MAPS = tuple(name for name in STAGES if name not in GATHERS)
 
 
@@ -52,7 +52,7 @@ def load(paths: list[tuple[str, Path]], **settings: Any) -> dict[str, dict[str, 
 
 def draft(fields: dict[str, Any], **settings: Mapping[str, Any]) -> dict[str, Any] | Rejected:
     """Take one loaded story through all map stages; return its fields, or the rejection."""
-    fields = {"duplicate_of": None, "split": "train", "joins": None, **fields}
+    fields = {"duplicate_of": None, "split": "train", "joins": None, "surplus": None, **fields}
     for name in MAPS:
         outcome = run_stage(name, fields, settings.get(name))
         if isinstance(outcome, Rejected):

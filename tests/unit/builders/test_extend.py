@@ -16,7 +16,7 @@ from fabula.errors import InputError, RunError
 from fabula.kinds.verbs import continue_run, pipeline_of, withdraw
 from fabula.validators.katha.validation import validate
 
-GATHERED = ("load_stories", "find_duplicates", "find_retellings", "assign_splits")
+GATHERED = ("load_stories", "find_duplicates", "choose_stories", "find_retellings", "assign_splits")
 NOW = ExtendOptions(created_at="2026-03-01T00:00:00Z", workers=0)
 FIRST = 5
 
