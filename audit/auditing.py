@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ..builders.katha.measure_edits import SUMMARY
+from ..builders.replies import public_name
 from ..builders.spending import tell_plan, without_models
 from ..engine.execute import RunRequest, Source
 from ..engine.report import read_report
@@ -23,7 +24,7 @@ from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json
 from ..validators.katha.dataset import Dataset, open_dataset
 from ..validators.lines import ignore, read_objects
-from .answer_blind import ANSWERS, PIPELINE
+from .answer_blind import ANSWERS, PIPELINE, BlindSettings
 from .compare import Blind, Case, Comparing
 from .form import judged, read_form
 from .load_questions import DRAFT, GOLD
@@ -173,7 +174,9 @@ def _facts(
     facts = {"draft": f"{draft} ({drafts} records)"}
     if gold is not None:
         facts |= {"gold": f"{gold} ({len(pairs.pairs)} of the same stories)", "matcher": options.matcher}
-    return facts | ({} if options.model is None else {"answers": options.model})
+    if options.model is not None:
+        facts["answers"] = public_name(BlindSettings(model=options.model))
+    return facts
 
 
 def _notes(pairs: Pairs) -> list[str]:

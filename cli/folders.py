@@ -57,7 +57,7 @@ KINDS: dict[str, What] = {
     "run evaluate-katha": What("an evaluation of storyboards", _OF_SCORES, "an evaluation"),
     "run evaluate-events": What("an evaluation of videos", _OF_SCORES, "an evaluation"),
     "run evaluate-images": What("an evaluation of pictures of shots", _OF_SCORES, "an evaluation"),
-    "run audit-katha": What("answers of a model to questions of drafts", _RUN, "an audit"),
+    "run audit-katha": What("a model's answers to questions of drafts", _RUN, "an audit"),
     "archive": What("the archive of an evaluation", ("score", "compare", "report"), "an evaluation"),
     "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate katha", "outputs check")),
     "release events": What("a release of prompts", (*_OF_RELEASE, "evaluate events", "outputs check")),

@@ -156,6 +156,8 @@ class StoryPacking:
                 verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
                 hidden = sum(entry in self.selection.left_out_hidden for entry in entries)
                 yield f"{_stories(len(entries))} {verb} ({why}); {_all_but(hidden)}"
+        if drafts := facts.own.composition.drafts:
+            yield f"{_stories(drafts)} packed in public as drafts that nobody has read (review_needed)"
         hidden = len(self.selection.withdrawn_hidden)
         gone = len(self.selection.withdrawn) + hidden
         if gone:

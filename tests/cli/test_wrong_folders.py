@@ -41,6 +41,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "publish folder": ("publish", "{}", "--repo", "user/name"),
     "stats path": ("stats", "{}"),
     "validate path": ("validate", "{}"),
+    "audit draft": ("audit", "{}"),
+    "audit gold": ("audit", "{run katha}", "--gold", "{}"),
     "calibrate run": ("calibrate", "{}", "--human", "{stories}"),
     "score run": ("score", "{}"),
     "compare first": ("compare", "{}", "{archive}"),
@@ -220,10 +222,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found["release entities"],
     )
     write_images(found["archive"], Simulated({"a": 0.5, "b": 0.4}))
-    for kind in ("run evaluate-katha", "run evaluate-events", "run evaluate-images", "run entities"):
+    own = ("run entities", "run audit-katha")
+    for kind in ("run evaluate-katha", "run evaluate-events", "run evaluate-images", *own):
         shutil.copytree(found["archive"], found[kind])
         manifest = json.loads((found["run shots"] / "run.json").read_text("utf-8"))
-        if kind == "run entities":
+        if kind in own:
             (found[kind] / "evaluation.json").unlink()
             (found[kind] / "judgements.jsonl").unlink()
         (found[kind] / "run.json").write_text(json.dumps({**manifest, "kind": kind[4:]}), "utf-8")
