@@ -37,7 +37,7 @@ def without_models(config: RunConfig) -> RunConfig:
 
 def _without_model(settings: Own) -> Own:
     if isinstance(settings, PlannerSettings):
-        return settings.model_copy(update={"planner": "rules"})
+        return settings.model_copy(update={"planner": "rehearsal" if settings.models() else "rules"})
     if isinstance(settings, ModelSettings):
         return settings.model_copy(update={"model": None})
     return settings

@@ -34,7 +34,7 @@ RULES = "rules@1"
 class PlannerSettings(ModelSettings):
     """Settings of a step: who drafts. A model is asked only where ``planner`` says so."""
 
-    planner: Literal["rules", "model"] = "rules"
+    planner: Literal["rules", "model", "rehearsal"] = "rules"
 
     @field_validator("planner")
     @classmethod
@@ -44,7 +44,14 @@ class PlannerSettings(ModelSettings):
                 "model_missing",
                 "rules, or model together with a model spec in the setting model of this stage",
             )
+        if planner == "rehearsal":
+            raise PydanticCustomError("planner_unknown", "rules or model; a rehearsal is never a build")
         return planner
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether a model's draft is only to be stood in for, in number and length; nothing of it is kept."""
+        return self.planner == "rehearsal"
 
     def models(self) -> tuple[str, ...]:
         """Return the specs of all models that the stage asks: none for the rules."""

@@ -1,134 +1,39 @@
 """Stage: the transitions between adjacent scenes, with their source-side fields (Tables 8, 9 and 10).
 
-Rules keep the 2:1:1 balance of coarse types of Table 9, and take causes, results and purposes that the text
-states with a connective.
+Rules keep the 2:1:1 balance of coarse types of Table 9, and take causes, results and changes of feeling that
+the text states in clauses that are read whole; every other field is null.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Sequence
 
 from ...schemas.canonical import Json
 from ...schemas.katha import Transition
 from ...schemas.vocabulary import vocabulary
 from ..replies import Problems, by_number, language, needed, optional
 from ..step import PlannerSettings, Step
-from ..text.emotions import dominant
-from ..text.reading import LONGEST_CLAUSE, Clause, StoryView, main_action
-from ..text.segments import strip_lead
-from ..text.words import lexicon, lower_words, phrase_pattern, whole_words, word_set
+from ..text.clauses import words
+from ..text.emotions import Felt
+from ..text.links import Link
+from ..text.reading import StoryView, main_statement
+from ..text.words import lower_words, word_set
 from .drafts import NARRATIVE, Sketch
-
-_BECAUSE = whole_words(["because"])
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A stated link of two events, in the words of the story.
-
-    Attributes:
-        kind: ``cause`` (because, so) or ``purpose`` (to, in order to, hoping to).
-        effect: what happens.
-        reason: why, or what for.
-        effect_scene, reason_scene: indices from 0.
-    """
-
-    kind: str
-    effect: str
-    reason: str
-    effect_scene: int
-    reason_scene: int
-
-
-def find_links(view: StoryView) -> tuple[Link, ...]:
-    """Return the stated links of an English story, in story order; causes before purposes of one clause."""
-    if not view.english:
-        return ()
-    found = [link for clause in view.clauses for link in _links_at(view, clause)]
-    return tuple(link for link in found if _is_sound(link))
-
-
-def _is_sound(link: Link) -> bool:
-    sizes = (len(link.effect.split()), len(link.reason.split()))
-    return min(sizes) >= 2 and max(sizes) <= LONGEST_CLAUSE
-
-
-def _links_at(view: StoryView, clause: Clause) -> Iterator[Link]:
-    opening = clause.text.lower().lstrip(" \"'“‘")
-    if _opens(opening, "opens_cause"):
-        yield from _opened_cause(view, clause, opening)
-    elif _opens(opening, "opens_result") and not _opens(opening, "no_result"):
-        before = _neighbour(view, clause, -1)
-        if before is not None:
-            yield Link("cause", view.full(clause), view.full(before), clause.scene, before.scene)
-    else:
-        inside = _BECAUSE.search(clause.core)
-        if inside and inside.start():
-            effect, reason = clause.core[: inside.start()], clause.core[inside.end() :]
-            yield Link("cause", strip_lead(effect), strip_lead(reason), clause.scene, clause.scene)
-    yield from _purpose(view, clause)
-
-
-def _opens(opening: str, key: str) -> bool:
-    return opening.startswith(_openings(key))
-
-
-@cache
-def _openings(key: str) -> tuple[str, ...]:
-    return tuple(phrase + end for phrase in lexicon("connectives")[key] for end in (" ", ", "))
-
-
-def _opened_cause(view: StoryView, clause: Clause, opening: str) -> Iterator[Link]:
-    """A clause that opens with "because" explains the next one at a sentence's start, else the last."""
-    starts = clause.segment == 0 or view.clauses[clause.segment - 1].sentence != clause.sentence
-    other = _neighbour(view, clause, 1 if starts or opening.startswith(("and ", "but ")) else -1)
-    if other is not None and other.sentence == clause.sentence:
-        yield Link("cause", view.full(other), clause.core, other.scene, clause.scene)
-
-
-def _neighbour(view: StoryView, clause: Clause, step: int) -> Clause | None:
-    number = clause.segment + step
-    return view.clauses[number] if 0 <= number < len(view.clauses) else None
-
-
-def _purpose(view: StoryView, clause: Clause) -> Iterator[Link]:
-    match = phrase_pattern("connectives", "purpose").search(clause.core)
-    if match is None or match[0].lower() not in lexicon("connectives")["purpose"]:
-        return
-    reason = clause.core[match.start() :]
-    if match.start() == 0:
-        before = _neighbour(view, clause, -1)
-        if before is not None and before.sentence == clause.sentence:
-            yield Link("purpose", view.full(before), reason, before.scene, clause.scene)
-    elif not _wanted(clause.core[: match.start()]):
-        effect = view.full(clause)
-        if effect.endswith(clause.core[match.start() :]):
-            effect = effect.removesuffix(clause.core[match.start() :]).strip(" ,")
-            yield Link("purpose", effect, reason, clause.scene, clause.scene)
-
-
-def _wanted(before: str) -> bool:
-    """Whether a verb stands before the "to" that takes it as its object, as in "wanted to eat"."""
-    last = before.rstrip(" ,").rpartition(" ")[2].lower()
-    return last in word_set("verbs", "takes_to")
+from .stand_ins import filled_transitions
 
 
 def intention_of(view: StoryView, scenes: tuple[int, ...]) -> str | None:
-    """Return the first clause in the scenes that states a goal or plan, or None."""
-    if not view.english:
-        return None
-    pattern = phrase_pattern("connectives", "intention")
+    """Return the first statement in the scenes that tells a goal or plan, or None."""
     for scene in scenes:
-        for clause in view.by_scene[scene]:
-            if pattern.search(clause.text):
-                return view.full(clause)
+        for statement in view.said_in(scene):
+            intends = statement.verb in words("intends") and statement.rest.startswith("to ")
+            if intends and not statement.negated:
+                return statement.text
     return None
 
 
 def describe_transitions(view: StoryView, moral_label: str | None) -> list[Json]:
     """Return the T - 1 transitions; the moral label stands on exactly one of them, if there is a label."""
     types = transition_types(view)
-    links = find_links(view)
+    links = view.links
     bearer = types.index("moral_choice") if "moral_choice" in types else view.count - 2
     return [
         {
@@ -183,65 +88,51 @@ def _cues(view: StoryView, scene: int, key: str) -> int:
 
 
 def _fields(view: StoryView, at: int, links: Sequence[Link]) -> Json:
-    earlier, later = _last_event(view, at), _first_event(view, at + 1)
-    outcome = _last_event(view, at + 1)
-    action = main_action(view, at + 1)
+    action = main_statement(view, at + 1)
+    link = _stated(view, at, links)
     return {
         "story_id": view.id,
         "from_scene": at + 1,
         "to_scene": at + 2,
-        "action": view.full(action) if action else None,
-        "causality": _causality(at, links, earlier, later),
+        "action": action.text if action else None,
+        "causality": link.text if link else None,
         "intention": intention_of(view, (at, at + 1)),
-        "emotion": _shift(view, at),
-        "consequence": _consequence(at, links, outcome),
-        "expected_change": f"from: {earlier}; to: {outcome}" if earlier and outcome else None,
-        "recoverability_target": f"that, after this: {earlier}, this comes: {later}"
-        if earlier and later
-        else None,
+        "emotion": _emotion(view, at),
+        "consequence": link.effect.text if link else None,
+        "expected_change": _change(view, at),
+        "recoverability_target": f"that {link.text}" if link else None,
     }
 
 
-def _causality(at: int, links: Sequence[Link], earlier: str | None, later: str | None) -> str | None:
-    """Return the stated cause, of the later scene if possible; else only the order, and say so."""
-    for link in _stated(at, links):
-        return f"{link.effect}, because: {link.reason}"
-    if earlier and later:
-        return f"{later}, after: {earlier} (order of events; the text states no cause)"
-    return None
+def _stated(view: StoryView, at: int, links: Sequence[Link]) -> Link | None:
+    """Return the cause stated for a transition: across its two scenes, else within the later one."""
+    places = [(view.scene_at(link.cause), view.scene_at(link.effect), link) for link in links]
+    across = [link for cause, effect, link in places if (cause, effect) == (at, at + 1)]
+    within = [link for cause, effect, link in places if cause == effect == at + 1]
+    return next(iter([*across, *within]), None)
 
 
-def _stated(at: int, links: Sequence[Link]) -> list[Link]:
-    """The causes stated for the transition: across its two scenes first, then within the later scene."""
-    causes = [link for link in links if link.kind == "cause"]
-    across = [link for link in causes if (link.reason_scene, link.effect_scene) == (at, at + 1)]
-    within = [link for link in causes if link.reason_scene == link.effect_scene == at + 1]
-    return across + within
+def _emotion(view: StoryView, at: int) -> str | None:
+    shift = feeling_shift(view, at)
+    return f"{shift[0].emotion} to {shift[1].emotion}" if shift else view.emotion(at + 1)
 
 
-def _consequence(at: int, links: Sequence[Link], outcome: str | None) -> str | None:
-    for link in _stated(at, links):
-        return link.effect
-    return outcome
+def _change(view: StoryView, at: int) -> str | None:
+    shift = feeling_shift(view, at)
+    return f"from: {shift[0].statement.text}; to: {shift[1].statement.text}" if shift else None
 
 
-def _shift(view: StoryView, at: int) -> str | None:
-    before, after = dominant(view.feelings(at)), dominant(view.feelings(at + 1))
-    if before and after and before != after:
-        return f"{before} to {after}"
-    return after or before
-
-
-def _told(view: StoryView, clauses: Sequence[Clause], which: int) -> str | None:
-    return view.full(clauses[which]) if clauses and view.english else None
-
-
-def _last_event(view: StoryView, scene: int) -> str | None:
-    return _told(view, view.events(scene), -1)
-
-
-def _first_event(view: StoryView, scene: int) -> str | None:
-    return _told(view, view.events(scene), 0)
+def feeling_shift(view: StoryView, at: int) -> tuple[Felt, Felt] | None:
+    """Return how somebody feels in a scene and otherwise in the next, where the text tells just that."""
+    pairs = [
+        (before, after)
+        for before in view.felt(at)
+        for after in view.felt(at + 1)
+        if before.statement.subject.split()[-1] == after.statement.subject.split()[-1]
+    ]
+    if len(pairs) != 1 or pairs[0][0].emotion == pairs[0][1].emotion:
+        return None
+    return pairs[0]
 
 
 TRANSITION_FIELDS = (
@@ -251,6 +142,11 @@ TRANSITION_FIELDS = (
 """Fields of a transition that are drafted, but for the moral target, which follows from the label."""
 _NEEDED = ("action", "causality", "consequence", "expected_change", "recoverability_target")
 _OPTIONAL = ("intention", "emotion")
+
+
+def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
+    transitions = describe_transitions(sketch.view(), sketch.moral_label)
+    return filled_transitions(transitions, sketch.texts) if settings.rehearsed else transitions
 
 
 def show_scenes(sketch: Sketch) -> Json:
@@ -311,11 +207,11 @@ def _transition(entry: Json, story: Json, problems: Problems) -> Json:
 
 STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
-    version=2,
+    version=3,
     writes=("transitions",),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "moral_label"),
     sketch=Sketch.of,
-    rules=lambda sketch, settings: describe_transitions(sketch.view(), sketch.moral_label),
+    rules=_rules,
     show=lambda sketch, settings: show_scenes(sketch),
     read=lambda reply, sketch, settings: read_transitions(
         reply, sketch.story, len(sketch.scenes), sketch.moral_label

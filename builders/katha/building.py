@@ -30,12 +30,14 @@ class BuildOptions(DraftOptions):
         stage: stop after this stage.
         balance: choose so many stories of a larger pool, towards the quotas of the paper or of
             ``choose_stories``.
+        keep_unfit: keep stories that contiguous scenes cannot tell, marked for review.
     """
 
     records: Path | None = None
     verifier: str | None = None
     stage: str | None = None
     balance: Annotated[int | None, Sets("choose_stories.stories")] = None
+    keep_unfit: Annotated[bool | None, Sets("draft_scenes.keep_unfit")] = None
 
 
 def build_request(

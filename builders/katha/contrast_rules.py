@@ -1,20 +1,23 @@
-"""Choosing the contrastive variants of a story among all changes that the operations find.
+"""Choosing the contrastive variants of a story among the few changes that rules can make soundly.
 
-An operation takes one scene and returns its changed text, or finds nothing to change. They are those of
-Table 31 and a temporal one (Table 5, C.7). All of them change words of the scene in
-place, so that its entities stay.
+An operation takes one scene and yields its changed text, or nothing. They are those of Table 31 and a
+temporal one (Table 5, C.7). Each changes words of one clause that is read whole, in place, so that the
+scene's entities stay and its grammar holds. What turns out otherwise is changed only at the end of the
+story, where nothing told later can contradict it.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
-from ..text.reading import Clause, StoryView
-from ..text.spans import Span, with_scene
-from ..text.words import base_form, find_verb, lexicon, share, whole_words, word_set, words_of
+from ..text.clauses import Token, words
+from ..text.emotions import told_feeling
+from ..text.reading import StoryView
+from ..text.spans import with_scene
+from ..text.statements import Statement
+from ..text.words import base_form, lexicon, share, word_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,97 +38,140 @@ class Change:
 
 
 def remove_consequence(view: StoryView, scene: int) -> Iterator[Change]:
-    """The last clause of the scene, an outcome, does not happen."""
-    told = [clause for clause in view.by_scene[scene] if clause.kind == "event"]
-    if scene == 0 or not told:
+    """The last event of the story, told in its last clause, does not happen."""
+    event = _ending(view, scene)
+    if event is None or event.kind != "event" or event.verb in word_set("verbs", "auxiliary"):
         return
-    changed = _negated(view, told[-1])
-    if changed is not None:
-        yield Change(
-            "remove_consequence", scene, changed, f'The consequence "{told[-1].core}" no longer happens.'
-        )
+    said = {token.lower for token in (*event.reading.adverbs, *event.reading.rest)}
+    if event.reading.adverbs or said & words("polarity") or event.verb in words("no_outcome"):
+        return
+    if event.reading.rest and not _is_settled(event.reading.rest):
+        return
+    base = base_form(event.verb)
+    changed = _replaced(view, scene, event.reading.verb.start, event.reading.verb.end, f"did not {base}")
+    yield Change("remove_consequence", scene, changed, f'The outcome "{event.text}" no longer happens.')
+
+
+def _is_settled(rest: Sequence[Token]) -> bool:
+    """Whether a clause ends in a noun or a particle: of "went home hungry" a "not" may deny either part."""
+    last = rest[-1].lower
+    nouns = word_set("nouns", "animals", "people", "objects", "abstract") | word_set("connectives", "place")
+    return last in nouns | words("particles") | {"him", "her", "them"} or (
+        len(rest) > 1 and rest[-2].lower in ("the", "his", "her", "their", "its", "a", "an")
+    )
 
 
 def reverse_motivation(view: StoryView, scene: int) -> Iterator[Change]:
-    """A word that tells a motive or attitude becomes its opposite."""
-    for word, other, changed in _swapped(view, scene, "motives"):
-        yield Change("reverse_motivation", scene, changed, f'The motive changes: "{word}" becomes "{other}".')
+    """The motive of an act, as in "out of pity" or "kindly", becomes its opposite."""
+    for statement in view.said_in(scene):
+        rest = statement.reading.rest
+        if statement.kind not in ("event", "speech") or statement.negated:
+            continue
+        for i, token in enumerate(rest):
+            other = _opposite_motive(rest, i)
+            if other is None or _told_elsewhere(view, token):
+                continue
+            changed = _replaced(view, scene, token.start, token.end, other)
+            delta = f'The motive changes: "{token.lower}" becomes "{other}".'
+            yield Change("reverse_motivation", scene, changed, delta)
+
+
+def _opposite_motive(rest: Sequence[Token], i: int) -> str | None:
+    lower = rest[i].lower
+    if i > 1 and (rest[i - 2].lower, rest[i - 1].lower) == ("out", "of"):
+        opposite: str | None = lexicon("grammar")["motive_nouns"].get(lower)
+        return opposite if i == len(rest) - 1 else None
+    alone = i == 0 or rest[i - 1].lower not in words("degree") | {"as", "more", "less"}
+    return lexicon("opposites")["manners"].get(lower) if alone else None
 
 
 def replace_outcome(view: StoryView, scene: int) -> Iterator[Change]:
-    """A word that tells how things turn out becomes its opposite; only in the later half of the story."""
-    if scene * 2 < view.count - 1:
+    """The last clause of the story says how it turns out, and now says the opposite."""
+    event = _ending(view, scene)
+    if event is None or event.reading.adverbs:
         return
-    for word, other, changed in _swapped(view, scene, "outcomes"):
-        yield Change("replace_outcome", scene, changed, f'The outcome changes: "{word}" becomes "{other}".')
+    verb, rest = event.reading.verb, event.reading.rest
+    frame, token = "", verb
+    if not rest:
+        frame = "alone"
+    elif rest[0].lower in _OBJECT_OPENERS:
+        frame = "object"
+    elif len(rest) == 1 and verb.lower in words("feel"):
+        frame, token = "state", rest[0]
+    other = lexicon("opposites")["endings"].get(frame, {}).get(token.lower)
+    if other is not None:
+        changed = _replaced(view, scene, token.start, token.end, other)
+        delta = f'The outcome changes: "{token.lower}" becomes "{other}".'
+        yield Change("replace_outcome", scene, changed, delta)
+
+
+_OBJECT_OPENERS = frozenset(("the", "his", "her", "their", "its", "him", "them", "a", "an"))
 
 
 def flatten_emotion(view: StoryView, scene: int) -> Iterator[Change]:
-    """Every emotion word of the scene becomes a neutral one; nothing is changed where one has none."""
-    neutral = lexicon("emotions")["flatten"]
-    told = sorted({feeling.word for feeling in view.feelings(scene)})
-    if not told or any(word not in neutral for word in told):
-        return
-    text = view.scene_text(scene)
-    for word in told:
-        text = re.sub(
-            rf"(?i)(?<!\w){re.escape(word)} of(?!\w)", lambda found: _cased("aware of", found[0]), text
+    """The only feeling that the scene tells becomes calm; nothing told in or after the scene rests on it."""
+    feelings = view.feelings(scene)
+    links = view.links
+    for statement in view.said_in(scene):
+        felt = told_feeling(statement)
+        if felt is None or not felt.alone or statement.reading.degree:
+            continue
+        later = {f.emotion for n in range(scene + 1, view.count) for f in view.feelings(n)}
+        rests = any(statement in (link.cause, link.effect) for link in links)
+        if (
+            {f.word for f in feelings} - {felt.word}
+            or felt.emotion in later
+            or rests
+            or _reacts(view, statement)
+        ):
+            continue
+        token = statement.reading.rest[0]
+        changed = _replaced(view, scene, token.start, token.end, "calm")
+        yield Change(
+            "flatten_emotion", scene, changed, f'The feeling is flattened: "{felt.word}" becomes "calm".'
         )
-        text = whole_words([word]).sub(lambda found: _cased(neutral[found[0].lower()], found[0]), text)
-    words = ", ".join(f'"{word}" becomes "{neutral[word]}"' for word in told)
-    yield Change("flatten_emotion", scene, text, f"The feeling is flattened: {words}.")
 
 
-_CAUSE = re.compile(r"(?<!\w)because (?!of\b)(?P<reason>[^,;.!?\"”“]+)", re.IGNORECASE)
+def _reacts(view: StoryView, statement: Statement) -> bool:
+    """Whether something may rest on a feeling: what comes after it in the scene, or "but" before it."""
+    scene = view.scene_at(statement)
+    after = view.text[statement.reading.end : view.spans[scene][1]]
+    return any(char.isalnum() for char in after) or statement.reading.link in ("but", "yet", "so", "and so")
+
+
 _NO_CAUSE = "for no reason that anyone could see"
 
 
 def break_causal_link(view: StoryView, scene: int) -> Iterator[Change]:
-    """A stated cause is taken away; what it caused still happens."""
-    text = view.scene_text(scene)
-    match = _CAUSE.search(text)
-    if match is None:
-        return
-    changed = text[: match.start()] + _cased(_NO_CAUSE, match[0]) + text[match.end() :]
-    reason = match["reason"].strip()
-    yield Change(
-        "break_causal_link", scene, changed, f'The cause "{reason}" is taken away; its effect still happens.'
-    )
+    """A cause that ends its sentence is taken away; what it caused still happens."""
+    text, base = view.text, view.spans[scene][0]
+    for link in view.links:
+        cause = link.cause.reading
+        if cause.link != "because" or not cause.last or link.effect.kind == "state":
+            continue
+        start = text.rfind("because", base, cause.start)
+        if start < 0 or view.scene_at(link.cause) != scene or view.scene_at(link.effect) != scene:
+            continue
+        start -= text[:start].endswith(", ") * 2
+        changed = _replaced(view, scene, start, cause.end, f"{' ' * (text[start] == ',')}{_NO_CAUSE}")
+        delta = f'The cause "{link.cause.plain}" is taken away; its effect still happens.'
+        yield Change("break_causal_link", scene, changed, delta)
 
 
 def reorder_events(view: StoryView, scene: int) -> Iterator[Change]:
-    """The last two sentences of the scene change places.
-
-    Without cue lists, in a scene of one sentence, its last two clauses do; their punctuation stays.
-    """
-    spans = _sentence_spans(view, scene)
-    if len(spans) < 2 and not view.english:
-        spans = _core_spans(view, scene)
-    elif not all(_is_whole(view.text[slice(*span)]) for span in spans[-2:]):
-        return
-    if len(spans) < 2:
-        return
-    (start, end), (a, b), (c, d) = view.spans[scene], *spans[-2:]
-    earlier, later = view.text[a:b], view.text[c:d]
-    changed = view.text[start:a] + later + view.text[b:c] + earlier + view.text[d:end]
-    delta = f'The order changes: "{_short(later)}" now comes before "{_short(earlier)}".'
-    yield Change("reorder_events", scene, changed, delta)
-
-
-def _sentence_spans(view: StoryView, scene: int) -> list[Span]:
-    start, end = view.spans[scene]
-    sentences: dict[int, Span] = {}
-    for segment in view.analysis.segments:
-        if start <= segment.start < end:
-            first = sentences.get(segment.sentence, (segment.start, 0))[0]
-            sentences[segment.sentence] = (first, min(segment.end, end))
-    return list(sentences.values())
-
-
-def _core_spans(view: StoryView, scene: int) -> list[Span]:
-    starts = [(view.analysis.segments[clause.segment].start, clause) for clause in view.by_scene[scene]]
-    spans = [(view.text.find(clause.core, start), clause.core) for start, clause in starts]
-    return [(place, place + len(core)) for place, core in spans if core]
+    """Two events that the text orders by "before" or "after" happen the other way round."""
+    for clause in view.said_in(scene):
+        link, start = clause.reading.link, clause.reading.start
+        if link not in ("before", "after") or clause.kind != "event":
+            continue
+        at = view.text.lower().rfind(link, view.spans[scene][0], start)
+        other = "after" if link == "before" else "before"
+        if at < 0 or view.text[at + len(link) : start].strip():
+            continue
+        word = other.capitalize() if view.text[at].isupper() else other
+        changed = _replaced(view, scene, at, at + len(link), word)
+        delta = f'The order changes: it now happens {other} "{clause.text}".'
+        yield Change("reorder_events", scene, changed, delta)
 
 
 OPERATIONS: tuple[Callable[[StoryView, int], Iterator[Change]], ...] = (
@@ -138,72 +184,28 @@ OPERATIONS: tuple[Callable[[StoryView, int], Iterator[Change]], ...] = (
 )
 
 
-def _is_whole(sentence: str) -> bool:
-    return sentence[-1:] in '.!?。！？।॥؟…"”’»」)' and any(char.isalpha() for char in sentence)
-
-
-def _short(text: str, words: int = 12) -> str:
-    parts = text.strip('"“” ').split()
-    return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
-
-
-def _swapped(view: StoryView, scene: int, table: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each word of the scene that has an opposite in the table, the opposite, and the changed text."""
-    text, start = view.scene_text(scene), view.spans[scene][0]
-    opposites = lexicon("opposites")[table]
-    for match in _opposites(table).finditer(text):
-        word = match[0]
-        before = text[: match.start()].rpartition(" ")[0].rpartition(" ")[2].lower()
-        if start + match.start() and before in ("not", "never", "no"):
-            continue
-        other = _cased(opposites[word.lower()], word)
-        yield word, other, text[: match.start()] + other + text[match.end() :]
-
-
-@cache
-def _opposites(table: str) -> re.Pattern[str]:
-    return whole_words(lexicon("opposites")[table])
-
-
-def _cased(word: str, like: str) -> str:
-    return word[:1].upper() + word[1:] if like[:1].isupper() else word
-
-
-def _negated(view: StoryView, clause: Clause) -> str | None:
-    """Return the scene's text with the verb of a clause negated, or None where that cannot be done safely."""
-    start = view.analysis.segments[clause.segment].start
-    place = view.text.find(clause.core, start, start + len(clause.text))
-    found = words_of(clause.core)
-    words = [word.lower for word in found]
-    verb = 0 if clause.subjectless else find_verb(words)
-    if verb is None or place < 0 or {"not", "never", "no", "nobody", "nothing"} & set(words):
+def _ending(view: StoryView, scene: int) -> Statement | None:
+    """Return the statement with which the story ends, if it is in the scene and affirms something."""
+    before, last = (None, None, *view.statements)[-2:]
+    if scene != view.count - 1 or last is None or last.negated:
         return None
-    negative = _negative(words[verb])
-    if negative is None:
-        return None
-    base = view.spans[clause.scene][0]
-    first, last = place + found[verb].start - base, place + found[verb].end - base
-    text = view.scene_text(clause.scene)
-    return text[:first] + _cased(negative, text[first]) + text[last:]
+    reading = last.reading
+    result = reading.degree or (before is not None and before.reading.degree)
+    plain = reading.link in ("", "and", "so", "and so") and not reading.lead
+    ends = not any(char.isalnum() for char in view.text[reading.end :])
+    return last if ends and plain and not result else None
 
 
-def _negative(verb: str) -> str | None:
-    if verb in word_set("verbs", "takes_not"):
-        return f"{verb} not"
-    base = base_form(verb)
-    return f"did not {base}" if base != verb or verb in word_set("verbs", "same_past") else None
+def _told_elsewhere(view: StoryView, token: Token) -> bool:
+    """Whether the word, or one that begins like it, occurs anywhere else in the story."""
+    stem = re.escape(token.lower[:5])
+    return len(re.findall(rf"(?i)(?<!\w){stem}", view.text)) > 1
 
 
-# Which operation is taken first where several apply: those that leave the sentence whole before those
-# that negate it; reordering, which any text allows, last.
-_RANK = {
-    "break_causal_link": 0,
-    "reverse_motivation": 0,
-    "replace_outcome": 0,
-    "flatten_emotion": 0,
-    "remove_consequence": 1,
-    "reorder_events": 2,
-}
+def _replaced(view: StoryView, scene: int, start: int, end: int, new: str) -> str:
+    """Return a scene's text with a span of the story text replaced."""
+    base, stop = view.spans[scene]
+    return view.text[base:start] + new + view.text[end:stop]
 
 
 TEMPORAL = 0.25
@@ -245,10 +247,8 @@ def _worth(view: StoryView, change: Change, chosen: Sequence[Change]) -> tuple[i
     same_operation = sum(change.operation == other.operation for other in chosen)
     same_scene = sum(change.scene == other.scene for other in chosen)
     draw = share(view.id, change.operation, str(change.scene), change.delta)
-    rank = _RANK[change.operation]
-    if change.operation == "reorder_events" and share(view.id, "temporal") < TEMPORAL:
-        rank = -1
-    return same_operation, rank, same_scene, draw
+    temporal = change.operation == "reorder_events" and share(view.id, "temporal") < TEMPORAL
+    return same_operation, -int(temporal), same_scene, draw
 
 
 def write_variants(

@@ -1,7 +1,7 @@
 """Stage: divide the story into scenes and fill every scene field that the text tells (Table 7).
 
 This is the only stage that knows how many scenes a story gets; every later one counts them. So it is also
-the stage that turns away a story with fewer clauses than scenes.
+the stage that turns away a story that so many scenes cannot tell.
 """
 
 from collections.abc import Sequence
@@ -12,16 +12,15 @@ from ...engine.stage import Tools
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.katha import Scene
-from ...schemas.text import normalize_answer
+from ...schemas.text import is_unspaced, normalize_answer
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Drafted, Problems, ask, by_number, language, listed, needed, optional
 from ..step import PlannerSettings, Step, Unfit
 from ..text import boundaries
-from ..text.emotions import dominant
-from ..text.reading import StoryView, main_action
-from ..text.segments import Analysis, segment_texts
-from ..text.words import lower_words, word_set
+from ..text.reading import StoryView, main_statement
+from ..text.segments import Analysis, segment_texts, sentence_spans
+from ..text.words import lower_words, word_count, word_set
 from .drafts import NARRATIVE, Sketch, scene_texts
 
 ARC = ("setup", "action", "complication", "consequence", "resolution")
@@ -78,11 +77,11 @@ def _last_named(view: StoryView, scene: int) -> tuple[str, ...]:
 
 
 def _ruled_scene(view: StoryView, scene: int, cast: tuple[str, ...]) -> Json:
-    action = main_action(view, scene)
-    action_text = view.full(action) if action else None
+    action = main_statement(view, scene)
+    action_text = action.text if action else None
     objects = view.entities(scene, characters=False)
-    emotion = dominant(view.feelings(scene))
-    visible = action_text if action and action.motion else None
+    emotion = view.emotion(scene)
+    visible = action_text if action and action.verb in word_set("verbs", "motion") else None
     return {
         "story_id": view.id,
         "scene_index": scene + 1,
@@ -99,12 +98,10 @@ def _ruled_scene(view: StoryView, scene: int, cast: tuple[str, ...]) -> Json:
 
 
 def _state(view: StoryView, scene: int) -> str:
-    """Return the phase of the arc and, if the text tells one, the state at the end of the scene."""
+    """Return the phase of the arc and, if the text tells one, the last state that the scene tells."""
     name = phase(scene, view.count)
-    clauses = view.by_scene[scene]
-    stative = [clause for clause in clauses if clause.kind == "stative"]
-    chosen = stative[-1:] or ([clauses[-1]] if view.english and clauses else [])
-    return f"{name}: {view.full(chosen[0])}" if chosen else name
+    states = [statement for statement in view.said_in(scene) if statement.kind == "state"]
+    return f"{name}: {states[-1].plain}" if states else name
 
 
 def _prompt(
@@ -128,10 +125,22 @@ SCENE_FIELDS = (
 """Fields of a scene that are drafted, but for its prompt, which follows from them."""
 
 
+LONGEST_SCENE = 150
+"""Words that one picture can tell."""
+
+
 class Settings(PlannerSettings):
     """Settings of the stage."""
 
     scenes: int = Field(default=5, ge=2, le=100, description="Scenes per story, T in the paper.")
+    max_scene_words: int = Field(
+        default=LONGEST_SCENE,
+        ge=1,
+        description="Words that one picture can tell; twice as many characters without spaces.",
+    )
+    keep_unfit: bool = Field(
+        default=False, description="Keep a story that contiguous scenes cannot tell; a person must review it."
+    )
 
 
 def _rules(sketch: Sketch, settings: Settings) -> Json:
@@ -277,12 +286,33 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
         text = sketch.story["normalized_text"]
         reason = f"fewer clauses than the {settings.scenes} scenes asked for in: {text[:120]!r}"
         raise Unfit("too_short", reason)
+    unfit = unfit_scenes(sketch.story, scene_texts(drafted), settings.max_scene_words)
+    if unfit and settings.planner == "rules" and not settings.keep_unfit and not sketch.given_list("scenes"):
+        raise Unfit("not_five_scenes", unfit)
     return sketch.filled("scenes", drafted)
+
+
+def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE) -> str | None:
+    """Return why contiguous scenes cannot tell a story, or None where they can.
+
+    Args:
+        story: the story, ``schemas.story.Story``.
+        texts: of its scenes, in order.
+        longest: words of a scene, at most; twice as many characters in a script without spaces.
+    """
+    text = story["normalized_text"]
+    sentences = len(sentence_spans(text, story["language"]))
+    if sentences < len(texts):
+        return f"{sentences} sentences for {len(texts)} scenes: scenes would begin inside of sentences"
+    most = max(map(word_count, texts))
+    if most > longest * (2 if is_unspaced(text) else 1):
+        return f"a scene of {most} words; a scene has at most {longest}"
+    return None
 
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=2,
+    version=3,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,
@@ -292,7 +322,10 @@ STEP = Step(
     settle=_settle,
     asks=("katha/draft_scenes", "katha/describe_scenes"),
     settings=Settings,
-    reject_codes={"too_short": "The story has fewer sentences and clauses than scenes."},
+    reject_codes={
+        "too_short": "The story has fewer sentences and clauses than scenes.",
+        "not_five_scenes": "Contiguous scenes cannot tell the story: too few sentences, or scenes too long.",
+    },
     libraries=("jinja2",),
     prompts=("scene_image",),
 )

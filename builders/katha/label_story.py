@@ -13,7 +13,7 @@ from .drafts import LABELS, NARRATIVE, Sketch, given_label
 
 
 def draft_labels(story: Json) -> Json:
-    """Return the labels by rules, each null where cue words do not settle it."""
+    """Return the labels by rules, each null where the text does not settle it."""
     text = story["normalized_text"]
     if primary_language(story["language"]) != "en":
         return dict.fromkeys(LABELS)
@@ -50,9 +50,6 @@ LEAD = 1.5
 """How many times the runner-up's cues the winner must have."""
 
 
-MORAL_CUES = 3
-
-
 TYPE_CUES_PER_WORD = 0.03
 
 
@@ -69,15 +66,12 @@ def _winner(text: str, table: str, least: float) -> str | None:
 
 
 def moral_label(text: str) -> str | None:
-    """Return the moral target of an English text, or None.
+    """Return the moral target that an English text itself states ("The moral is ..."), or None.
 
-    A statement of the moral ("The moral is ...") is read first; else the whole text.
+    What a story is about cannot be told from how often words occur in it.
     """
-    for statement in moral_statements(text):
-        label = _winner(statement, "cues", 1)
-        if label is not None:
-            return label
-    return _winner(text, "cues", MORAL_CUES)
+    labels = {_winner(statement, "cues", 1) for statement in moral_statements(text)} - {None}
+    return labels.pop() if len(labels) == 1 else None
 
 
 def narrative_type(text: str) -> str | None:
@@ -93,7 +87,7 @@ def moral_statements(text: str) -> list[str]:
 
 STEP = Step(
     id="katha/label_story",
-    version=2,
+    version=3,
     writes=LABELS,
     by="labels_by",
     reads=("story", *NARRATIVE, "given"),

@@ -1,10 +1,9 @@
 """Writing the recoverability questions: per dimension, with answers in the words of the story.
 
-Per story, as in Table 14: one moral question if there is a label, one consequence, one temporal order,
-1.27 causal, 1.25 emotional and 0.23 action-visibility questions on average; which stories get the extra
-ones is fixed by the id. A dimension that the text does not support is left out.
-
-Accepted answers: the canonical one and shorter forms of it, all in the words of the story.
+Per story, as in Table 14, at most: one moral question if there is a label, one consequence, one temporal
+order, 1.27 causal, 1.25 emotional and 0.23 action-visibility questions on average; which stories get the
+extra ones is fixed by the id. A question is written only about clauses that are read whole; what the text
+does not say so is not asked about, and a story may get no question at all.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,18 +11,18 @@ from dataclasses import dataclass
 
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
-from ..text.emotions import dominant
-from ..text.reading import LONGEST_CLAUSE, StoryView, main_action
-from ..text.segments import strip_lead
-from ..text.words import content_words, find_verb, lexicon, lower_words, pick, share, word_set
-from .annotate_transitions import find_links
+from ..text.emotions import Felt
+from ..text.links import Link
+from ..text.reading import LONGEST_CLAUSE, StoryView
+from ..text.statements import Statement
+from ..text.words import content_words, lexicon, pick, share
+from .annotate_transitions import feeling_shift
 
-_SPLIT = (",", ";", " and ", " but ", " until ", " while ", " because ")
+_FORMS = 5
+"""Accepted answers that the rules give to one question at most."""
 
 
-def accepted_answers(
-    gold: str, question: str, *, english: bool, extra: Iterable[str] = ()
-) -> tuple[str, ...] | None:
+def accepted_answers(gold: str, question: str, *, extra: Iterable[str] = ()) -> tuple[str, ...] | None:
     """Return the accepted answers, the canonical one first, or None where it may not be asked for.
 
     Every answer has a content word, none is contained in the question, and no two are equal after
@@ -31,35 +30,21 @@ def accepted_answers(
     """
     if len(gold.split()) > LONGEST_CLAUSE:
         return None
-    forms = [gold, *extra, *(_shorter(gold) if english else ())]
     asked = normalize_answer(question)
     kept: dict[str, str] = {}
-    for form in forms:
+    for form in (gold, *extra):
         normal = normalize_answer(form)
-        degenerate = not normal or (english and not content_words(form)) or len(normal) < 2
-        if not degenerate and not contains_phrase(asked, normal):
+        if len(normal) > 1 and content_words(form) and not contains_phrase(asked, normal):
             kept.setdefault(normal, form)
-    return tuple(kept.values()) if normalize_answer(gold) in kept else None
+    return tuple(kept.values())[:_FORMS] if normalize_answer(gold) in kept else None
 
 
-def _shorter(gold: str) -> list[str]:
-    """Return shorter forms: without the connective, without the determiner, the first clause."""
-    core = strip_lead(gold)
-    forms = [core]
-    first, _, rest = core.partition(" ")
-    if first.lower() in word_set("words", "determiners") and len(rest.split()) >= 2:
-        forms.append(rest)
-    forms += [head for mark in _SPLIT for head in _head(core, mark)]
-    return forms
-
-
-def _head(core: str, mark: str) -> Sequence[str]:
-    head = core.partition(mark)[0].strip(" ,;")
-    words = lower_words(head)
-    whole = (
-        head != core and len(words) >= 3 and find_verb(words) is not None and len(content_words(head)) >= 2
-    )
-    return (head,) if whole else ()
+def answer_forms(view: StoryView, statement: Statement) -> list[str]:
+    """Return shorter ways to say a clause: with a pronoun, and what is said of the subject alone."""
+    forms = [f"{view.referents.pronoun(statement.reading.subject)} {statement.plain_predicate}"]
+    if len(statement.plain_predicate.split()) > 1:
+        forms.append(statement.plain_predicate)
+    return [form for form in forms if not form.startswith(" ")]
 
 
 EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
@@ -82,7 +67,11 @@ class Asked:
 
 def ask_questions(view: StoryView, transitions: Sequence[Json], moral_label: str | None) -> list[Json]:
     """Return the questions of a story, in the order of their dimensions."""
-    asked = [*_causal(view), *_emotional(view), *_moral(view, transitions, moral_label), *_consequence(view)]
+    links = view.links
+    causal = list(_causal(view, links))
+    asked = [question for question, _ in causal]
+    asked += [*_emotional(view), *_moral(view, transitions, moral_label)]
+    asked += _consequence(view, [link for link in links if link not in [used for _, used in causal]])
     asked += [*_temporal(view), *_action(view)]
     return [_record(view, number, question) for number, question in enumerate(asked, start=1)]
 
@@ -113,23 +102,20 @@ def _place(first: int, second: int) -> tuple[tuple[int, int] | None, int | None]
     return ((first, second), None) if second - first == 1 else (None, second)
 
 
-def _causal(view: StoryView) -> Iterator[Asked]:
+def _causal(view: StoryView, links: Sequence[Link]) -> Iterator[tuple[Asked, Link]]:
+    """Ask for stated causes in an earlier scene than their effects: the transition must be what tells."""
     wanted = 1 + (share(view.id, "causal") < EXTRA_CAUSAL)
-    made = 0
-    effects: set[str] = set()
-    for link in sorted(find_links(view), key=lambda link: link.kind != "cause"):
-        form = "causal" if link.kind == "cause" else "purpose"
-        question = _word_it(view, form, cue=link.effect)
-        accepted = accepted_answers(link.reason, question, english=True)
-        if made == wanted or accepted is None or link.effect in effects or '"' in link.effect:
+    for link in links:
+        first, second = view.scene_at(link.cause), view.scene_at(link.effect)
+        question, gold = link.effect.asks("Why"), link.cause.plain
+        forms = [f"because {gold}", *answer_forms(view, link.cause)]
+        accepted = accepted_answers(gold, question, extra=forms)
+        if first >= second or accepted is None or not wanted:
             continue
-        made += 1
-        effects.add(link.effect)
-        first, second = sorted((link.reason_scene, link.effect_scene))
+        wanted -= 1
         transition, scene = _place(first, second)
-        evidence = f'It must be visible that "{link.reason}" and "{link.effect}" belong together.'
-        scenes = tuple(dict.fromkeys((first, second)))
-        yield Asked("causal", question, link.reason, accepted, scenes, evidence, transition, scene)
+        evidence = f'It must be visible that "{gold}" brings about "{link.effect.text}".'
+        yield Asked("causal", question, gold, accepted, (first, second), evidence, transition, scene), link
 
 
 def _emotional(view: StoryView) -> Iterator[Asked]:
@@ -141,42 +127,49 @@ def _emotional(view: StoryView) -> Iterator[Asked]:
 
 
 def _feelings(view: StoryView) -> Iterator[Asked]:
-    scenes = [scene for scene in range(view.count) if dominant(view.feelings(scene))]
-    start = int(share(view.id, "feeling") * len(scenes))
-    for scene in scenes[start:] + scenes[:start]:
-        emotion = str(dominant(view.feelings(scene)))
-        words = _words_for(view, scene)
-        question = _word_it(view, "emotional", scene=scene + 1)
-        accepted = accepted_answers(words[0], question, english=True, extra=[emotion, *words[1:]])
-        if accepted is not None:
-            evidence = f"Faces and bodies in scene {scene + 1} must show: {words[0]}."
-            yield Asked("emotional", question, words[0], accepted, (scene,), evidence, scene=scene)
+    start = int(share(view.id, "feeling") * view.count)
+    for scene in [*range(start, view.count), *range(start)]:
+        felt = view.felt(scene)
+        for feeling in felt:
+            subject, word = feeling.statement.subject, feeling.word
+            if sum(_same(feeling, other) for other in felt) > 1 or _is_mixed(view, scene, feeling):
+                continue
+            question = f"How did {subject} feel in scene {scene + 1}?"
+            extra = [feeling.statement.plain, *answer_forms(view, feeling.statement), feeling.emotion]
+            accepted = accepted_answers(word, question, extra=extra)
+            if accepted is not None:
+                evidence = f"Face and body of {subject} in scene {scene + 1} must show: {word}."
+                yield Asked("emotional", question, word, accepted, (scene,), evidence, scene=scene)
+
+
+def _is_mixed(view: StoryView, scene: int, feeling: Felt) -> bool:
+    """Whether words of the scene may tell that somebody feels something else, too."""
+    others = {other.word for other in view.felt(scene) if not _same(feeling, other)}
+    words = view.feelings(scene)
+    return any(f.emotion != feeling.emotion and f.word not in others for f in words if f.word != feeling.word)
+
+
+def _same(feeling: Felt, other: Felt) -> bool:
+    return feeling.statement.subject.split()[-1] == other.statement.subject.split()[-1]
 
 
 def _shifts(view: StoryView) -> Iterator[Asked]:
-    """Yield the first change of feeling between two adjacent scenes."""
+    """Yield the first change of somebody's feeling between two adjacent scenes."""
     for scene in range(view.count - 1):
-        before, after = dominant(view.feelings(scene)), dominant(view.feelings(scene + 1))
-        if not before or not after or before == after:
-            continue
-        gold = f"from {_words_for(view, scene)[0]} to {_words_for(view, scene + 1)[0]}"
-        question = _word_it(view, "emotional_shift", first=scene + 1, second=scene + 2)
-        extra = [gold.removeprefix("from "), f"from {before} to {after}", f"{before} to {after}"]
-        accepted = accepted_answers(gold, question, english=True, extra=extra)
+        shift = feeling_shift(view, scene)
+        if shift is None or len({felt.word in lexicon("emotions")["adjectives"] for felt in shift}) > 1:
+            continue  # "from fear to delighted" is no answer
+        before, after = shift
+        gold = f"from {before.word} to {after.word}"
+        subject = after.statement.subject
+        question = f"How did the feeling of {subject} change from scene {scene + 1} to scene {scene + 2}?"
+        extra = [gold.removeprefix("from "), f"from {before.emotion} to {after.emotion}"]
+        accepted = accepted_answers(gold, question, extra=extra)
         if accepted is not None:
-            evidence = f"Scene {scene + 1} must show {before}, scene {scene + 2} {after}."
-            yield Asked(
-                "emotional", question, gold, accepted, (scene, scene + 1), evidence, (scene, scene + 1)
-            )
+            evidence = f"Scene {scene + 1} must show {before.emotion}, scene {scene + 2} {after.emotion}."
+            places = (scene, scene + 1)
+            yield Asked("emotional", question, gold, accepted, places, evidence, places)
             return
-
-
-def _words_for(view: StoryView, scene: int) -> list[str]:
-    """Return the words of a scene that tell its dominant emotion, the surest first."""
-    feelings = view.feelings(scene)
-    emotion = dominant(feelings)
-    told = sorted((f for f in feelings if f.emotion == emotion), key=lambda f: -f.weight)
-    return list(dict.fromkeys(f.word for f in told))
 
 
 def _moral(view: StoryView, transitions: Sequence[Json], label: str | None) -> Iterator[Asked]:
@@ -192,7 +185,7 @@ def _moral(view: StoryView, transitions: Sequence[Json], label: str | None) -> I
 
 def _moral_answers(label: str | None, question: str) -> tuple[str, ...] | None:
     words = lexicon("morals")["answers"].get(label)
-    return accepted_answers(words[0], question, english=True, extra=words[1:]) if words else None
+    return accepted_answers(words[0], question, extra=words[1:]) if words else None
 
 
 def _moral_evidence(first: int, second: int, gold: str) -> str:
@@ -213,64 +206,78 @@ def relabelled(question: Json, label: str) -> Json | None:
     }  # fmt: skip
 
 
-def _consequence(view: StoryView) -> Iterator[Asked]:
-    if not view.english:
-        return
-    last = view.count - 1
-    causes = [main_action(view, scene) for scene in range(last - 1, -1, -1)]
-    for clause in (clause for clause in causes if clause is not None):
-        cue = view.full(clause)
-        for event in reversed(view.events(last)):
-            asked = _pair(view, "consequence", "consequence", (clause.scene, last), (cue, view.full(event)))
-            if asked is not None:
-                yield asked
-                return
-
-
-def _temporal(view: StoryView) -> Iterator[Asked]:
-    """Ask for the event right before the first event of a scene: the last one of the scene before."""
-    count = view.count - 1
-    start = int(share(view.id, "temporal") * count)
-    for at in [*range(start, count), *range(start)]:
-        if not view.by_scene[at] or not view.by_scene[at + 1]:
-            continue  # a boundary set by hand inside a clause can leave a scene without a clause of its own
-        before, after = view.by_scene[at][-1], view.by_scene[at + 1][0]
-        texts = (view.full(after), view.full(before))
-        asked = _pair(view, "temporal_order", "temporal_order", (at, at + 1), texts)
-        if asked is not None:
-            yield asked
+def _consequence(view: StoryView, links: Sequence[Link]) -> Iterator[Asked]:
+    for link in reversed(links):
+        first, second = view.scene_at(link.cause), view.scene_at(link.effect)
+        if first > second:
+            continue
+        question, gold = f"What happened because {link.cause.plain}?", link.effect.text
+        accepted = accepted_answers(gold, question, extra=answer_forms(view, link.effect))
+        if accepted is not None:
+            transition, scene = _place(first, second)
+            evidence = f'It must be visible that "{gold}" comes of "{link.cause.plain}".'
+            places = tuple(dict.fromkeys((first, second)))
+            yield Asked("consequence", question, gold, accepted, places, evidence, transition, scene)
             return
 
 
-def _pair(
-    view: StoryView, kind: str, form: str, scenes: tuple[int, int], texts: tuple[str, str]
-) -> Asked | None:
-    """Return a question that quotes one clause and asks for another; None where that gives it away."""
-    cue, gold = texts
-    if '"' in cue or not cue.strip():
-        return None
-    question = _word_it(view, form, cue=cue)
-    accepted = accepted_answers(gold, question, english=view.english)
-    if accepted is None:
-        return None
-    transition, scene = _place(*scenes)
-    evidence = f'Scene {scenes[0] + 1} and scene {scenes[1] + 1} must show "{gold}" and "{cue}".'
-    return Asked(kind, question, gold, accepted, scenes, evidence, transition, scene)
+def _temporal(view: StoryView) -> Iterator[Asked]:
+    """Ask for the last event of a scene, which is told right before the first event of the next one."""
+    pairs = [
+        (before, after)
+        for before, after in zip(view.statements, view.statements[1:], strict=False)
+        if before is not None and after is not None and _follows(view, before, after)
+    ]
+    start = int(share(view.id, "temporal") * len(pairs))
+    for before, after in pairs[start:] + pairs[:start]:
+        question = _word_it(view, "temporal_order", cue=after.text)
+        accepted = accepted_answers(before.text, question, extra=answer_forms(view, before))
+        if accepted is not None:
+            scenes = (view.scene_at(before), view.scene_at(after))
+            transition, scene = _place(*scenes)
+            shown = (
+                f'scene {scenes[0] + 1} must show "{before.text}"',
+                f'scene {scenes[1] + 1} "{after.text}"',
+            )
+            evidence = f"First {', then '.join(shown)}."
+            yield Asked(
+                "temporal_order", question, before.text, accepted, scenes, evidence, transition, scene
+            )
+            return
+
+
+def _follows(view: StoryView, before: Statement, after: Statement) -> bool:
+    """Whether two events are told one right after the other, the second at the start of a new scene."""
+    if view.scene_at(before) == view.scene_at(after):
+        return False
+    verbs = [(s.subject, s.verb) for s in view.statements if s is not None]
+    told_once = all(verbs.count((event.subject, event.verb)) == 1 for event in (before, after))
+    return (
+        before.reading.last
+        and before.reading.link in ("", "and", "but", "so", "and so", "yet")
+        and after.reading.link in ("", "and", "but", "so")
+        and all(event.kind == "event" and not event.negated for event in (before, after))
+        and told_once
+    )
 
 
 def _action(view: StoryView) -> Iterator[Asked]:
-    if share(view.id, "action") >= ACTION or not view.english:
+    """Ask for what somebody does something visible to, where the scene tells it once."""
+    if share(view.id, "action") >= ACTION:
         return
-    actions = [main_action(view, scene) for scene in range(view.count)]
-    seen = [clause for clause in actions if clause is not None and clause.motion]
+    seen = [(scene, s) for scene in range(view.count) for s in view.said_in(scene) if s.is_seen]
     start = int(share(view.id, "which") * len(seen))
-    for clause in seen[start:] + seen[:start]:
-        question = _word_it(view, "action_visibility", scene=clause.scene + 1)
-        gold = view.full(clause)
-        accepted = accepted_answers(gold, question, english=True)
+    for scene, statement in seen[start:] + seen[:start]:
+        parts = statement.object_parts
+        words = view.scene_text(scene).lower().split()
+        if parts is None or words.count(statement.verb) != 1:
+            continue
+        before, thing, after = parts
+        rest = " ".join(part for part in (before, after) if part)
+        question = f"{statement.asks('What', rest).rstrip('?')} in scene {scene + 1}?"
+        extra = [statement.text, *answer_forms(view, statement)]
+        accepted = accepted_answers(thing, question, extra=extra)
         if accepted is not None:
-            evidence = f'Scene {clause.scene + 1} must show: "{gold}".'
-            yield Asked(
-                "action_visibility", question, gold, accepted, (clause.scene,), evidence, scene=clause.scene
-            )
+            evidence = f'Scene {scene + 1} must show: "{statement.text}".'
+            yield Asked("action_visibility", question, thing, accepted, (scene,), evidence, scene=scene)
             return

@@ -16,7 +16,8 @@ from ...validators.katha.scene_rules import without_article
 from ...validators.record_rules import STORY_RULES, check_story
 from ...validators.view import mentions
 from ..text.words import word_set
-from .drafts import make_bundle
+from .draft_scenes import unfit_scenes
+from .drafts import make_bundle, scene_texts
 
 _LABEL_QUESTIONS = frozenset(["moral"])
 _RULES = frozenset(rule.name for rule in STORY_RULES) - {"hashes"}
@@ -42,6 +43,10 @@ def _field_checks(story: Json, draft: Json) -> Iterator[Json]:
         else:
             yield _answerable(number, question, text, draft["scenes"], authors)
         yield _covered(number, question)
+    unfit = unfit_scenes(story, scene_texts(draft["scenes"]))
+    yield make_check(
+        "scenes_fit", "$.scenes", unfit is None, unfit or "sentences and lengths allow the scenes"
+    )
     yield from _continuity(draft["scenes"], text)
     for number, variant in enumerate(draft["variants"]):
         yield _keeps_entities(number, variant, draft["scenes"])
@@ -55,7 +60,9 @@ def _answerable(
     if not gold:
         return make_check("answerable", path, False, "the answer is empty")
     evidence = [scene for scene in question["evidence_scenes"] if 1 <= scene <= len(scenes)]
-    shown = " ".join(normalize_answer(scenes[scene - 1]["scene_text"]) for scene in evidence)
+    parts = [scenes[scene - 1] for scene in evidence]
+    # Who is only "he" in a scene is called by name in answers.
+    shown = " ".join(normalize_answer(" ".join((part["scene_text"], *part["characters"]))) for part in parts)
     if contains_phrase(shown, gold):
         return make_check("answerable", path, True, f"found in the evidence scenes {evidence}")
     words = [word for word in gold.split() if word not in word_set("words", "function")]

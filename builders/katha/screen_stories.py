@@ -2,9 +2,9 @@
 
 Every rejection quotes what it rests on. The rest is kept as checks. A cue that is found speaks against a
 story; that none is found proves nothing, so such a check has no verdict (``passed`` is null), and neither
-has one in a language without cue lists (they are English). Two more criteria of C.3 show only
-while drafting: too few events for the scenes is ``draft_scenes`` / ``too_short``; no question or no
-contrastive variant is ``write_questions`` / ``not_askable``, ``write_contrastives`` / ``not_contrastable``.
+has one in a language without cue lists (they are English). Another criterion of C.3 shows only while
+drafting: a story that the scenes cannot tell is ``draft_scenes`` / ``too_short`` or ``not_five_scenes``.
+That rules find no question or variant says nothing about a story.
 
 Fables hold wolves that eat lambs, kings that kill and thieves that hang. The list of harmful content is
 therefore short: explicit sexual content, graphic torture, weapons of mass harm, calls for hate.

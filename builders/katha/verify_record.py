@@ -23,7 +23,7 @@ class VerifySettings(ModelSettings):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=3,
+    version=4,
     shape="map",
     reads=(
         *("story", *NARRATIVE, "given", "draft"),

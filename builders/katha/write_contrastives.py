@@ -14,7 +14,7 @@ from ...schemas.text import normalize_answer, normalize_text
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Problems, check_count, language, needed
-from ..step import PlannerSettings, Step, Unfit
+from ..step import PlannerSettings, Step
 from ..text.spans import Span, scene_spans, with_scene
 from .contrast_rules import write_variants
 from .drafts import NARRATIVE, Sketch
@@ -29,7 +29,7 @@ class Settings(PlannerSettings):
     """Settings of the stage."""
 
     variants: int = Field(
-        default=2, ge=0, le=10, description="Variants per story; a story with fewer is rejected."
+        default=2, ge=0, le=10, description="Variants per story; rules write fewer where they find fewer."
     )
 
 
@@ -48,7 +48,26 @@ def show_scenes(sketch: Sketch, count: int) -> Json:
 
 
 def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
-    return write_variants(sketch.view(), settings.variants, sketch.narrative_type, sketch.moral_label)
+    labels = (sketch.narrative_type, sketch.moral_label)
+    if settings.rehearsed:
+        return read_variants(
+            _rehearsed(sketch, settings.variants), sketch.story, sketch.scenes, labels, settings.variants
+        )
+    return write_variants(sketch.view(), settings.variants, *labels)
+
+
+def _rehearsed(sketch: Sketch, count: int) -> Json:
+    """Return what stands for a reply in a rehearsal: the scenes, each a little longer."""
+    scenes = [sketch.texts[number % len(sketch.texts)] for number in range(count)]
+    entries = [
+        {
+            "changed_scene": 1 + number % len(sketch.texts), "change_type": "replace_outcome",
+            "semantic_delta": scene[:80], "contrastive_scene_text": f"{scene} {scene.split()[0]} {number}",
+            "contrastive_moral": None,
+        }
+        for number, scene in enumerate(scenes)
+    ]  # fmt: skip
+    return {"variants": entries}
 
 
 def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
@@ -59,14 +78,6 @@ def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
 def _given(sketch: Sketch, settings: Settings) -> Json:
     given = sketch.given_list("variants")
     return [] if given is None and settings.variants == 0 else given
-
-
-def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
-    if len(drafted) < settings.variants:
-        types = ", ".join(variant["change_type"] for variant in drafted) or "none"
-        reason = f"{len(drafted)} of {settings.variants} variants possible ({types})"
-        raise Unfit("not_contrastable", reason)
-    return drafted
 
 
 def variants_shown(variants: Sequence[Json]) -> list[Json]:
@@ -194,7 +205,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=2,
+    version=3,
     writes=("variants",),
     reads=(
         "story",
@@ -211,7 +222,5 @@ STEP = Step(
     show=lambda sketch, settings: show_scenes(sketch, settings.variants),
     read=_read,
     given=_given,
-    settle=_settle,
     settings=Settings,
-    reject_codes={"not_contrastable": "The text allows fewer contrastive variants than asked for."},
 )

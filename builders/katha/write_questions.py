@@ -15,11 +15,12 @@ from ...validators.katha.question_rules import (
 )
 from ...validators.view import Story
 from ..replies import Problems, check_count, language, listed, needed
-from ..step import PlannerSettings, Step, Unfit
+from ..step import PlannerSettings, Step
 from ..text.words import share
 from .annotate_transitions import transitions_shown
 from .drafts import NARRATIVE, Sketch
 from .question_rules import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
+from .stand_ins import rehearsed_questions
 
 
 def show_scenes(sketch: Sketch) -> Json:
@@ -41,10 +42,11 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[Json]:
     return read_questions(reply, sketch.story, sketch.scenes, sketch.moral_label, wanted)
 
 
-def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
-    if all(question["question_type"] == "moral" for question in drafted):
-        raise Unfit("not_askable", "no question about its events could be answered from the text")
-    return drafted
+def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
+    if settings.rehearsed:
+        wanted = questions_wanted(sketch.story["id"], sketch.moral_label)
+        return rehearsed_questions(sketch.story["id"], sketch.texts, wanted)
+    return ask_questions(sketch.view(), sketch.transitions, sketch.moral_label)
 
 
 def questions_shown(questions: Sequence[Json]) -> list[Json]:
@@ -189,14 +191,12 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=2,
+    version=3,
     writes=("questions",),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
-    rules=lambda sketch, settings: ask_questions(sketch.view(), sketch.transitions, sketch.moral_label),
+    rules=_rules,
     show=lambda sketch, settings: show_scenes(sketch),
     read=_read,
     given=lambda sketch, settings: sketch.given_list("questions"),
-    settle=_settle,
-    reject_codes={"not_askable": "The text supports no recoverability question."},
 )

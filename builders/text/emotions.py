@@ -1,12 +1,13 @@
 """Emotion words: a short list of our own and the emotion categories of the Empath lexicon (MIT)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
+from .clauses import words as grammar
 from .segments import Feeling, Segment
+from .statements import Statement
 from .words import Word, lexicon
-
-THRESHOLD = 0.5
 
 
 @cache
@@ -50,15 +51,39 @@ def find_feelings(words: Sequence[Word], segments: Sequence[Segment]) -> tuple[F
     return tuple(feelings)
 
 
-def dominant(feelings: Sequence[Feeling]) -> str | None:
-    """Return the emotion with the most weight, or None where it is below the threshold or tied."""
-    totals: dict[str, float] = {}
-    for feeling in feelings:
-        totals[feeling.emotion] = totals.get(feeling.emotion, 0.0) + feeling.weight
-    ranked = sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
-    if not ranked or ranked[0][1] < THRESHOLD:
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """A feeling that a statement tells outright.
+
+    Attributes:
+        statement: whose subject feels it.
+        word: such as ``afraid``, or ``fear`` where it trembled with fear.
+        emotion: which emotion that is.
+        alone: whether the word ends a clause that says nothing else.
+    """
+
+    statement: Statement
+    word: str
+    emotion: str
+    alone: bool
+
+
+def told_feeling(statement: Statement) -> Felt | None:
+    """Return the feeling of "the fox was very afraid" or "the fox trembled with fear", else None."""
+    if statement.negated or statement.kind in ("modal", "past"):
         return None
-    return None if len(ranked) > 1 and ranked[1][1] == ranked[0][1] else ranked[0][0]
+    rest = [token.lower for token in statement.reading.rest]
+    table = lexicon("emotions")["adjectives"]
+    if statement.verb in grammar("feel"):
+        after = [word for word in rest if word not in grammar("degree")]
+        if after and after[0] in table and (len(after) == 1 or after[1] in _OF):
+            plain = not statement.adverbs and len(rest) == 1
+            return Felt(statement, after[0], table[after[0]], plain)
+    nouns = lexicon("grammar")["feeling_nouns"]
+    if len(rest) > 1 and rest[-1] in nouns and rest[-2] in ("with", "in", "for"):
+        return Felt(statement, rest[-1], nouns[rest[-1]], False)
+    return None
 
 
+_OF = ("of", "at", "by", "with", "about", "to", "for", "when")
 _NEGATIONS = frozenset(["not", "never", "no", "without", "nor", "nobody", "didn't", "wasn't", "weren't"])

@@ -1,12 +1,17 @@
 """A story as the drafting rules see it: its clauses by scene, with their verbs, and who is in them."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ...schemas.canonical import Json
+from .emotions import Felt, told_feeling
+from .links import Link, find_links
+from .referents import Referents
 from .segments import Analysis, Entity, Feeling, strip_lead
 from .spans import Span, scene_spans
+from .statements import Statement, read_statements
 from .words import Kind, find_verb, is_participle, lexicon, lower_words, verb_kind, word_set
 
 _RELATIVE = ("who", "whose", "which", "where", "that", "than")
@@ -67,6 +72,41 @@ class StoryView:
     def count(self) -> int:
         """The number of scenes."""
         return len(self.spans)
+
+    @cached_property
+    def _said(self) -> tuple[tuple[Statement | None, ...], Referents]:
+        return read_statements(self.text, self.analysis)
+
+    @property
+    def statements(self) -> tuple[Statement | None, ...]:
+        """What the story says outright, in order; None stands for what is unread."""
+        return self._said[0]
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """The causes that the story states, in order."""
+        return find_links(self.statements)
+
+    @property
+    def referents(self) -> Referents:
+        """Whom the pronouns of the story mean."""
+        return self._said[1]
+
+    def scene_at(self, statement: Statement) -> int:
+        """Return the index of the scene in which a statement begins."""
+        return bisect_right([start for start, _ in self.spans[1:]], statement.reading.start)
+
+    @cached_property
+    def _by_scene(self) -> tuple[tuple[Statement, ...], ...]:
+        scenes: list[list[Statement]] = [[] for _ in self.spans]
+        for statement in self.statements:
+            if statement is not None:
+                scenes[self.scene_at(statement)].append(statement)
+        return tuple(map(tuple, scenes))
+
+    def said_in(self, scene: int) -> tuple[Statement, ...]:
+        """Return the statements that begin in a scene."""
+        return self._by_scene[scene]
 
     def scene_text(self, scene: int) -> str:
         """Return the text of a scene, by index from 0."""
@@ -130,8 +170,17 @@ class StoryView:
         )
 
     def feelings(self, scene: int) -> tuple[Feeling, ...]:
-        """Return the emotion words of a scene."""
+        """Return the words of a scene that may tell an emotion."""
         return tuple(f for f in self.analysis.feelings if self.scene_of[f.segment] == scene)
+
+    def felt(self, scene: int) -> tuple[Felt, ...]:
+        """Return the feelings that a scene tells outright, with who feels them."""
+        return tuple(felt for s in self.said_in(scene) if (felt := told_feeling(s)) is not None)
+
+    def emotion(self, scene: int) -> str | None:
+        """Return the one emotion that a scene tells outright; None where it tells none or several."""
+        emotions = {felt.emotion for felt in self.felt(scene)}
+        return emotions.pop() if len(emotions) == 1 else None
 
     def full(self, clause: Clause) -> str:
         """Return a clause's core from the clause on that has its subject, if that is not too long."""
@@ -191,3 +240,14 @@ def main_action(view: StoryView, scene: int) -> Clause | None:
 
     told = [clause for clause in view.by_scene[scene] if clause.kind is not None]
     return max(told, key=worth, default=None)
+
+
+def main_statement(view: StoryView, scene: int) -> Statement | None:
+    """Return what a scene says that is done in it: what can be seen rather than said, the first of equals."""
+
+    def worth(statement: Statement) -> int:
+        seen = statement.kind == "event" and statement.verb in word_set("verbs", "motion")
+        return 2 * (statement.kind == "event") + seen
+
+    done = [s for s in view.said_in(scene) if s.kind in ("event", "speech") and not s.negated]
+    return max(done, key=worth, default=None)

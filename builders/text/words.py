@@ -72,10 +72,9 @@ def base_form(word: str) -> str:
 
     Exact for the irregular and listed verbs, by spelling rules for the rest.
     """
-    table = lexicon("verbs")
-    listed = table["irregular"].get(word, table["lemmas"].get(word))
+    listed = _listed_forms().get(word)
     if listed is not None:
-        return str(listed)
+        return listed
     if not word.endswith("ed") or len(word) < 4:
         return word
     if word.endswith("ied"):
@@ -87,6 +86,12 @@ def base_form(word: str) -> str:
     if stem.endswith(("ss", "x", "rs", "ns", "ks", "ts", "ow", "ew")):
         return stem if not stem.endswith(("rs", "ns")) else stem + "e"
     return stem + "e" if _SILENT_E.search(stem) else stem
+
+
+@cache
+def _listed_forms() -> dict[str, str]:
+    table = lexicon("verbs")
+    return {**table["lemmas"], **lexicon("grammar")["irregular"], **table["irregular"]}
 
 
 @cache

