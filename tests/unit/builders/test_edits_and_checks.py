@@ -97,7 +97,8 @@ def test_moral_label_when_edited_rewrites_the_answers_of_a_drafted_question(kath
     assert after["required_evidence"].endswith("must show courage.")
     changed = {key for key in before if before[key] != after[key]}
     assert changed == {"gold_answer", "accepted_answers", "required_evidence"}
-    assert not [check for check in checks_of(katha, tale, draft) if check["passed"] is False]
+    failed = {check["code"] for check in checks_of(katha, tale, draft) if check["passed"] is False}
+    assert failed == {"incomplete"}
 
 
 def settled(katha, fields, draft):
@@ -198,6 +199,8 @@ def verdicts(katha, tale, part, number, change, code, **texts):
 def test_answer_when_it_is_only_inside_another_word_or_empty_is_not_found(katha, tale, gold, passed) -> None:
     change = {"gold_answer": gold, "accepted_answers": [gold], "evidence_scenes": [1]}
     shown = {"scene1": "The elephant had a heart of gold."}
+    asked = {**tale["questions"][0], "question_type": "consequence"}
+    tale = {**tale, "draft": {**tale["draft"], "questions": [asked]}}
     assert verdicts(katha, tale, "questions", 0, change, "answerable", **shown) == [passed]
 
 
@@ -222,7 +225,7 @@ def test_checks_when_the_draft_is_sound_leave_only_what_no_rule_settles_open(kat
     unsettled = {check["code"] for check in tale["checks"] if check["passed"] is not True}
     screens = {code for code in unsettled if code.startswith("screen_")}
     assert screens == {"screen_harmful_content", "screen_wordplay", "screen_external_knowledge"}
-    assert unsettled - screens == set(CODES)
+    assert unsettled - screens == {*CODES, "incomplete"}
 
 
 @pytest.mark.parametrize(
@@ -231,7 +234,7 @@ def test_checks_when_the_draft_is_sound_leave_only_what_no_rule_settles_open(kat
         ("questions", 0, {"gold_answer": "a dragon", "accepted_answers": ["a dragon"]}, "answerable"),
         ("questions", 0, {"accepted_answers": ["the wind"]}, "answers_cover"),
         ("scenes", 0, {"characters": ["dragon"]}, "entity_continuity"),
-        ("variants", 1, {"contrastive_scene_text": "Nobody came."}, "entities_preserved"),
+        ("variants", 0, {"contrastive_scene_text": "Nobody came."}, "entities_preserved"),
         ("variants", 0, {"contrastive_story_text": "x"}, "variant-text"),
         ("transitions", 0, {"action": None}, "incomplete"),
         ("transitions", 0, {"to_scene": 3}, "transition-link"),
