@@ -287,7 +287,8 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
         reason = f"fewer clauses than the {settings.scenes} scenes asked for in: {text[:120]!r}"
         raise Unfit("too_short", reason)
     unfit = unfit_scenes(sketch.story, scene_texts(drafted), settings.max_scene_words)
-    if unfit and settings.planner == "rules" and not settings.keep_unfit and not sketch.given_list("scenes"):
+    divided = sketch.given_list("scenes") or sketch.narrated
+    if unfit and settings.planner == "rules" and not (settings.keep_unfit or divided):
         raise Unfit("not_five_scenes", unfit)
     return sketch.filled("scenes", drafted)
 
