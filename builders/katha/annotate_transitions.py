@@ -13,11 +13,10 @@ from ..replies import Problems, by_number, language, needed, optional
 from ..step import PlannerSettings, Step
 from ..text.clauses import words
 from ..text.emotions import Felt
-from ..text.links import Link
 from ..text.reading import StoryView, main_statement
+from ..text.statements import Link
 from ..text.words import lower_words, word_set
 from .drafts import NARRATIVE, Sketch
-from .stand_ins import filled_transitions
 
 
 def intention_of(view: StoryView, scenes: tuple[int, ...]) -> str | None:
@@ -146,7 +145,20 @@ _OPTIONAL = ("intention", "emotion")
 
 def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
     transitions = describe_transitions(sketch.view(), sketch.moral_label)
-    return filled_transitions(transitions, sketch.texts) if settings.rehearsed else transitions
+    return _filled(transitions, sketch.texts) if settings.rehearsed else transitions
+
+
+def _filled(transitions: Sequence[Json], texts: Sequence[str]) -> list[Json]:
+    """Return transitions in which words of the later scene stand for what a model would write."""
+    names = [name for name, field in Transition.model_fields.items() if field.annotation == str | None]
+    names.remove("moral_target")
+    return [
+        {**part, **{name: part[name] or texts[part["to_scene"] - 1][:_REHEARSED] for name in names}}
+        for part in transitions
+    ]
+
+
+_REHEARSED = 160
 
 
 def show_scenes(sketch: Sketch) -> Json:

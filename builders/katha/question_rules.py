@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
 from ..text.emotions import Felt
-from ..text.links import Link
 from ..text.reading import LONGEST_CLAUSE, StoryView
-from ..text.statements import Statement
+from ..text.statements import Link, Statement
 from ..text.words import content_words, lexicon, pick, share
 from .annotate_transitions import feeling_shift
 

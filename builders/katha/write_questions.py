@@ -20,7 +20,6 @@ from ..text.words import share
 from .annotate_transitions import transitions_shown
 from .drafts import NARRATIVE, Sketch
 from .question_rules import ACTION, EXTRA_CAUSAL, EXTRA_EMOTIONAL, ask_questions
-from .stand_ins import rehearsed_questions
 
 
 def show_scenes(sketch: Sketch) -> Json:
@@ -45,8 +44,33 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[Json]:
 def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
     if settings.rehearsed:
         wanted = questions_wanted(sketch.story["id"], sketch.moral_label)
-        return rehearsed_questions(sketch.story["id"], sketch.texts, wanted)
+        return _rehearsed(sketch.story["id"], sketch.texts, wanted)
     return ask_questions(sketch.view(), sketch.transitions, sketch.moral_label)
+
+
+def _rehearsed(story_id: str, texts: Sequence[str], wanted: Mapping[str, int]) -> list[Json]:
+    """Return as many questions of each type as a model is asked for, in words of the story."""
+    types = [name for name, number in wanted.items() for _ in range(number)]
+    questions = []
+    for number, name in enumerate(types, start=1):
+        scene = 1 + int(share(story_id, name, str(number)) * (len(texts) - 1))
+        answer = " ".join(texts[scene - 1].split()[:8])
+        questions.append(
+            {
+                "question_id": f"{story_id}_q{number:02d}",
+                "story_id": story_id,
+                "question_type": name,
+                "question": f"What happens here: {' '.join(texts[scene].split()[:8])}?",
+                "gold_answer": answer,
+                "accepted_answers": [answer, " ".join(answer.split()[1:]) or answer],
+                "target_scene": None,
+                "target_transition": [scene, scene + 1],
+                "evidence_scenes": [scene, scene + 1],
+                "required_evidence": f"The pictures must show: {answer}.",
+                "answerability": "text_supported",
+            }
+        )
+    return questions
 
 
 def questions_shown(questions: Sequence[Json]) -> list[Json]:

@@ -7,11 +7,10 @@ from functools import cached_property, lru_cache
 
 from ...schemas.canonical import Json
 from .emotions import Felt, told_feeling
-from .links import Link, find_links
 from .referents import Referents
 from .segments import Analysis, Entity, Feeling, strip_lead
 from .spans import Span, scene_spans
-from .statements import Statement, read_statements
+from .statements import Link, Statement, find_links, read_statements
 from .words import Kind, find_verb, is_participle, lexicon, lower_words, verb_kind, word_set
 
 _RELATIVE = ("who", "whose", "which", "where", "that", "than")
