@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ..schemas.canonical import Json
 from ..schemas.text import is_language_tag, is_story_id, normalize_text
-from ..schemas.values import Own, Story
+from ..schemas.values import Own, SourceDetails, Story
 from ..schemas.vocabulary import vocabulary
 from .rows import Reader, Row
 
@@ -23,6 +23,8 @@ COLUMNS = (
     "moral_label",
     "dataset_license",
 )
+DETAILS = tuple(SourceDetails.model_fields)
+"""Columns about where a story is from, none of them required."""
 ALIASES = {
     "source": "source_collection",
     "source_dataset": "source_collection",
@@ -62,6 +64,7 @@ class StoryRows:
         places: id -> where its row stands.
         sources: id -> number of the source that it stands in.
         repeated: ids of stories that stand in a later source, too -> number of the last such source.
+        details: id -> what its row says of where it is from; nothing for a row that says nothing.
     """
 
     settings: Settings
@@ -70,6 +73,7 @@ class StoryRows:
     places: dict[str, str] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
     repeated: dict[str, int] = field(default_factory=dict)
+    details: dict[str, SourceDetails] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
     _unnumbered: int = 0
 
@@ -108,7 +112,17 @@ class StoryRows:
             moral_label=_resolved("moral_label", fields["moral_label"]),
             dataset_license=(fields["dataset_license"] or "").strip() or None,
         )
-        return self._taken_in(row, story, source)
+        details = self._details(row)
+        taken = self._taken_in(row, story, source)
+        if taken is not None and details != SourceDetails():
+            self.details[story_id] = details
+        return taken
+
+    def _details(self, row: Row) -> SourceDetails:
+        """Return what a row says of where its story is from; years and pages may be numbers."""
+        given = {name: row.data.get(name) for name in DETAILS}
+        texts = {name: str(value).strip() for name, value in given.items() if isinstance(value, str | int)}
+        return SourceDetails(**{name: text for name, text in texts.items() if text})
 
     def _taken_in(self, row: Row, story: Story, source: int) -> Story | None:
         known = self.stories.get(story.id)

@@ -170,3 +170,19 @@ class Story(Own):
     narrative_type: str | None = Field(default=None, description="Given by the author, if at all.")
     moral_label: str | None = Field(default=None, description="Given by the author, if at all.")
     dataset_license: str | None = Field(default=None, description="Licence that its record is to have.")
+
+
+class SourceDetails(Own):
+    """What is known of where one story is from, beyond its collection (paper, A.17 and Table 24)."""
+
+    edition: str | None = Field(default=None, description="Edition that the text is from.")
+    translator: str | None = Field(default=None, description="Who translated it.")
+    year: str | None = Field(default=None, description="Year of the edition.")
+    page: str | None = Field(default=None, description="Page on which it begins.")
+    chapter: str | None = Field(default=None, description="Headings above it, outermost first.")
+    url: str | None = Field(default=None, description="Where the text was taken from.")
+    rights_reason: str | None = Field(default=None, description="Why it has its rights status.")
+    catalogue_number: str | None = Field(
+        default=None, description="Number in a catalogue (Perry, ATU), or book and number."
+    )
+    frame: str | None = Field(default=None, description="Id of the story that it is told in.")

@@ -19,7 +19,7 @@ from ...schemas.values import Edit
 from ...validators.katha.dataset import RECORDS, iter_bundles
 from .pipeline import PIPELINE
 
-LOADED = ("story", "given", "edits", "withdrawn", "added_at")
+LOADED = ("story", "source", "given", "edits", "withdrawn", "added_at")
 """The fields with which a story begins; for one that is there they must stay as they are."""
 
 

@@ -172,10 +172,10 @@ class _GivenRecord:
 
 SPEC = StageSpec(
     name="load_stories",
-    version=4,
+    version=5,
     shape="expand",
     reads=("sources",),
-    writes=("story", "given", "edits", "withdrawn", "added_at"),
+    writes=("story", "source", "given", "edits", "withdrawn", "added_at"),
     libraries=("pyyaml",),
     settings=Settings,
 )
@@ -232,6 +232,7 @@ def read_sources(
     return {
         story_id: {
             "story": story.as_json(),
+            "source": details.as_json() if (details := builder.details.get(story_id)) else None,
             "given": given.get(story_id),
             "edits": edits.get(story_id, []),
             "withdrawn": withdrawn.get(story_id),

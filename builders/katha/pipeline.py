@@ -8,7 +8,7 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
-from ...validators.katha.dataset import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS
+from ...validators.katha.dataset import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_splits import RunBalance
 from ..step import added_fields, keeping_added, with_packages
 from .measure_edits import ROWS, SUMMARY, EditSummary
@@ -48,7 +48,7 @@ PIPELINE = Pipeline(
     name="katha",
     stages=with_packages("katha", _PLACES, before="apply_edits"),
     finish=f"{__name__}:finish",
-    final_fields=("split", "stratum", "group", "links", "edit_distances", *_ADDED),
+    final_fields=("source", "split", "stratum", "group", "links", "edit_distances", *_ADDED),
     identity=f"{__package__}.load_stories:identity",
     adding="to add stories to this run: fabula extend {folder} NEW",
     private=True,  # the stories of the hidden test
@@ -69,6 +69,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     assignments: list[Json] = []
     groups: dict[str, list[str]] = {}
     links: list[Json] = []
+    sources: list[Json] = []
 
     def envelopes() -> Iterator[Json]:
         for item in keeping_added(folder, items, _ADDED):
@@ -76,6 +77,8 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             balance.add(bundle["record"], item["stratum"])
             assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})
             links.extend(item["links"])
+            if item["source"] is not None:
+                sources.append({"id": item.id, **item["source"]})
             if item["group"] is not None:
                 groups.setdefault(item["group"], []).append(item.id)
             edited.add(fields)
@@ -85,6 +88,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     with tempfile.SpooledTemporaryFile(HELD, dir=str(folder)) as distances:
         write_atomic(folder / RECORDS, jsonl_lines(envelopes()))
         write_atomic(folder / ASSIGNMENTS, jsonl_lines(assignments))
+        write_atomic(folder / SOURCES, jsonl_lines(sources))
         write_atomic(folder / RETELLINGS, jsonl_lines(retelling_lines(groups, links)))
         write_atomic(folder / BALANCE, [pretty_bytes(balance.document())])
         distances.seek(0)

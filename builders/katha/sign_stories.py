@@ -6,9 +6,9 @@ from ...validators.similarity import signature
 
 SPEC = StageSpec(
     name="sign_stories",
-    version=2,
+    version=3,
     shape="map",
-    reads=("story",),
+    reads=("story", "source"),
     writes=("signature", "traces"),
     libraries=("datasketch",),
 )
@@ -18,5 +18,6 @@ def run(item: Item, tools: Tools) -> Outcome:
     """Return the signature, a list of integers, and the traces."""
     story = item["story"]
     text = story["normalized_text"]
-    traces = Traces.of(story["title"], text, story["source_reference"])
+    number = (item["source"] or {}).get("catalogue_number")
+    traces = Traces.of(story["title"], text, story["source_reference"], number)
     return Made({"signature": signature(text), "traces": traces.as_json()})

@@ -5,13 +5,14 @@ The flat tables of released stories, derived from the record types.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
+from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
 from ...validators.katha.field_rules import names_judges
 from ..layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
@@ -24,6 +25,8 @@ _INDEX = re.compile(r"\[\d+\]")
 _RULES = re.compile(r"rules@\d+")
 CHECKED = "auto_checked"
 PARTS = ("scenes", "transitions", "questions")
+SOURCES_KEY = "sources"
+"""Where a collection of the source manifest says of its stories what is known of each."""
 SIZES = ("stories", *PARTS, "variants")
 
 
@@ -70,6 +73,7 @@ class Composition:
     languages: Counter[str] = field(default_factory=Counter)
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     checks: dict[str, Counter[str]] = field(default_factory=dict)
+    details: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     drafts: int = 0
     judged: bool = False
 
@@ -80,7 +84,7 @@ class Composition:
         self.scene_counts[len(record["scenes"])] += 1
         self.languages[record["language"]] += 1
         self.drafts += is_draft(record)
-        self._add_source(record["provenance"])
+        self._add_source(record["story_id"], record["provenance"])
 
     def add_variants(self, split: str, count: int) -> None:
         """Count the variants of one story."""
@@ -118,14 +122,15 @@ class Composition:
                 "references": sorted(source["references"]),
                 "stories_without_reference": source["without"],
                 "rights_status": dict(sorted(source["rights"].items())),
+                **({SOURCES_KEY: source["sources"]} if source["sources"] else {}),
             }
             for name, source in sorted(self.collections.items())
         ]
 
-    def _add_source(self, provenance: Mapping[str, Json]) -> None:
+    def _add_source(self, story_id: str, provenance: Mapping[str, Json]) -> None:
         source = self.collections.setdefault(
             provenance["source_dataset"],
-            {"stories": 0, "references": set(), "without": 0, "rights": Counter()},
+            {"stories": 0, "references": set(), "without": 0, "rights": Counter(), "sources": []},
         )
         source["stories"] += 1
         source["rights"][provenance["source_rights_status"]] += 1
@@ -133,6 +138,9 @@ class Composition:
             source["references"].add(provenance["source_reference"])
         else:
             source["without"] += 1
+        if story_id in self.details:
+            known = {"story_id": story_id, "source_reference": provenance["source_reference"]}
+            source["sources"].append({**known, **self.details[story_id]})
 
 
 @dataclass(slots=True)
@@ -190,6 +198,27 @@ VARIANT_TABLE = Table(
     {"base_story_id": ("stories", "story_id")},
 )  # fmt: skip
 TABLES = (STORIES, *NESTED, VARIANT_TABLE)
+
+
+def known_details(
+    rows: Iterable[Mapping[str, Json]], key: str, ids: Collection[str]
+) -> dict[str, dict[str, Json]]:
+    """Return what rows say of where stories are from, of those with the given ids.
+
+    The frame of a story is left out unless it is one of them: else it would name a hidden one.
+
+    Args:
+        rows: each with an id and the fields of :class:`~fabula.schemas.values.SourceDetails`.
+        key: the name of the id.
+        ids: the stories that may be named.
+    """
+    details = {}
+    for row in rows:
+        if row.get(key) in ids:
+            said = {name: row.get(name) for name in SourceDetails.model_fields}
+            frame = said["frame"] if said["frame"] in ids else None
+            details[str(row[key])] = {**SourceDetails(**{**said, "frame": frame}).as_json()}
+    return details
 
 
 def record_rows(record: Json) -> Iterator[tuple[Table, dict[str, Json]]]:

@@ -11,7 +11,8 @@ from typing import IO, Self
 
 from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
-from ...validators.katha.dataset import as_user_error, iter_bundles
+from ...schemas.plain_files import json_lines
+from ...validators.katha.dataset import SOURCES, as_user_error, iter_bundles
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
 from ..options import Licence, PackOptions, licence
@@ -19,7 +20,16 @@ from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
 from ..pack.selection import Selection, left_out_files, left_out_reason, require_records
 from ..reviews import check_against
 from ..tables import TableWriter, row_of
-from .composition import PARTS, SIZES, VARIANT_TABLE, Counted, is_draft, record_rows
+from .composition import (
+    PARTS,
+    SIZES,
+    VARIANT_TABLE,
+    Composition,
+    Counted,
+    is_draft,
+    known_details,
+    record_rows,
+)
 
 Hashes = dict[str, dict[str, str]]
 
@@ -177,7 +187,10 @@ class StoryPacking:
         from ...validators.statistics import StatisticsCollector
 
         (public, hidden), selection = folders, self.selection
-        data = DataFiles(Counted(StatisticsCollector()))
+        path = run.folder / SOURCES
+        rows = json_lines(path) if path.is_file() else ()
+        details = known_details(rows, "id", selection.public)
+        data = DataFiles(Counted(StatisticsCollector(), Composition(details=details)))
         with ExitStack() as stack:
             writer = stack.enter_context(TableWriter(public))
             open_files = stack.enter_context(_Lines(public))

@@ -8,18 +8,19 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
 from ...validators.katha.dataset import DRAFTS, REVIEWS
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
-from ..layout import ANNOTATIONS, JSONL_FILES, RECORD_IDS, RELEASE, SUBSETS, VARIANTS
+from ..layout import ANNOTATIONS, JSONL_FILES, RECORD_IDS, RELEASE, SOURCE_MANIFEST, SUBSETS, VARIANTS
 from ..layout import WITHDRAWN as GONE
 from ..pack.additions import Additions, StoryFacts, review_lines
 from ..pack.selection import left_out_files
 from ..reviews import NO_REVIEWS, Reviews, read_reviews
 from ..subsets.stories import Subset, check_subsets, draw_subsets, read_subsets, read_traits, stated_subsets
 from ..tables import read_lines
-from .composition import Counted
+from .composition import SOURCES_KEY, Composition, Counted, known_details
 
 _CURE = "pack the run again"
 
@@ -62,7 +63,7 @@ class StoryReading:
         from ...validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
 
         reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
-        counted = Counted(StatisticsCollector())
+        counted = Counted(StatisticsCollector(), Composition(details=_details(folder)))
         hashes = self._count(folder, counted, reviews)
         composition = counted.composition
         composition.checks = {code: Counter(row) for code, row in document.get("checks", {}).items()}
@@ -131,6 +132,14 @@ class StoryReading:
                 else:
                     counted.add_producers(row["fields"], row["id"])
         return hashes
+
+
+def _details(folder: Path) -> dict[str, dict[str, Json]]:
+    """Return what the source manifest says of single stories of the release."""
+    manifest = read_json(folder / SOURCE_MANIFEST)
+    rows = [row for entry in manifest["collections"] for row in entry.get(SOURCES_KEY, ())]
+    ids = {str(record["story_id"]) for record in read_lines(folder / ANNOTATIONS)} if rows else set()
+    return known_details(rows, "story_id", ids)
 
 
 def _subsets(folder: Path, since: Since | None, reviews: Reviews) -> Sequence[Subset]:

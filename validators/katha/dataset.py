@@ -103,6 +103,8 @@ Kind = Literal["run", "release", "file"]
 
 RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
 """What a builder writes into a run folder; the engine names the files that it writes itself."""
+SOURCES = "sources.jsonl"
+"""The same: what is known of where stories are from, beyond their collection."""
 RETELLINGS = "retellings.jsonl"
 """The same: groups of stories that retell one another, with what shows it."""
 

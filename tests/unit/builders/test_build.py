@@ -14,6 +14,7 @@ CREATED = "2026-01-01T00:00:00Z"
 OUTPUTS = (
     "records.jsonl",
     "assignments.jsonl",
+    "sources.jsonl",
     "retellings.jsonl",
     "balance.json",
     "edit_distances.jsonl",

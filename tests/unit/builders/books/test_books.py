@@ -13,6 +13,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.report import read_report
 from fabula.errors import FabulaError
 from fabula.kinds.verbs import continue_run, pipeline_of
+from fabula.releases.katha.composition import Composition, known_details
 from fabula.testing.made_books import as_epub, as_text, made_book, made_tale
 from fabula.testing.model_server import Asked, ModelServer
 
@@ -187,3 +188,23 @@ def test_run_when_given_again_does_nothing_and_is_known_by_its_kind(tmp_path) ->
     assert sum(stage.ran for stage in report.stages) == 0
     assert pipeline_of(tmp_path / "run").name == "import-books"
     assert rows(tmp_path / "run" / "stories.jsonl") == first
+
+
+def test_release_when_packed_says_where_each_public_story_is_from(tmp_path) -> None:
+    split(
+        tmp_path, as_text(made_book(30, frames=2)), collection="panchatantra", edition="Old Press", **RIGHTS
+    )
+    settings = ("assemble_records.license=CC-BY-4.0", "screen_stories.min_event_share=0")
+    build_katha(
+        tmp_path / "run" / "stories.jsonl", tmp_path / "built", BuildOptions(workers=0, settings=settings)
+    )
+    told = {row["id"]: row for row in rows(tmp_path / "built" / "sources.jsonl")}
+    assert {row["edition"] for row in told.values()} == {"Old Press"}
+    assert any(row["frame"] for row in told.values())
+    composition = Composition(details=known_details(told.values(), "id", set(told) - {"book-001"}))
+    for line in rows(tmp_path / "built" / "records.jsonl"):
+        composition.add_record(line["payload"]["record"])
+    (entry,) = composition.manifest()
+    sources = {row["story_id"]: row for row in entry["sources"]}
+    assert "book-001" not in sources and all(row["frame"] != "book-001" for row in sources.values())
+    assert sources["book-003"]["rights_reason"] == RIGHTS["rights_reason"]

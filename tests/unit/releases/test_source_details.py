@@ -1,0 +1,58 @@
+"""Where each public story is from stands in the source manifest; nothing of hidden stories does."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fabula.kinds.verbs import pack, verify
+from fabula.releases.layout import SOURCE_MANIFEST
+from fabula.releases.options import PackOptions
+from fabula.testing.katha_folders import write_jsonl, write_run
+from fabula.testing.katha_samples import sample_bundles
+
+HIDDEN = "kb25k_0005"
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("sources")
+    run = write_run(folder / "run", sample_bundles(8))
+    rows = [
+        {"id": f"kb25k_{n:04d}", "edition": "Old Press", "page": str(n), "frame": frame}
+        for n, frame in ((1, None), (2, "kb25k_0001"), (3, HIDDEN), (5, None))
+    ]
+    write_jsonl(run / "sources.jsonl", rows)
+    pack(run, folder / "out", PackOptions("0.1.0", allow_drafts=True))
+    return folder / "out"
+
+
+def sources(release: Path) -> dict[str, dict]:
+    manifest = json.loads((release / SOURCE_MANIFEST).read_text("utf-8"))
+    return {row["story_id"]: row for entry in manifest["collections"] for row in entry.get("sources", ())}
+
+
+def test_manifest_when_sources_are_known_says_them_of_each_public_story(release) -> None:
+    found = sources(release)
+    assert set(found) == {"kb25k_0001", "kb25k_0002", "kb25k_0003"}
+    assert (found["kb25k_0002"]["frame"], found["kb25k_0002"]["page"]) == ("kb25k_0001", "2")
+    assert (found["kb25k_0002"]["edition"], found["kb25k_0002"]["translator"]) == ("Old Press", None)
+
+
+def test_manifest_when_a_frame_is_hidden_names_no_frame(release) -> None:
+    assert sources(release)["kb25k_0003"]["frame"] is None
+    assert HIDDEN not in (release / SOURCE_MANIFEST).read_text("utf-8")
+
+
+def test_verify_when_sources_are_known_finds_nothing(release) -> None:
+    assert [issue for issue in verify(release).issues if issue.level == "error"] == []
+
+
+def test_verify_when_a_source_is_said_of_no_public_story_finds_it(release) -> None:
+    path = release / SOURCE_MANIFEST
+    before = path.read_bytes()
+    try:
+        path.write_bytes(before.replace(b'"story_id": "kb25k_0003"', b'"story_id": "kb25k_0004x"'))
+        assert any(issue.where == SOURCE_MANIFEST for issue in verify(release).issues)
+    finally:
+        path.write_bytes(before)
