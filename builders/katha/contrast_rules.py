@@ -94,7 +94,7 @@ def replace_outcome(view: StoryView, scene: int) -> Iterator[Change]:
     frame, token = "", verb
     if not rest:
         frame = "alone"
-    elif rest[0].lower in _OBJECT_OPENERS:
+    elif rest[0].lower in _OBJECT_OPENERS and not any(t.lower in words("prepositions") for t in rest):
         frame = "object"
     elif len(rest) == 1 and verb.lower in words("feel"):
         frame, token = "state", rest[0]

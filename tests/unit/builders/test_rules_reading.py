@@ -337,6 +337,7 @@ def test_operation_when_it_applies_changes_the_scene(operation, scene, expected)
         (remove_consequence, "When the man ate the bread, it rained."),
         (reverse_motivation, "The man took pity on the pitiful dog."),
         (replace_outcome, "The mouse escaped through the hole."),
+        (replace_outcome, "The mouse thanked the lion with a song."),
         (flatten_emotion, "The fox was so afraid that he fled."),
         (flatten_emotion, "The fox was afraid and wept."),
         (flatten_emotion, "The fox was afraid, so he fled."),
