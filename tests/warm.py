@@ -17,12 +17,14 @@ import runpy
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from multiprocessing import (
     connection,
@@ -42,7 +44,7 @@ NOT_COMMANDS = ("benchmarks", "examples", "testing", "tests")
 IMPORTED = (
     "numpy", "scipy.optimize", "pydantic", "yaml", "jinja2", "jsonschema_rs", "pyarrow.parquet", "rapidfuzz",
     "datasketch", "sentencex", "pebble", "psutil", "filelock", "httpx2", "openai", "rich.progress",
-    "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "genai_prices.data",
+    "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "genai_prices.data", "pandas",
 )  # fmt: skip
 READERS = ("datasets", "mlcroissant")
 READ_AT_START = (
@@ -383,6 +385,7 @@ def _read_in(reads: socket.socket) -> None:
 
 def main() -> None:
     """Serve until the other side is closed."""
+    ssl.create_default_context = cache(ssl.create_default_context)  # no command here asks by HTTPS
     commands, releases, reads = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
     _import_all()
     gc.collect()
