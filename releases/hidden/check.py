@@ -23,6 +23,7 @@ from ..layout import (
     files_in,
 )
 from .commitments import SCHEME, commitments_of
+from .evidence import EVIDENCE, check_evidence
 from .marks import marks_of, public_has_whole
 from .search import CURE, search
 
@@ -101,12 +102,13 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
         folder: the hidden folder.
         document: its ``release.json``.
     """
-    known = {*JSONL_FILES, REVIEWS, CANARY, RELEASE, SUMS}
+    known = {*JSONL_FILES, *EVIDENCE, REVIEWS, CANARY, RELEASE, SUMS}
     for path in files_in(folder):
         if path not in known:
             yield Issue(
                 path, "$", "file-extra", "a hidden folder has no such file, even if it is listed", "remove it"
             )
+    yield from check_evidence(folder)
     counts = Counter[str]()
     for row in json_lines(folder / ANNOTATIONS):
         counts.update({"stories": 1, **{part: len(row[part]) for part in PARTS}})

@@ -14,6 +14,7 @@ from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.plain_files import json_lines
 from ...validators.katha.dataset import SOURCES, as_user_error, iter_bundles
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
+from ..hidden.evidence import write_evidence
 from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
 from ..options import Licence, PackOptions, licence
 from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
@@ -123,6 +124,8 @@ class StoryPacking:
         selection = self.selection
         data = self._write_data(run, (public, hidden), str(licence.spdx_id))
         self.hidden_hashes = data.hidden_hashes
+        if selection.hidden:
+            write_evidence(run.folder, hidden, selection.hidden, selection.public)
         more = add(self._want, run, selection, self.options, (public, hidden))
         composition = data.counted.composition
         own = StoryFacts(

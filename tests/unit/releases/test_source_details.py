@@ -17,12 +17,21 @@ HIDDEN = "kb25k_0005"
 @pytest.fixture(scope="module")
 def release(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sources")
-    run = write_run(folder / "run", sample_bundles(8))
+    run = write_run(folder / "run", sample_bundles(25))
     rows = [
         {"id": f"kb25k_{n:04d}", "edition": "Old Press", "page": str(n), "frame": frame}
         for n, frame in ((1, None), (2, "kb25k_0001"), (3, HIDDEN), (5, None))
     ]
     write_jsonl(run / "sources.jsonl", rows)
+    links = [
+        {"stories": ["kb25k_0001", "kb25k_0004"], "by": "title", "evidence": "both"},
+        {"stories": [HIDDEN, "kb25k_0025"], "by": "meaning", "evidence": "cosine 0.95"},
+    ]
+    groups = [
+        {"id": "kb25k_0001", "stories": ["kb25k_0001", "kb25k_0004"], "links": links[:1]},
+        {"id": HIDDEN, "stories": [HIDDEN, "kb25k_0025", "gone"], "links": links[1:]},
+    ]
+    write_jsonl(run / "retellings.jsonl", groups)
     pack(run, folder / "out", PackOptions("0.1.0", allow_drafts=True))
     return folder / "out"
 
@@ -42,6 +51,17 @@ def test_manifest_when_sources_are_known_says_them_of_each_public_story(release)
 def test_manifest_when_a_frame_is_hidden_names_no_frame(release) -> None:
     assert sources(release)["kb25k_0003"]["frame"] is None
     assert HIDDEN not in (release / SOURCE_MANIFEST).read_text("utf-8")
+
+
+def test_hidden_folder_when_packed_alone_holds_the_evidence_about_hidden_stories(release) -> None:
+    hidden = release.with_name("out-hidden")
+    (group,) = map(json.loads, (hidden / "retellings.jsonl").read_text("utf-8").splitlines())
+    assert (group["stories"], group["links"]) == ([HIDDEN, "kb25k_0025"], group["links"])
+    assert [link["by"] for link in group["links"]] == ["meaning"]
+    (source,) = map(json.loads, (hidden / "sources.jsonl").read_text("utf-8").splitlines())
+    assert (source["id"], source["edition"]) == (HIDDEN, "Old Press")
+    assert not {"retellings.jsonl", "sources.jsonl"} & {path.name for path in release.iterdir()}
+    assert [issue for issue in verify(hidden).issues if issue.level == "error"] == []
 
 
 def test_verify_when_sources_are_known_finds_nothing(release) -> None:

@@ -1,0 +1,60 @@
+"""What a run found out about hidden stories, for the folder of the maintainers alone.
+
+Evidence that names a hidden story (which stories it retells, where it is from) is in no public file.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.plain_files import json_lines
+from ...schemas.values import Issue
+from ...validators.katha.dataset import RETELLINGS, SOURCES
+from ..layout import ANNOTATIONS
+
+EVIDENCE = (RETELLINGS, SOURCES)
+"""The files; a folder whose stories have none of it has none of them."""
+
+
+def write_evidence(run: Path, folder: Path, hidden: Collection[str], public: Collection[str]) -> None:
+    """Write what a run knows of its hidden stories.
+
+    Args:
+        run: the folder of the run.
+        folder: the hidden folder.
+        hidden: ids of the hidden stories.
+        public: ids of the stories that are packed beside them.
+    """
+    for name, choose in ((RETELLINGS, _groups), (SOURCES, _sources)):
+        path = run / name
+        rows = list(choose(path, hidden, public)) if path.is_file() else []
+        if rows:
+            write_atomic(folder / name, jsonl_lines(rows))
+
+
+def _groups(path: Path, hidden: Collection[str], public: Collection[str]) -> Iterator[Json]:
+    """Yield the groups that a hidden story is in, with the stories and links that are packed."""
+    for row in json_lines(path):
+        stories = [story for story in row["stories"] if story in hidden or story in public]
+        if len(stories) > 1 and any(story in hidden for story in stories):
+            links = [link for link in row["links"] if set(link["stories"]) <= set(stories)]
+            yield {"id": row["id"], "stories": stories, "links": links}
+
+
+def _sources(path: Path, hidden: Collection[str], public: Collection[str]) -> Iterator[Json]:
+    """Yield where the hidden stories are from; a frame is named if it is packed."""
+    for row in json_lines(path):
+        if row["id"] in hidden:
+            known = row["frame"] in hidden or row["frame"] in public
+            yield {**row, "frame": row["frame"] if known else None}
+
+
+def check_evidence(folder: Path) -> Iterator[Issue]:
+    """Yield lines of evidence in a hidden folder that name no hidden story."""
+    ids = {row["story_id"] for row in json_lines(folder / ANNOTATIONS)}
+    for name in EVIDENCE:
+        for number, row in enumerate(json_lines(folder / name) if (folder / name).is_file() else (), 1):
+            named = {str(row.get("id")), *map(str, row.get("stories", ()))}
+            if not named & ids:
+                message = "the line is about no hidden story of this folder"
+                yield Issue(f"{name}:{number}", "$", "hidden-evidence", message, "pack the run again")
