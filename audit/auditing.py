@@ -22,6 +22,7 @@ from ..evaluation.recoverability.matchers import matcher_of
 from ..evaluation.stats.uncertainty import Uncertainty
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json
+from ..schemas.text import normalize_answer
 from ..validators.katha.dataset import Dataset, open_dataset
 from ..validators.lines import ignore, read_objects
 from .answer_blind import ANSWERS, PIPELINE, BlindSettings
@@ -126,11 +127,13 @@ def audit(
     uncertainty = Uncertainty(resamples=options.resamples, seed=options.seed)
     pairs = Pairs({}) if gold is None else pair_up(drafts, read_records(gold))
     counts, cases = _compared(pairs, options, blind)
+    tags = [draft.record["language"] for draft, _ in pairs.pairs.values()]
     made = Audit(
         facts=_facts(draft, gold, options, len(drafts), pairs),
         scores=scores(counts, uncertainty) if counts else {},
         cases=cases,
         statuses=dict(sorted(Counter(_status(record) for record in drafts.values()).items())),
+        languages=_languages(drafts, list(zip(tags, counts, strict=True)), uncertainty),
         edits=_edits(open_dataset(draft)),
         people=_people(options.readings, drafts, uncertainty),
         notes=(*_notes(pairs), *uncertainty.notes(len(counts), "story")) if counts else (),
@@ -187,6 +190,37 @@ def _notes(pairs: Pairs) -> list[str]:
         (pairs.by_rules, "records given as gold hold questions that rules wrote, and are left out"),
     )
     return [f"{len(ids)} {what}, such as {ids[0]}" for ids, what in counted if ids]
+
+
+BY_LANGUAGE = (
+    "near_boundaries_f1",
+    "characters_recall",
+    "answers",
+    "blind_draft",
+    "variants_valid",
+    "complete",
+)
+"""The measures that are also shown by language, where there are several."""
+
+
+def _languages(
+    drafts: Mapping[str, Record], counts: Sequence[tuple[str, Counts]], uncertainty: Uncertainty
+) -> dict[str, Json]:
+    """Return for each language how many questions there are, how diverse they are, and the main measures."""
+    rows: dict[str, Json] = {}
+    for language in sorted({str(draft.record["language"]) for draft in drafts.values()}):
+        records = [draft.record for draft in drafts.values() if draft.record["language"] == language]
+        asked = [normalize_answer(part["question"]) for record in records for part in record["questions"]]
+        own = [count for tag, count in counts if tag == language]
+        measured = scores(own, uncertainty) if own and len({tag for tag, _ in counts}) > 1 else {}
+        rows[language] = {
+            "records": len(records),
+            "questions": len(asked),
+            "distinct": len(set(asked)),
+            "openings": len({tuple(text.split()[:3]) for text in asked}),
+            "scores": {name: measured[name].as_json() for name in BY_LANGUAGE if name in measured},
+        }
+    return rows
 
 
 def _edits(dataset: Dataset) -> Json:

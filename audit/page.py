@@ -33,6 +33,8 @@ class Audit:
         scores: measure -> its value over all stories; empty without gold records.
         cases: what to look at, the worst of each group first.
         statuses: status of a draft -> how many.
+        languages: language -> how many records and questions, and how diverse these are; with gold records in
+            several languages also the measures.
         edits: what became of drafts afterwards (Table 17), where a run keeps it.
         people: what people said on forms, if there are any.
         notes: what a reader must know.
@@ -42,6 +44,7 @@ class Audit:
     scores: Mapping[str, Score]
     cases: Sequence[Case]
     statuses: Mapping[str, int]
+    languages: Mapping[str, Json]
     edits: Json = None
     people: Json = None
     notes: Sequence[str] = ()
@@ -52,6 +55,7 @@ class Audit:
             "facts": dict(self.facts),
             "scores": {name: score.as_json() for name, score in self.scores.items()},
             "statuses": dict(self.statuses),
+            "languages": dict(self.languages),
             "edits": self.edits,
             "people": self.people,
             "notes": list(self.notes),
@@ -69,6 +73,15 @@ class Audit:
                 part = measure.part
                 lines.append(f"{part}:")
             lines.append(f"  {measure.label:<28} {score_text(score):<28} {measure.meaning}")
+        for language, row in self.languages.items():
+            lines.append(
+                f"questions in {language}: {row['questions']} in {row['records']} records; "
+                f"{row['distinct']} different ones, beginning in {row['openings']} ways"
+            )
+            lines += [
+                f"  {MEASURES[name].label} {score_text(Score.model_validate(score))}"
+                for name, score in row["scores"].items()
+            ]
         lines.append("status: " + ", ".join(f"{count} {name}" for name, count in self.statuses.items()))
         for reader, kinds in (self.people or {}).get("readers", {}).items():
             lines.append(f"read by {reader}:")

@@ -25,7 +25,7 @@ def audit(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Measure drafts of stories against gold records, by a model's blind answers, and by people.
+    """Measure drafts of stories against gold records, and by people.
 
     Compares scene boundaries, characters, decisive acts, transitions, causes, questions, accepted answers,
     variants and labels. With a model, its answers from the text alone show which questions are sound. For

@@ -190,3 +190,16 @@ def test_blind_answers_when_a_model_is_asked_count_and_are_asked_once(as_file, t
     assert {"the text is unclear", "answered: a green whale"} <= {case.note for case in unsound}
     page = (out / "audit.html").read_text("utf-8")
     assert "a green whale" in page and "Sound by blind answers" in page
+
+
+def test_languages_when_there_are_several_have_their_own_measures(as_file) -> None:
+    gold = authored(8)
+    for bundle in gold[:3]:
+        bundle["record"]["language"] = "hi"
+    made = audit(as_file(drafted(gold), "draft"), as_file(gold, "gold"))
+    assert {name: row["records"] for name, row in made.languages.items()} == {"en": 5, "hi": 3}
+    assert made.languages["hi"]["scores"]["answers"]["value"] == 1.0
+    # Six questions a story; which lesson and which came first are asked alike of all.
+    counts = made.languages["en"]
+    assert counts["questions"] == 5 * 6 and counts["distinct"] <= 2 + 5 * 4 and counts["openings"] <= 6 + 5
+    assert any("questions in hi: 18 in 3 records" in line for line in made.lines())
