@@ -248,19 +248,13 @@ def _connect(request: _Request, _: KathaModel) -> Json:
 
 
 def _asked_by_rules(tale: _Tale, moral: str | None) -> list[Json]:
+    """Return what rules ask, and in any language about the order of two clauses where they do not."""
     transitions = [dict(part) for part in tale.transitions]
     transitions[-1]["moral_target"] = moral
     asked = Rules().questions(tale.story, tale.analysis, tale.scenes, transitions, moral)
-    if tale.english:
+    if any(part["question_type"] == "temporal_order" for part in asked):
         return asked
-    # Rules ask about a moral in English only.
-    return [{**part, **_in_words_of_story(part)} for part in asked if part["question_type"] != "moral"]
-
-
-def _in_words_of_story(part: Json) -> Json:
-    """Return the texts of a question by rules without the English around the words of the story."""
-    quoted = re.findall(r'"([^"]+)"', part["question"]) or [part["gold_answer"]]
-    return {"question": f"{quoted[-1]}?", "required_evidence": part["gold_answer"]}
+    return [*asked, _question("temporal_order", 1, (tale.clause(1), tale.clause(0, -1)))]
 
 
 def _write_questions(request: _Request, _: KathaModel) -> Json:
@@ -269,7 +263,8 @@ def _write_questions(request: _Request, _: KathaModel) -> Json:
     tale, moral = request.tale, request.moral
     asked = _asked_by_rules(tale, moral)
     if moral is not None and all(part["question_type"] != "moral" for part in asked):
-        asked.append(_moral_question(tale))
+        last = len(tale.texts)
+        asked.append(_question("moral", last - 1, (tale.clause(0), tale.clause(last - 1, -1))))
     return {
         "questions": [
             {
@@ -287,17 +282,18 @@ def _write_questions(request: _Request, _: KathaModel) -> Json:
     }
 
 
-def _moral_question(tale: _Tale) -> Json:
-    last = len(tale.texts)
+def _question(kind: str, scene: int, texts: tuple[str, str]) -> Json:
+    """Return a question about the transition from a scene, from 1: a clause asks for another."""
+    asked, gold = texts
     return {
-        "question_type": "moral",
+        "question_type": kind,
         "target_scene": None,
-        "target_transition": [last - 1, last],
-        "evidence_scenes": [last - 1, last],
-        "question": f"{tale.clause(0)}?",
-        "gold_answer": tale.clause(last - 1, -1),
+        "target_transition": [scene, scene + 1],
+        "evidence_scenes": [scene, scene + 1],
+        "question": f"{asked}?",
+        "gold_answer": gold,
         "accepted_answers": [],
-        "required_evidence": tale.clause(last - 1),
+        "required_evidence": gold,
     }
 
 
