@@ -41,8 +41,25 @@ class Applied:
         return self.code != "question_depends_on_transition" or part["target_transition"] is not None
 
 
+SCREEN, TEXT = "screen_", "story_text"
+"""How the codes of checks of the story itself begin, and the part that they are about."""
+
+SCREENED: Mapping[str, str] = {
+    "too_long": "it has no more words than the setting allows",
+    "rights_unresolved": "its rights status allows release",
+    "near_duplicate": "it nearly equals no other story of the run",
+    "personal_data": "it holds no address or number of a person",
+    "harmful_content": "it holds no explicit sexual content, torture, mass harm or call for hate",
+    "wordplay": "it does not depend on wordplay, which cannot be shown",
+    "external_knowledge": "it needs no knowledge outside its text",
+    "mainly_descriptive": "its clauses tell events",
+    "several_moral_targets": "it supports one moral and not several",
+}
+"""What the stage ``screen_stories`` looks at -> what holds where that passed."""
+
 _LABEL = "the course of events supports the label"
 APPLIED: tuple[Applied, ...] = (
+    *(Applied(f"{SCREEN}{code}", TEXT, meaning) for code, meaning in SCREENED.items()),
     Applied("scene_faithful", "scenes", "the story bears out every field", ("model_consistent",),
             ("entity_continuity",)),
     Applied("scene_drawable", "scenes", "one picture can show it", ("model_renderable",)),
@@ -59,18 +76,15 @@ APPLIED: tuple[Applied, ...] = (
             ("model_contrast_minimal", "model_contrast_described")),
     *(Applied("label_fits", name, _LABEL, ("model_label_fits",)) for name in LABELS),
 )  # fmt: skip
-"""The checks that apply to the parts of a record, besides the rules and the screening of its story."""
+"""The checks that apply to a story and the parts of its record, besides the rules."""
 
 JUDGES_VARIANTS = frozenset(
     code for check in APPLIED if check.part == "variants" for code in (check.code, *check.models)
 )
 """Codes of the checks in which a model or an author judges a variant."""
 
-SCREEN = "screen_"
-"""How the codes of checks of the story itself begin; the stage ``screen_stories`` has them."""
-
 _PART = re.compile(r"\$\.([a-z_]+)(?:\[(\*|\d{1,6})\])?")
-CODES = tuple(dict.fromkeys(check.code for check in APPLIED))
+CODES = tuple(dict.fromkeys(check.code for check in APPLIED if check.part != TEXT))
 
 
 class Verdict(Own):
@@ -88,7 +102,7 @@ class Verdict(Own):
 
 def part_of(code: str) -> str:
     """Return in words what the checks of a code are about."""
-    return " or ".join(check.part for check in APPLIED if check.code == code) or "story_text"
+    return " or ".join(check.part for check in APPLIED if check.code == code) or TEXT
 
 
 def judges_part(verdict: Verdict, given: Mapping[str, Json]) -> bool:
@@ -98,7 +112,7 @@ def judges_part(verdict: Verdict, given: Mapping[str, Json]) -> bool:
         return False
     name, number = match.groups()
     if verdict.code.startswith(SCREEN):
-        return name == "story_text" and number is None
+        return name == TEXT and number is None
     if given.get(name) is None or name not in {check.part for check in APPLIED if check.code == verdict.code}:
         return False
     if name in LABELS:
@@ -182,8 +196,8 @@ def _not_made(checks: Sequence[Json], draft: Json) -> Iterator[Json]:
     known = {(str(row["code"]), _part(str(row["path"]))) for row in checks}
     for check in APPLIED:
         parts: Sequence[Json] = ()
-        if check.part in LABELS:
-            paths = [f"$.{check.part}"] if draft[check.part] is not None else []
+        if check.part in (TEXT, *LABELS):
+            paths = [f"$.{check.part}"] if check.part == TEXT or draft[check.part] is not None else []
         else:
             parts = draft[check.part]
             paths = [f"$.{check.part}[{n}]" for n, part in enumerate(parts) if check.concerns(part)]

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from fabula.builders.katha.screen_stories import CODES as SCREENED
-from fabula.builders.katha.settle_checks import APPLIED, CODES, NOBODY, settle
+from fabula.builders.katha.settle_checks import APPLIED, CODES, NOBODY, SCREEN, SCREENED, TEXT, settle
 from fabula.errors import InputError
 from fabula.schemas.katha import StoryCheck
 
@@ -29,6 +28,10 @@ def verdict(code, path, passed=True, note="read"):
     return {"code": code, "path": path, "passed": passed, "note": note}
 
 
+def path_of(check):
+    return f"$.{check.part}" if check.part == TEXT else f"$.{check.part}[*]"
+
+
 def row(code, path, passed, producer="rules@1"):
     return {**verdict(code, path, passed, "seen"), "producer": producer}
 
@@ -38,7 +41,7 @@ def settled(made=(), record=None, draft=DRAFT):
 
 
 def test_checks_when_nobody_made_them_are_there_without_a_verdict() -> None:
-    found = settle((), None, DRAFT)
+    found = [check for check in settle((), None, DRAFT) if not check["code"].startswith(SCREEN)]
     assert {check["note"] for check in found} == {NOBODY}
     assert {(check["passed"], check["producer"]) for check in found} == {(None, None)}
     assert {check["code"]: check["path"] for check in found} == {
@@ -58,7 +61,7 @@ def test_checks_when_nobody_made_them_are_there_without_a_verdict() -> None:
 
 
 def test_verdicts_when_given_for_every_check_leave_nothing_open() -> None:
-    lists = [verdict(check.code, f"$.{check.part}[*]") for check in APPLIED if check.code != "label_fits"]
+    lists = [verdict(check.code, path_of(check)) for check in APPLIED if check.code != "label_fits"]
     found = settle((), given(*lists, verdict("label_fits", "$.narrative_type")), DRAFT)
     assert {check["passed"] for check in found} == {True}
     assert {check["producer"] for check in found} == {AUTHORED}
@@ -102,6 +105,13 @@ def test_rule_when_it_has_no_verdict_gives_way_to_one_on_the_same_part() -> None
     assert [path for code, path, _ in found if code == "question_answerable"] == ["$.questions[0]"]
 
 
+def test_screening_is_declared_with_the_other_checks(drafted) -> None:
+    made = {row["code"] for row in drafted["kb25k_0001"]["screening"]}
+    assert made == {f"{SCREEN}{code}" for code in SCREENED}
+    left = [path for code, path, passed in settled() if code.startswith(SCREEN) and passed is None]
+    assert left == ["$.story_text"] * len(SCREENED)
+
+
 def test_screening_codes_are_accepted_in_verdicts(katha, write_rows, tmp_path) -> None:
     checks = [verdict(f"screen_{code}", "$.story_text") for code in SCREENED]
     assert loaded(katha, write_rows, tmp_path, checks)["checks"] == checks
@@ -137,16 +147,23 @@ def test_verdicts_when_wrong_are_refused(katha, write_rows, tmp_path, check, exp
     assert expected in str(raised.value)
 
 
-def test_record_when_its_author_judged_all_is_auto_checked_and_credited(katha, drafted) -> None:
-    tale = drafted["kb25k_0001"]
-    lists = {name: tale[name] for name in ("scenes", "transitions", "questions", "variants")}
-    open_codes = {check["code"] for check in tale["checks"] if check["code"].startswith("screen_")}
-    checks = [verdict(code, "$.story_text") for code in sorted(open_codes)]
-    checks += [verdict(check.code, f"$.{check.part}[*]") for check in APPLIED if check.code != "label_fits"]
-    checks += [verdict("label_fits", f"$.{name}") for name in ("narrative_type", "moral_label")]
-    labels = {name: tale[name] for name in ("narrative_type", "moral_label")}
-    record = {"author": AUTHORED, **labels, **lists, "checks": checks}
-    made = katha.draft({**tale, "given": record})
+@pytest.fixture
+def sample(katha):
+    stories, records = (("stories", "stories.jsonl"), ("records", "gold.jsonl"))
+    loaded = katha.load([(role, katha.samples / name) for role, name in (stories, records)])
+    return loaded["kb25k_0001"]
+
+
+def test_record_when_its_author_judged_all_is_auto_checked_and_credited(katha, sample) -> None:
+    made = katha.draft(sample)
     assert made["bundle"]["record"]["validation_status"] == "auto_checked"
-    producers = {entry["producer"] for entry in made["bundle"]["producers"]}
-    assert producers == {"author", AUTHORED}
+    assert {entry["producer"] for entry in made["bundle"]["producers"]} <= {"author", AUTHORED}
+
+
+def test_record_when_one_verdict_of_its_author_is_missing_needs_review(katha, sample) -> None:
+    given = sample["given"]
+    fewer = [check for check in given["checks"] if check["code"] != "variant_sound"]
+    made = katha.draft({**sample, "given": {**given, "checks": fewer}})
+    assert made["bundle"]["record"]["validation_status"] == "review_needed"
+    left = {check["code"] for check in made["checks"] if check["passed"] is not True}
+    assert left == {"variant_sound"}
