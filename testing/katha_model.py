@@ -252,6 +252,8 @@ def _asked_by_rules(tale: _Tale, moral: str | None) -> list[Json]:
     transitions = [dict(part) for part in tale.transitions]
     transitions[-1]["moral_target"] = moral
     asked = Rules().questions(tale.story, tale.analysis, tale.scenes, transitions, moral)
+    if not tale.english:
+        asked = []  # rules ask about a moral in English only
     if any(part["question_type"] == "temporal_order" for part in asked):
         return asked
     return [*asked, _question("temporal_order", 1, (tale.clause(1), tale.clause(0, -1)))]
