@@ -368,6 +368,21 @@ def _answer_questions(request: _Request, _: KathaModel) -> Json:
     return {"answers": answers}
 
 
+def _guess_answers(request: _Request, _: KathaModel) -> Json:
+    count = len(request.lines("The questions:"))
+    return {"answers": [{"number": n, "status": "unknown", "answer": None} for n in range(1, count + 1)]}
+
+
+def _judge_questions(request: _Request, _: KathaModel) -> Json:
+    entries: list[Json] = []
+    for number, line in enumerate(request.lines("The questions and their answers:"), start=1):
+        pair = re.match(r"\(\w+, from scene (\d+) to (\d+)\)", line)
+        earlier, later = (None, None) if pair is None else map(int, pair.groups())
+        halves = {"earlier_scene": earlier, "later_scene": later}
+        entries.append({"number": number, "remark": None, "drawable": True, "repeats": None, **halves})
+    return {"questions": entries}
+
+
 def _judge_answers(request: _Request, _: KathaModel) -> Json:
     count = int(re.findall(r"Judge all (\d+) questions", request.text)[-1])
     fine: Json = {"remark": None, "gold_supported": True, "wrong_answers": []}
@@ -417,6 +432,8 @@ _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
     "katha/write_questions": _write_questions,
     "katha/write_contrastives": _write_variants,
     "katha/answer_questions": _answer_questions,
+    "katha/check_questions": _judge_questions,
+    "katha/guess_answers": _guess_answers,
     "katha/check_answers": _judge_answers,
     "katha/check_contrastives": _judge_contrasts,
     "katha/check_record": _judge_record,

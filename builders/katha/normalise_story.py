@@ -22,7 +22,7 @@ from ..text.spans import scene_spans
 from ..text.words import word_count
 from .drafts import Sketch
 from .rule_checks import make_check
-from .verifying import verifier_settings, why_unjudged
+from .verifier import verifier_settings, why_unjudged
 
 LEAST_WORDS, MOST_WORDS = 4, 110
 """Words of one scene's text; twice as many characters in scripts without spaces."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
-from ..replies import by_number
+from ..replies import Problems, by_number
 from .annotate_transitions import TRANSITION_FIELDS
 from .draft_scenes import SCENE_FIELDS
 
@@ -41,6 +41,65 @@ def read_answers(reply: Json, count: int) -> list[str | None]:
             raise BadReply(f"question {entry['number']} is recoverable, but its answer says nothing")
         answers.append(answer if entry["status"] == "recoverable" else None)
     return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """What a model says of a question itself.
+
+    Attributes:
+        drawable: whether pictures can show what is asked, and the answer.
+        halves: the scenes in which the two halves of what it asks about stand; None where it has none.
+        repeats: number, from 1, of an earlier question that asks the same, if there is one.
+        remark: what pictures cannot show, in one line; empty if nothing.
+    """
+
+    drawable: bool
+    halves: tuple[int, int] | None
+    repeats: int | None
+    remark: str
+
+
+def read_questions(reply: Json, has_halves: Sequence[bool], scenes: int) -> list[Sound]:
+    """Return the judgements of a reply to ``katha/check_questions``, one for each question.
+
+    Args:
+        reply: the reply.
+        has_halves: of each question, whether it asks about a transition.
+        scenes: how many scenes there are.
+
+    Raises:
+        BadReply: not every question is judged once, a question about a transition has no two scenes, or a
+            number is that of no scene or no earlier question.
+    """
+    entries = by_number(reply["questions"], "number", _upto(len(has_halves)), "judgements of the questions")
+    problems, sound = Problems(), []
+    for entry, wanted in zip(entries, has_halves, strict=True):
+        number, halves = entry["number"], (entry["earlier_scene"], entry["later_scene"])
+        if wanted and not all(half is not None and 1 <= half <= scenes for half in halves):
+            problems.add(
+                f"question {number}: earlier_scene and later_scene must be scenes of 1 to {scenes}, where the"
+                " two halves of what it asks about happen"
+            )
+        repeats = entry["repeats"]
+        if repeats is not None and not 1 <= repeats < number:
+            problems.add(f"question {number}: repeats must be the number of an earlier question, or null")
+        sound.append(Sound(entry["drawable"], halves if wanted else None, repeats, note(entry["remark"])))
+    problems.settle()
+    return sound
+
+
+def read_guesses(reply: Json, count: int) -> list[str | None]:
+    """Return the guesses of a reply to ``katha/guess_answers``, in order; None where there is none.
+
+    Raises:
+        BadReply: not every question has one entry.
+    """
+    entries = by_number(reply["answers"], "number", _upto(count), "guesses at the questions")
+    return [
+        normalize_text(entry["answer"] or "") or None if entry["status"] == "guessed" else None
+        for entry in entries
+    ]
 
 
 def read_judgements(reply: Json, counts: Sequence[int]) -> list[Judged]:

@@ -37,6 +37,7 @@ from .drafts import (
     with_repairs,
 )
 from .rule_checks import rule_checks
+from .verifier import GUESSING
 from .verifying import PROMPTS, check_draft
 from .write_contrastives import read_corrected_variants, variants_shown
 from .write_contrastives import show_scenes as show_variants
@@ -63,6 +64,7 @@ class RepairSettings(PlannerSettings):
     verifier: str | None = Field(
         default=None, description="Spec of the model that checks the draft; nothing is repaired without."
     )
+    guessing: bool = GUESSING
 
     def models(self) -> tuple[str, ...]:
         """Return the verifier and the planner's model, or nothing unless there are both."""
@@ -74,7 +76,7 @@ class RepairSettings(PlannerSettings):
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", *NARRATIVE, "given", *PARTS),
     writes=(*REPAIRS, "repair_log"),

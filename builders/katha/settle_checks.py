@@ -38,7 +38,12 @@ class Applied:
 
     def concerns(self, part: Json) -> bool:
         """Return whether the check applies to one part."""
-        return self.code != "question_depends_on_transition" or part["target_transition"] is not None
+        return self.code != "question_depends_on_transition" or depends_on_transition(part)
+
+
+def depends_on_transition(question: Mapping[str, Json]) -> bool:
+    """Return whether what a question asks about has two halves; a moral is of the whole story."""
+    return question["target_transition"] is not None and question["question_type"] != "moral"
 
 
 SCREEN, TEXT = "screen_", "story_text"

@@ -14,11 +14,14 @@ from ..replies import public_name
 from .drafts import NARRATIVE, told_story
 from .rule_checks import rule_checks
 from .settle_checks import RULES, settle
+from .verifier import GUESSING
 from .verifying import PROMPTS, check_draft
 
 
 class VerifySettings(ModelSettings):
     """Settings of the stage; without a model only the rules check."""
+
+    guessing: bool = GUESSING
 
 
 SPEC = StageSpec(

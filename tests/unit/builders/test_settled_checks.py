@@ -8,13 +8,16 @@ from fabula.builders.katha.settle_checks import APPLIED, CODES, NOBODY, SCREEN, 
 from fabula.errors import InputError
 from fabula.schemas.katha import StoryCheck
 
-PART = {"target_transition": [1, 2]}
+PART = {"target_transition": [1, 2], "question_type": "causal"}
 DRAFT = {
     "narrative_type": "causal_transition",
     "moral_label": None,
     "scenes": [{"action": "a"}, {"action": "b"}],
     "transitions": [{"action": "c"}],
-    "questions": [{"question": "Why?", **PART}, {"question": "Who?", "target_transition": None}],
+    "questions": [
+        {"question": "Why?", **PART},
+        {**PART, "question": "Who?", "target_transition": None},
+    ],
     "variants": [{"semantic_delta": "d"}],
 }
 AUTHORED = "author:fabula"

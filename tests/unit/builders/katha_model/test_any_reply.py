@@ -146,6 +146,8 @@ def test_variants_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> N
 READERS = {
     "answer_questions": lambda reply, _: read_checks.read_answers(reply, 2),
     "check_answers": lambda reply, _: read_checks.read_judgements(reply, [1, 2]),
+    "check_questions": lambda reply, _: read_checks.read_questions(reply, [True, False], 2),
+    "guess_answers": lambda reply, _: read_checks.read_guesses(reply, 2),
     "check_contrastives": lambda reply, _: read_checks.read_contrasts(reply, 2),
     "check_record": lambda reply, draft: read_checks.read_record(
         reply, draft["scenes"], draft["transitions"]

@@ -29,6 +29,11 @@ def altered(prompt_id, change):
     return handler
 
 
+def requests_of(model, tools, prompt_id):
+    asked = [model.asked(ask.request) for ask in tools.asker.asks]
+    return [request for request in asked if prompt_of(request) == prompt_id]
+
+
 def checked(model, hat, draft, prompt_id, change):
     return model.run(check_draft(hat.story, draft, model.tools(altered(prompt_id, change))))
 
@@ -37,7 +42,10 @@ def test_draft_when_nothing_is_wrong_passes_every_check(model, hat, draft) -> No
     tools = model.tools()
     checks = model.run(check_draft(hat.story, draft, tools))
     assert {check["passed"] for check in checks} == {True}
-    assert len(tools.asker.asks) == 4
+    prompts = [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks]
+    hidden = {tuple(question["evidence_scenes"]) for question in draft["questions"]}
+    assert prompts.count("katha/guess_answers") == 1 + len(hidden - {(1, 2, 3, 4, 5)})
+    assert len(prompts) == len(set(prompts)) + prompts.count("katha/guess_answers") - 1 == 6 + len(hidden)
     assert len(verdicts(checks, "model_answerable")) == len(draft["questions"])
     assert len(verdicts(checks, "model_consistent")) == 9
     assert len(verdicts(checks, "model_label_fits")) == 2
@@ -64,7 +72,8 @@ def test_question_when_answered_in_other_words_is_judged_among_the_accepted_answ
 
     tools = model.tools(altered("answer_questions", otherwise))
     checks = model.run(check_draft(hat.story, draft, tools))
-    assert "because of the strong gust" in model.asked(tools.asker.asks[1].request).text
+    (judging,) = requests_of(model, tools, "katha/check_answers")
+    assert "because of the strong gust" in judging.text
     assert "the same in other words" in checks[0]["note"]
     assert checks[0]["passed"] is True
 
@@ -149,8 +158,10 @@ def test_fields_when_contradicted_are_named_and_empty_ones_are_not(model, hat, d
 
 
 @pytest.mark.parametrize(
-    "prompt_id", ["answer_questions", "check_answers", "check_contrastives", "check_record"]
-)
+    "prompt_id",
+    ["answer_questions", "check_questions", "guess_answers", "check_answers", "check_contrastives",
+     "check_record"],
+)  # fmt: skip
 def test_check_when_the_model_refuses_has_no_verdict_and_says_why(model, hat, draft, prompt_id) -> None:
     checks = checked(model, hat, draft, prompt_id, lambda _: NoAnswer("refused", "the model\nrefused"))
     unjudged = [check for check in checks if check["passed"] is None]
@@ -160,8 +171,10 @@ def test_check_when_the_model_refuses_has_no_verdict_and_says_why(model, hat, dr
 
 
 @pytest.mark.parametrize(
-    "prompt_id", ["answer_questions", "check_answers", "check_contrastives", "check_record"]
-)
+    "prompt_id",
+    ["answer_questions", "check_questions", "guess_answers", "check_answers", "check_contrastives",
+     "check_record"],
+)  # fmt: skip
 def test_check_when_the_model_cannot_be_reached_fails_to_be_run_again(model, hat, draft, prompt_id) -> None:
     with pytest.raises(NoAnswer, match="unavailable"):
         checked(model, hat, draft, prompt_id, lambda _: NoAnswer("unavailable", "down"))
@@ -173,6 +186,11 @@ def test_check_when_the_model_cannot_be_reached_fails_to_be_run_again(model, hat
         ("answer_questions", lambda reply: {"answers": reply["answers"][1:]}),
         ("answer_questions", lambda reply: {"answers": [{**e, "answer": None} for e in reply["answers"]]}),
         ("check_answers", wrong_numbers),
+        ("check_questions", lambda reply: {"questions": reply["questions"][1:]}),
+        ("check_questions", lambda reply: {"questions": [{**e, "repeats": 9} for e in reply["questions"]]}),
+        ("check_questions",
+         lambda reply: {"questions": [{**e, "later_scene": None} for e in reply["questions"]]}),
+        ("guess_answers", lambda reply: {"answers": reply["answers"][1:]}),
         ("check_contrastives", lambda reply: {"variants": [{**e, "number": 1} for e in reply["variants"]]}),
         ("check_record", lambda reply: {**reply, "scenes": reply["scenes"][:2]}),
         ("check_record", lambda reply: {**reply, "transitions": []}),
