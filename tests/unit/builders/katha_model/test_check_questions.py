@@ -14,6 +14,28 @@ from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 
 
+@pytest.fixture
+def draft(draft: Any) -> Any:
+    """The draft of the hat with three more questions, the first two about transitions."""
+    made = [
+        ("causal", [1, 2], "Why did Mira run to the water?", "a gust tore her hat from her head", [1, 2]),
+        ("consequence", [3, 4], "What came of the fisherman's swing?", "he hooked the hat", [4]),
+        ("action_visibility", None, "What does Mira bring?", "a basket of fresh bread", [5]),
+    ]
+    first = draft["questions"][0]
+    more = [
+        {
+            **first,
+            "question_id": f"tale_1_q{number:02d}",
+            **{"question_type": kind, "target_transition": pair, "target_scene": None if pair else 5},
+            **{"question": question, "gold_answer": gold, "accepted_answers": [gold, f"{gold} indeed"]},
+            "evidence_scenes": evidence,
+        }
+        for number, (kind, pair, question, gold, evidence) in enumerate(made, start=1)
+    ]
+    return {**draft, "questions": more}
+
+
 def guesses(answer: str, number: int = 1, *, blindly: bool = True, more: Any = None) -> Any:
     """The stand-in that guesses an answer, without any scene or with some; ``more`` changes other replies."""
 
@@ -130,7 +152,10 @@ def test_question_when_both_halves_are_in_one_scene_does_not_depend_on_its_trans
     checks = found(model, hat, draft, handler, "question_depends_on_transition")
     assert [check["path"] for check in checks] == [f"$.questions[{n - 1}].question" for n in about]
     assert [check["passed"] for check in checks] == [False] + [True] * (len(about) - 1)
+    assert about == [1, 2]
     assert "in scene 2" in checks[0]["note"]
+    with pytest.raises(model.BadReply, match="question 1: earlier_scene and later_scene must be scenes"):
+        found(model, hat, draft, changed(1, later_scene=None), "question_drawable")
 
 
 def test_question_when_it_asks_the_same_as_an_earlier_one_is_named(model, hat, draft) -> None:

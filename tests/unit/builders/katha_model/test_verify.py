@@ -188,8 +188,6 @@ def test_check_when_the_model_cannot_be_reached_fails_to_be_run_again(model, hat
         ("check_answers", wrong_numbers),
         ("check_questions", lambda reply: {"questions": reply["questions"][1:]}),
         ("check_questions", lambda reply: {"questions": [{**e, "repeats": 9} for e in reply["questions"]]}),
-        ("check_questions",
-         lambda reply: {"questions": [{**e, "later_scene": None} for e in reply["questions"]]}),
         ("guess_answers", lambda reply: {"answers": reply["answers"][1:]}),
         ("check_contrastives", lambda reply: {"variants": [{**e, "number": 1} for e in reply["variants"]]}),
         ("check_record", lambda reply: {**reply, "scenes": reply["scenes"][:2]}),
