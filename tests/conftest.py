@@ -19,6 +19,7 @@ import pytest
 LOOPBACK = ("127.", "::1", "localhost")
 LONGEST_SLEEP = 0.3
 REFERENCE = "FABULA_REFERENCE"
+STARTED_WITH = dict(os.environ)
 parity_run: list[str] = []
 
 
@@ -36,7 +37,11 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path], warm: Any) -> None:
+    for name in {*os.environ, *STARTED_WITH}:  # some libraries set these as they are imported
+        if name.startswith(warm.READ_AT_START) and os.environ.get(name) != STARTED_WITH.get(name):
+            os.environ.pop(name, None)
+            os.environ |= {name: STARTED_WITH[name]} if name in STARTED_WITH else {}
     home = next(homes)
     home.mkdir()
     for name in [
@@ -105,7 +110,7 @@ def warm() -> Any:
 @pytest.fixture(scope="session")
 def starter(warm: Any) -> Iterator[Any]:
     """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
-    with warm.starter() as made:
+    with warm.starter(STARTED_WITH) as made:
         yield made
 
 

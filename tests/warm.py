@@ -161,12 +161,17 @@ class Server:
 class Starter(Server):
     """The process that has everything imported, and starts commands as its forks.
 
+    Args:
+        environment: what Python reads as it starts is taken from here; libraries may have changed ours.
+
     Attributes:
         reader: the process beside it that reads releases with the libraries of users.
     """
 
-    def __init__(self) -> None:
-        self._environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        others = {name: value for name, value in os.environ.items() if not name.startswith(READ_AT_START)}
+        read = {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+        self._environment = {**others, **read, "PYTHONSAFEPATH": "1"}
         asks, commands = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         reads, releases = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         super().__init__(asks)
@@ -197,8 +202,8 @@ def reads_release(command: object) -> bool:
 
 
 @contextmanager
-def starter() -> Iterator[Starter]:
-    made = Starter()
+def starter(environment: Mapping[str, str]) -> Iterator[Starter]:
+    made = Starter(environment)
     try:
         yield made
     finally:
