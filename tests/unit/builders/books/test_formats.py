@@ -52,3 +52,11 @@ def test_book_when_split_accounts_for_all_that_is_in_no_story(name, tmp_path) ->
     }
     assert {row["reason"] for row in left} == reasons.get(name, usual)
     assert all(row["words"] and row["text"] for row in left)
+
+
+def test_book_when_it_has_a_hundred_thousand_words_is_split_whole(tmp_path) -> None:
+    book = made_book(500, frames=20)
+    text = as_text(book)
+    assert len(text.split()) > 100_000
+    found = imported(tmp_path, {"long.txt": text.encode()})
+    assert [row["text"].split() for row in found] == [tale.text.split() for tale, _ in all_tales(book)]
