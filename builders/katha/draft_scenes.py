@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from ...engine.stage import Tools
-from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.katha import Scene
 from ...schemas.text import is_unspaced, normalize_answer
@@ -22,6 +21,7 @@ from ..text.reading import StoryView, main_statement
 from ..text.segments import Analysis, segment_texts, sentence_spans
 from ..text.words import lower_words, word_count, word_set
 from .drafts import NARRATIVE, Sketch, scene_texts
+from .scene_prompts import prompted
 
 ARC = ("setup", "action", "complication", "consequence", "resolution")
 """The arc of a story (section C.3); with more or fewer scenes its phases are spread evenly."""
@@ -41,7 +41,8 @@ def phase(scene: int, count: int) -> str:
 def describe_scenes(view: StoryView) -> list[Json]:
     """Return the scenes with all fields; null or empty where the text does not tell."""
     cast = scene_casts(view)
-    return [_ruled_scene(view, scene, cast[scene]) for scene in range(view.count)]
+    scenes = [_ruled_scene(view, scene, cast[scene]) for scene in range(view.count)]
+    return prompted(scenes, view.story)
 
 
 def scene_casts(view: StoryView) -> list[tuple[str, ...]]:
@@ -93,7 +94,6 @@ def _ruled_scene(view: StoryView, scene: int, cast: tuple[str, ...]) -> Json:
         "emotion": emotion,
         "visual_evidence": visible,
         "visual_must_show": [*cast, *objects, *([action_text] if action_text else [])],
-        "generation_prompt": _prompt(view, scene, cast=cast, action=action_text, emotion=emotion),
     }
 
 
@@ -104,25 +104,10 @@ def _state(view: StoryView, scene: int) -> str:
     return f"{name}: {states[-1].plain}" if states else name
 
 
-def _prompt(
-    view: StoryView, scene: int, *, cast: tuple[str, ...], action: str | None, emotion: str | None
-) -> str:
-    return load_prompt("scene_image").render(
-        index=scene + 1,
-        total=view.count,
-        title=view.title,
-        text=view.scene_text(scene),
-        characters=list(cast),
-        objects=list(view.entities(scene, characters=False)),
-        action=action,
-        emotion=emotion,
-    )
-
-
 SCENE_FIELDS = (
     "characters", "objects", "action", "state", "emotion", "visual_evidence", "visual_must_show",
 )  # fmt: skip
-"""Fields of a scene that are drafted, but for its prompt, which follows from them."""
+"""Fields of a scene that are drafted, but for its prompts, which follow from them."""
 
 
 LONGEST_SCENE = 150
@@ -233,7 +218,7 @@ def _scenes(entries: Sequence[Json], story: Json, texts: Sequence[str]) -> list[
     _check_characters(scenes, story, problems)
     problems.check_script(story, [[scene["action"], scene["state"], scene["emotion"]] for scene in scenes])
     problems.settle()
-    return [with_prompt(scene, story, len(scenes)) for scene in scenes]
+    return prompted(scenes, story)
 
 
 def _check_characters(scenes: Sequence[Json], story: Json, problems: Problems) -> None:
@@ -268,19 +253,6 @@ def _scene(entry: Json, story: Json, number: int, text: str, problems: Problems)
     }
 
 
-def with_prompt(scene: Json, story: Json, total: int) -> Json:
-    """Return a scene with the prompt for its picture, which follows from the other fields."""
-    names = ("characters", "objects", "action", "emotion")
-    prompt = load_prompt("scene_image").render(
-        index=scene["scene_index"],
-        total=total,
-        title=story["title"],
-        text=scene["scene_text"],
-        **{name: scene[name] for name in names},
-    )
-    return {**scene, "generation_prompt": prompt}
-
-
 def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
     if drafted is None:
         text = sketch.story["normalized_text"]
@@ -290,7 +262,8 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
     divided = sketch.given_list("scenes") or sketch.narrated
     if unfit and settings.planner == "rules" and not (settings.keep_unfit or divided):
         raise Unfit("not_five_scenes", unfit)
-    return sketch.filled("scenes", drafted)
+    given = sketch.given_list("scenes")
+    return drafted if given is None else prompted(sketch.filled("scenes", drafted), sketch.story, given)
 
 
 def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE) -> str | None:
@@ -313,7 +286,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=3,
+    version=4,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,

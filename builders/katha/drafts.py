@@ -132,7 +132,8 @@ def fill(given: Sequence[Json], drafted: Sequence[Json]) -> list[Json]:
 
 def is_complete(given: Sequence[Json], kind: type[Own]) -> bool:
     """Return whether given elements leave nothing to draft."""
-    return all(kind.model_fields.keys() <= element.keys() for element in given)
+    needed = {name for name, field in kind.model_fields.items() if field.is_required()}
+    return all(needed <= element.keys() for element in given)
 
 
 def author_of(given: Json) -> str:

@@ -37,6 +37,7 @@ from .drafts import (
     with_repairs,
 )
 from .rule_checks import rule_checks
+from .scene_prompts import prompted
 from .verifier import GUESSING
 from .verifying import PROMPTS, check_draft
 from .write_contrastives import read_corrected_variants, variants_shown
@@ -254,6 +255,8 @@ async def _anew(item: Item, draft: Json, name: str, findings: Sequence[Json], co
     if problem is not None:
         return _Attempt(f"dropped: {problem}")
     elements = drafted.value if given is None else fill(given, drafted.value)
+    if name == "scenes":
+        elements = prompted(elements, story, given)
     if elements == draft[name]:
         return _Attempt("left as it was")
     after = with_repairs(draft, {name: elements}, {name: drafted.maker})

@@ -17,7 +17,8 @@ from ...validators.record_rules import STORY_RULES, check_story
 from ...validators.view import mentions
 from ..text.words import word_set
 from .draft_scenes import unfit_scenes
-from .drafts import make_bundle, scene_texts
+from .drafts import by_person, make_bundle, maker_of, scene_texts
+from .scene_prompts import LIMIT, called_otherwise, clip_tokens, fits, lacking
 
 _LABEL_QUESTIONS = frozenset(["moral"])
 _RULES = frozenset(rule.name for rule in STORY_RULES) - {"hashes"}
@@ -48,6 +49,7 @@ def _field_checks(story: Json, draft: Json) -> Iterator[Json]:
         "scenes_fit", "$.scenes", unfit is None, unfit or "sentences and lengths allow the scenes"
     )
     yield from _continuity(draft["scenes"], text)
+    yield from _prompts(draft)
     for number, variant in enumerate(draft["variants"]):
         yield _keeps_entities(number, variant, draft["scenes"])
 
@@ -109,6 +111,30 @@ def _continuity(scenes: Sequence[Json], text: str) -> Iterator[Json]:
         passed = False if unknown else (None if strange else True)
         yield make_check("entity_continuity", f"$.scenes[{number}].characters", passed, note)
         before = frozenset(names)
+
+
+def _prompts(draft: Json) -> Iterator[Json]:
+    """Check that each short prompt fits what CLIP reads, holds what must be visible, and names alike.
+
+    Whether a person's prompt shows the same in other words, no word list can tell: there is no verdict then.
+    """
+    otherwise: dict[int, list[str]] = {}
+    if all(scene["generation_prompt"] for scene in draft["scenes"]):
+        for number, said in called_otherwise(draft["scenes"]):
+            otherwise.setdefault(number, []).append(f"called otherwise than in other scenes: {said}")
+    for number, scene in enumerate(draft["scenes"]):
+        if not scene["generation_prompt"]:
+            continue
+        path = f"$.scenes[{number}].generation_prompt"
+        note = f"counted as {clip_tokens(scene['generation_prompt'])} CLIP tokens; {LIMIT} are read"
+        yield make_check("prompt_too_long", path, fits(scene["generation_prompt"]), note)
+        missing = lacking(scene)
+        faults = [*([f"lacks: {' '.join(missing)}"] if missing else []), *otherwise.get(number, [])]
+        passed = None if by_person(maker_of(path, draft["producers"])) else False
+        yield make_check(
+            "prompt_incomplete", path, passed if faults else True,
+            "; ".join(faults) or "holds the action and what must be visible",
+        )  # fmt: skip
 
 
 def _names(text: str, name: str) -> bool:

@@ -26,7 +26,7 @@ class VerifySettings(ModelSettings):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=4,
+    version=5,
     shape="map",
     reads=(
         *("story", *NARRATIVE, "given", "draft"),

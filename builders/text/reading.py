@@ -57,6 +57,7 @@ class StoryView:
     """
 
     def __init__(self, story: Json, analysis: Json, scenes: Sequence[str]) -> None:
+        self.story = story
         self.id: str = story["id"]
         self.title: str = story["title"]
         self.text: str = story["normalized_text"]

@@ -13,6 +13,7 @@ INPUTS = {
     "title": "T",
     "text": "A <fox> & {{ braces }}",
     "characters": ["fox"],
+    "must_show": [],
     "objects": [],
     "action": None,
     "emotion": "fear",

@@ -38,7 +38,7 @@ def test_division_when_segments_rise_makes_scenes_that_cover_the_story(hat) -> N
     assert " ".join(texts) == hat.story["normalized_text"]
     assert [scene["scene_index"] for scene in scenes] == [1, 2, 3, 4, 5]
     assert {scene["story_id"] for scene in scenes} == {"tale_1"}
-    assert "Draw scene 2 of 5" in scenes[1]["generation_prompt"]
+    assert "Draw scene 2 of 5" in scenes[1]["generation_prompt_long"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,207 @@
+"""The prompts for the picture of a scene: a short one that CLIP reads whole, and a long one beside it.
+
+Text encoders of the CLIP family read 77 tokens, those of beginning and end counted, and drop the rest. So the
+short prompt says first what must be visible, and what does not fit is left out from its end.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from ...prompts.loader import load_prompt
+from ...schemas.canonical import Json
+from ...schemas.text import normalize_answer, primary_language
+from ...validators.katha.scene_rules import without_article
+from ...validators.view import mentions
+from ..text.words import base_form, is_participle, is_verb, lower_words, word_set
+
+LIMIT = 77
+"""Tokens that CLIP reads, its begin and end token included (Radford et al. 2021, section 2.4)."""
+_LETTERS = 5
+"""Letters of a word per token; see :func:`clip_tokens`."""
+_ADJECTIVES = 2
+_PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)|[^\W\d_]+|\d|(?:[^\s\w]|_)+")
+_NOT_LOOKS = frozenset(
+    ("certain", "same", "other", "another", "first", "second", "third", "next", "last", "own", "such", "very")
+)
+"""Words before a name that say nothing of how its bearer looks."""
+_SUFFIX = re.compile(r"(?:ing|ed|es|s|d|e)$")
+
+
+def clip_tokens(text: str) -> int:
+    """Return how many tokens CLIP makes of a text at most, its begin and end token included.
+
+    This is a bound made without CLIP's vocabulary, not its count: the text is lower-cased and split as CLIP
+    splits it (words, single digits, runs of punctuation). An English function word counts one, any other word
+    of ASCII letters one for each five letters begun, anything else one for each byte of UTF-8. Single rare
+    words can have more pieces than that ("wept" has two), whole descriptions seldom: 135 hand-written
+    prompts of 33 to 65 tokens were counted 0 to 13 tokens too high; of 135 single sentences of up to 30
+    tokens ten were counted too low, by at most 3. In other scripts the bound is far above the count.
+    """
+    return 2 + sum(map(_tokens, _PIECES.findall(text.lower())))
+
+
+def fits(text: str) -> bool | None:
+    """Return whether CLIP reads all of a prompt; None if only its vocabulary can tell, in other scripts."""
+    if clip_tokens(text) <= LIMIT:
+        return True
+    least = 2 + len(_PIECES.findall(text.lower()))
+    return False if text.isascii() or least > LIMIT else None
+
+
+def _tokens(piece: str) -> int:
+    if piece in word_set("words", "function") or piece[0] == "'":
+        return 1
+    return math.ceil(len(piece) / _LETTERS) if piece.isascii() and piece.isalpha() else len(piece.encode())
+
+
+def described(name: str, story: Json) -> str:
+    """Return how prompts call a character: with the adjectives of its first mention, else the name alone.
+
+    Adjectives are read between a determiner and the name, in English, and not for proper names. The answer
+    depends on the story's text and the name alone, so it is the same in every scene.
+    """
+    bare = name.strip()[len(name.strip()) - len(without_article(name)) :]
+    if primary_language(story["language"]) != "en" or bare != bare.lower():
+        return bare
+    first = re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", story["normalized_text"], re.IGNORECASE)
+    if first is None or first[0][1:] != bare[1:]:
+        return bare
+    looks = _looks(story["normalized_text"][: first.end()], bare)
+    kept = [word for word in looks[-1] if word not in _NOT_LOOKS][-_ADJECTIVES:] if looks else []
+    return " ".join((*kept, bare))
+
+
+def _looks(text: str, bare: str) -> list[tuple[str, ...]]:
+    """Return for each mention of a name the adjectives before it, as far as they can be read."""
+    determiners, function = word_set("words", "determiners"), word_set("words", "function")
+    runs: list[tuple[str, ...]] = []
+    for mention in re.finditer(rf"((?:[\w'’-]+ ){{0,5}}){re.escape(bare)}(?!\w)", text, re.IGNORECASE):
+        words = mention[1].lower().split()
+        at = max((n for n, word in enumerate(words) if word in determiners), default=-1)
+        run = words[at + 1 :]
+        odd = any(word in function or is_verb(words, at + 1 + n) for n, word in enumerate(run))
+        if at < 0:  # without a determiner only after a mark, where no verb can stand before the name
+            begins = not text[: mention.start()].rstrip(" ")[-1:].isalnum()
+            odd |= not begins or any(is_participle(word) or word.endswith("ly") for word in run)
+        runs.append(() if odd else tuple(run))
+    return runs
+
+
+def with_prompts(scene: Json, story: Json, total: int) -> Json:
+    """Return a scene with both prompts for its picture, which follow from its other fields and the story."""
+    return {**scene, "generation_prompt": short_prompt(scene, story), **_long_prompt(scene, story, total)}
+
+
+def prompted(scenes: Sequence[Json], story: Json, given: Sequence[Json] | None = None) -> list[Json]:
+    """Return scenes with prompts made anew, but for those that a person gave."""
+    return [
+        scene
+        if given is not None and "generation_prompt" in given[number]
+        else with_prompts(scene, story, len(scenes))
+        for number, scene in enumerate(scenes)
+    ]
+
+
+def short_prompt(scene: Json, story: Json, lead: str | None = None) -> str:
+    """Return the short prompt of a scene.
+
+    It has the action and what must be visible, however long that is; then characters, things and feeling, as
+    far as they fit into :data:`LIMIT` tokens. Each is said once.
+
+    Args:
+        scene: the scene (Table 7).
+        story: the story, for how its characters are called.
+        lead: what is shown in place of the action and of what must be visible.
+    """
+    shown = [scene["action"] or "", *scene["visual_must_show"]] if lead is None else [lead]
+    cast = [described(name, story) for name in scene["characters"]]
+    parts: list[str] = []
+    for phrase in shown:
+        _say(parts, phrase.strip().rstrip(".。"))
+    text = ", ".join(parts)
+    for name, called in zip(scene["characters"], cast, strict=True):
+        text = _called(text, without_article(name), called)
+    mood = [f"mood: {scene['emotion']}"] if scene["emotion"] else []
+    for phrase in (*cast, *scene["objects"], *mood):
+        longer = f"{text}, {phrase}" if text else phrase
+        if not mentions(normalize_answer(text), without_article(phrase)):
+            if clip_tokens(longer) > LIMIT:
+                break
+            text = longer
+    return text
+
+
+def _say(parts: list[str], phrase: str) -> None:
+    if phrase and not mentions(normalize_answer(", ".join(parts)), without_article(phrase)):
+        parts.append(phrase)
+
+
+def _called(text: str, bare: str, called: str) -> str:
+    """Return a text in which the first mention of a name is how its character is called."""
+    if called.lower() == bare or mentions(normalize_answer(text), called):
+        return text
+
+    def anew(mention: re.Match[str]) -> str:
+        article = mention[1] or ""
+        if article.strip().lower() in ("a", "an"):
+            article = f"{article[0]}{'n' if called[0] in 'aeiou' else ''} "
+        return f"{article}{called}"
+
+    return re.sub(rf"(?<!\w)(an? )?{re.escape(bare)}(?!\w)", anew, text, count=1, flags=re.IGNORECASE)
+
+
+def _long_prompt(scene: Json, story: Json, total: int) -> Json:
+    prompt = load_prompt("scene_image").render(
+        index=scene["scene_index"],
+        total=total,
+        title=story["title"],
+        text=scene["scene_text"],
+        must_show=list(scene["visual_must_show"]),
+        characters=[described(name, story) for name in scene["characters"]],
+        **{name: scene[name] for name in ("objects", "action", "emotion")},
+    )
+    return {"generation_prompt_long": prompt}
+
+
+def lacking(scene: Json) -> list[str]:
+    """Return the words of the action and of what must be visible that the short prompt does not have."""
+    prompt, stems = normalize_answer(scene["generation_prompt"]), _stems(scene["generation_prompt"])
+    missing: list[str] = []
+    for phrase in (scene["action"] or "", *scene["visual_must_show"]):
+        if not mentions(prompt, without_article(phrase.strip().rstrip("."))):
+            missing += [word for word, stem in _stems(phrase).items() if stem not in stems.values()]
+    return list(dict.fromkeys(missing))
+
+
+def _stems(text: str) -> dict[str, str]:
+    function = word_set("words", "function")
+    words = [word.removesuffix("'s").removesuffix("’s") for word in lower_words(text)]
+    return {word: _stem(word) for word in words if word not in function}
+
+
+def _stem(word: str) -> str:
+    base = base_form(word)
+    stem = _SUFFIX.sub("", base) if len(base) > 3 else base
+    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
+
+
+def called_otherwise(scenes: Sequence[Json]) -> Iterator[tuple[int, str]]:
+    """Yield which scenes, from 0, do not describe a character as most of its scenes do, and what they say."""
+    names = dict.fromkeys(without_article(name) for scene in scenes for name in scene["characters"])
+    for bare in names:
+        calls = {
+            number: set(runs)
+            for number, scene in enumerate(scenes)
+            if bare in map(without_article, scene["characters"])
+            and (runs := _looks(scene["generation_prompt"], bare))
+        }
+        describing = {
+            looks: [n for n, said in calls.items() if any(run[-len(looks) :] == looks for run in said)]
+            for looks in sorted(set().union(*calls.values()) - {()})
+        }
+        usual = max(describing, key=lambda looks: (len(describing[looks]), len(looks)), default=())
+        if len(describing.get(usual, ())) * 2 > len(calls):
+            for number in sorted(calls.keys() - describing[usual]):
+                odd = " ".join((*min(calls[number]), bare))
+                yield number, f"{odd}, in most scenes {' '.join((*usual, bare))}"

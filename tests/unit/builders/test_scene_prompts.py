@@ -1,0 +1,154 @@
+"""The prompts of a scene: what the short one holds, how it counts, and what its checks find."""
+
+import os
+
+import pytest
+
+from fabula.builders.katha.rule_checks import rule_checks
+from fabula.builders.katha.scene_prompts import (
+    LIMIT,
+    called_otherwise,
+    clip_tokens,
+    described,
+    fits,
+    lacking,
+    prompted,
+    short_prompt,
+)
+
+CLIP = os.environ.get("FABULA_CLIP_TOKENIZER")
+TEXT = (
+    "A hungry red fox met the other crow. The king told Maladhara of an old man, and mice came."
+    " The fox begged the crow for her cheese."
+)
+STORY = {"id": "tale_1", "title": "The Fox", "language": "en", "normalized_text": TEXT}
+
+
+def scene(**changes) -> dict:
+    return {
+        "scene_index": 1,
+        "scene_text": "The fox begs.",
+        "characters": ["fox", "crow"],
+        "objects": ["cheese", "tree"],
+        "action": "The fox begs the crow for cheese.",
+        "emotion": "greed",
+        "visual_must_show": ["fox", "the cheese in her beak"],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 2),
+        ("fox", 3),
+        ("The crows' 42 pebbles!", 2 + 1 + 1 + 1 + 1 + 1 + 2 + 1),
+        ("woodcutter", 4),
+        ("before", 3),  # a function word, though it has six letters
+        ("शेर", 2 + 9),
+    ],
+)
+def test_tokens_when_counted_by_letters_are_those_of_the_pieces(text, tokens) -> None:
+    assert clip_tokens(text) == tokens
+
+
+@pytest.mark.skipif(CLIP is None, reason="FABULA_CLIP_TOKENIZER names no folder of CLIPTokenizer files")
+def test_tokens_when_the_vocabulary_is_at_hand_are_at_least_those_of_clip(drafted) -> None:
+    clip = pytest.importorskip("transformers").CLIPTokenizer.from_pretrained(CLIP, local_files_only=True)
+    for fields in drafted.values():
+        for drawn in fields["scenes"]:
+            prompt = drawn["generation_prompt"]
+            assert len(clip(prompt)["input_ids"]) <= clip_tokens(prompt) + 3
+            assert len(clip(prompt)["input_ids"]) <= LIMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("the fox", "hungry red fox"),
+        ("fox", "hungry red fox"),
+        ("crow", "crow"),  # "other" says nothing of its looks
+        ("Maladhara", "Maladhara"),
+        ("man", "old man"),
+        ("mice", "mice"),  # no determiner
+        ("wolf", "wolf"),
+    ],
+)
+def test_character_when_described_has_the_adjectives_of_its_first_mention(name, called) -> None:
+    assert described(name, STORY) == called
+
+
+def test_character_when_the_story_is_not_english_has_its_name_alone() -> None:
+    assert described("fox", {**STORY, "language": "fr"}) == "fox"
+
+
+def test_prompt_when_composed_says_what_must_be_visible_first_and_each_thing_once() -> None:
+    assert short_prompt(scene(), STORY) == (
+        "The hungry red fox begs the crow for cheese, the cheese in her beak, tree, mood: greed"
+    )
+
+
+def test_prompt_when_all_does_not_fit_leaves_out_from_the_end() -> None:
+    things = [f"golden thing {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    prompt = short_prompt(scene(objects=things), STORY)
+    assert "golden thing a" in prompt and "golden thing z" not in prompt and "mood" not in prompt
+    assert LIMIT - 6 < clip_tokens(prompt) <= LIMIT
+    assert not lacking(scene(generation_prompt=prompt))
+
+
+def test_prompt_when_what_must_be_visible_is_too_long_keeps_all_of_it() -> None:
+    wanted = [f"golden thing {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    drawn = scene(visual_must_show=wanted)
+    prompt = short_prompt(drawn, STORY)
+    assert all(phrase in prompt for phrase in wanted) and "tree" not in prompt
+    assert fits(prompt) is False
+
+
+def test_length_when_another_script_may_still_fit_has_no_verdict() -> None:
+    assert fits("शेर कुएँ के पास गया और नीचे देखा " * 2) is None
+    assert fits("शेर " * 80) is False
+
+
+def test_prompts_when_a_person_gave_one_leave_it() -> None:
+    given = [{"generation_prompt": "mine"}, {}]
+    mine, ours = prompted([scene(generation_prompt="mine"), scene()], STORY, given)
+    assert mine["generation_prompt"] == "mine" and "generation_prompt_long" not in mine
+    assert "hungry red fox" in ours["generation_prompt_long"]
+    assert "the cheese in her beak" in ours["generation_prompt_long"]
+
+
+def test_prompt_when_words_are_missing_tells_which() -> None:
+    drawn = scene(generation_prompt="A fox begging before a crow with cheeses in the beak")
+    assert lacking(drawn) == []
+    assert lacking({**drawn, "visual_must_show": ["a burning barn"]}) == ["burning", "barn"]
+
+
+def test_characters_when_one_scene_describes_them_otherwise_are_found() -> None:
+    prompts = ["A black crow on a tree", "fox, a black crow flying", "A grey crow eats", "The wet black crow"]
+    scenes = [scene(generation_prompt=prompt) for prompt in prompts]
+    assert list(called_otherwise(scenes)) == [(2, "grey crow, in most scenes black crow")]
+
+
+@pytest.mark.parametrize(("producer", "verdict"), [("rules@1", False), ("author:someone", None)])
+def test_checks_when_a_prompt_is_wrong_fail_unless_a_person_may_say_it_in_other_words(
+    drafted, producer, verdict
+) -> None:
+    fields = next(iter(drafted.values()))
+    scenes = [{**drawn, "generation_prompt": "nothing of it " * 30} for drawn in fields["scenes"]]
+    producers = [{"path": "$.scenes[*].generation_prompt", "producer": producer}]
+    names = ("title", "narrative_type", "moral_label", "transitions", "questions", "variants")
+    draft = {name: fields["bundle"]["record"].get(name, fields.get(name)) for name in names}
+    checks = rule_checks(fields["story"], {**draft, "scenes": scenes, "producers": producers})
+    found = {
+        (check["code"], check["passed"])
+        for check in checks
+        if check["path"] == "$.scenes[0].generation_prompt" and check["code"].startswith("prompt_")
+    }
+    assert found == {("prompt_too_long", False), ("prompt_incomplete", verdict)}
+
+
+def test_samples_when_drafted_have_prompts_that_hold_what_must_be_visible_and_fit(drafted) -> None:
+    for fields in drafted.values():
+        for drawn in fields["scenes"]:
+            assert clip_tokens(drawn["generation_prompt"]) <= LIMIT
+        assert not list(called_otherwise(fields["scenes"]))
