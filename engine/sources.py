@@ -18,7 +18,7 @@ class Source:
     """One source of a run.
 
     Attributes:
-        role: what it holds: ``stories``, ``records`` or ``edits``.
+        role: what it holds: ``stories``, ``records``, ``answers`` or ``edits``.
         path: a file or a folder.
         added_at: when it was added to a run that was there already, RFC 3339; None for one of the first.
     """

@@ -190,6 +190,27 @@ class Narrative(Own):
     left_out: tuple[LeftOut, ...] = Field(description="What no scene tells, and why.")
 
 
+class GivenAnswer(Own):
+    """An answer that a person gave from the story's text: one line of a file of ``--answers``."""
+
+    story_id: str = Field(description="The story.")
+    question_id: str = Field(description="The question.")
+    answer: str = Field(min_length=1, max_length=1000, description="The answer.")
+    who: str = Field(min_length=1, max_length=100, description="Who gave it.")
+
+
+class GrownAnswer(Own):
+    """What became of an answer that somebody gave without having seen the accepted ones."""
+
+    question_id: str = Field(description="The question.")
+    answer: str = Field(description="The answer.")
+    producer: str = Field(description="Who gave it.")
+    judge: str | None = Field(description="Who judged it; null where nobody did.")
+    verdict: bool | None = Field(description="Whether it is the canonical answer in other words.")
+    joined: bool = Field(description="Whether it joined the accepted answers.")
+    reason: str = Field(description="Why it joined, or did not.")
+
+
 class KathaBundle(Own):
     """What a run keeps per story: the record, its variants, who made each field, and the checks."""
 
@@ -202,6 +223,11 @@ class KathaBundle(Own):
         exclude_if=_is_absent,
         description="How the story text was written from the source, if it was.",
     )
+    answers: tuple[GrownAnswer, ...] | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="How the accepted answers grew, if anybody answered before they were frozen.",
+    )
 
 
 class ProducerLine(Own):
@@ -212,4 +238,9 @@ class ProducerLine(Own):
     narrative: Narrative | None = Field(
         default=None,
         description="How the story text was written from the source, if it was.",
+    )
+    answers: tuple[GrownAnswer, ...] | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="How the accepted answers grew, if anybody answered before they were frozen.",
     )

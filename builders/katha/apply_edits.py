@@ -22,6 +22,7 @@ from ..editing import Refused
 from ..step import RULES
 from ..text.spans import scene_spans
 from .drafts import (
+    GROWN,
     IDS,
     LABELS,
     LISTS,
@@ -34,15 +35,16 @@ from .drafts import (
     maker_of,
     told_story,
     type_problem,
+    with_answers,
     with_repairs,
 )
 from .question_rules import relabelled
 
 SPEC = StageSpec(
     name="apply_edits",
-    version=2,
+    version=3,
     shape="map",
-    reads=("story", *NARRATIVE, "given", "edits", *PARTS, *REPAIRS),
+    reads=("story", *NARRATIVE, "given", "edits", *PARTS, *REPAIRS, *GROWN),
     writes=("draft", "labels"),
 )
 
@@ -54,6 +56,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     """Return the draft (title, labels, lists of parts, producers), and its labels by themselves."""
     story = told_story(item.fields)
     draft = with_repairs(make_draft(item.fields), item["repaired"], item["repaired_by"])
+    draft = with_answers(draft, item["grown"], item["answer_history"])
     try:
         for edit in item["edits"]:
             draft = apply_edit(draft, edit, story)

@@ -29,9 +29,19 @@ WITHDRAWN = "withdrawn"
 
 SPEC = StageSpec(
     name="assemble_records",
-    version=5,
+    version=6,
     shape="map",
-    reads=("story", *NARRATIVE, "draft", "checks", "split", "joins", "withdrawn", "added_at"),
+    reads=(
+        "story",
+        *NARRATIVE,
+        "draft",
+        "answer_history",
+        "checks",
+        "split",
+        "joins",
+        "withdrawn",
+        "added_at",
+    ),
     writes=("bundle",),
     reject_codes={
         WITHDRAWN: "It was withdrawn; its id is not used again.",
@@ -51,7 +61,8 @@ def run(item: Item, tools: Tools) -> Outcome:
     created_at = item["added_at"] or tools.created_at
     license_id = item["story"]["dataset_license"] or settings.license or None
     story = told_story(item.fields)
-    bundle = make_bundle(story, item["draft"], item["checks"], item["split"], created_at, license_id)
+    draft = {**item["draft"], "answer_history": item["answer_history"]}
+    bundle = make_bundle(story, draft, item["checks"], item["split"], created_at, license_id)
     return Made({"bundle": bundle})
 
 

@@ -26,6 +26,7 @@ class BuildOptions(DraftOptions):
 
     Attributes:
         records: JSONL of hand-written records for some of the stories.
+        answers: JSONL of answers that people gave: ``story_id``, ``question_id``, ``answer``, ``who``.
         verifier: the model that checks the drafts [the one that drafts].
         stage: stop after this stage.
         balance: choose so many stories of a larger pool, towards the quotas of the paper or of
@@ -34,6 +35,7 @@ class BuildOptions(DraftOptions):
     """
 
     records: Path | None = None
+    answers: Path | None = None
     verifier: str | None = None
     stage: str | None = None
     balance: Annotated[int | None, Sets("choose_stories.stories")] = None
@@ -48,11 +50,14 @@ def build_request(
     Raises:
         ConfigError: a setting or an option is wrong, or no source is named.
     """
-    records = [] if options.records is None else [Source("records", Path(options.records))]
+    beside = [("records", options.records), ("answers", options.answers)]
     return options.drafting(
         PIPELINE,
         out,
-        [*listed(sources, "stories", "stories"), *records],
+        [
+            *listed(sources, "stories", "stories"),
+            *(Source(role, Path(path)) for role, path in beside if path is not None),
+        ],
         planner_texts(PIPELINE, options, options.verifier),
         stages_through(PIPELINE, options.stage) if options.stage else (),
     )

@@ -244,6 +244,8 @@ def make_bundle(
         "dataset_license": license_id,
     }
     bundle = {"record": record, "variants": variants, "producers": draft["producers"], "checks": list(checks)}
+    if draft.get("answer_history"):
+        bundle["answers"] = draft["answer_history"]
     if "narrative" not in story:
         return bundle
     record["provenance"]["normalised_by"] = story["narrative"]["producer"]
@@ -255,6 +257,9 @@ PARTS = (*LABELS, *LISTS, *MAKERS)
 
 REPAIRS = ("repaired", "repaired_by")
 """The fields of an item that say what the stage ``repair_draft`` puts in the place of its lists."""
+
+GROWN = ("grown", "answer_history")
+"""The fields of an item that the stage ``grow_answers`` writes."""
 
 IDS = frozenset(
     (
@@ -298,6 +303,28 @@ def with_repairs(draft: Json, repaired: Mapping[str, Json], repaired_by: Mapping
         for path in _changes(name, draft[name], elements)
     ]
     return {**draft, **changed, "producers": [*draft["producers"], *made]}
+
+
+def with_answers(draft: Json, grown: Mapping[str, Sequence[str]], history: Sequence[Json]) -> Json:
+    """Return a draft with further accepted answers behind those of its questions, each with who gave it.
+
+    Args:
+        draft: what :func:`with_repairs` returned.
+        grown: question id -> answers.
+        history: where they come from, as the stage ``grow_answers`` writes it.
+    """
+    if not grown:
+        return draft
+    makers = {(row["question_id"], row["answer"]): row["producer"] for row in history if row["joined"]}
+    questions, made = [], []
+    for number, part in enumerate(draft["questions"]):
+        answers, name = list(part["accepted_answers"]), part["question_id"]
+        for answer in grown.get(name, ()):
+            path = f"$.questions[{number}].accepted_answers[{len(answers)}]"
+            made.append({"path": path, "producer": makers[name, answer]})
+            answers.append(answer)
+        questions.append({**part, "accepted_answers": answers})
+    return {**draft, "questions": questions, "producers": [*draft["producers"], *made]}
 
 
 def _changes(name: str, before: Sequence[Json], after: Sequence[Json]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError
 from ...schemas.canonical import Json
-from ...schemas.katha import Question, Scene, Transition, Variant
+from ...schemas.katha import GivenAnswer, Question, Scene, Transition, Variant
 from ...schemas.text import normalize_text
 from ...schemas.values import Own, Story, wire_of
 from ...schemas.vocabulary import vocabulary
@@ -49,6 +49,20 @@ def read_given(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader
         given = _GivenRecord(row, stories[story_id], reader).checked()
         if given is not None:
             found[story_id] = given
+    return found
+
+
+def read_answers(rows: Iterable[Row], stories: Mapping[str, Story], reader: Reader) -> dict[str, list[Json]]:
+    """Return the answers that people gave, by story id, in file order; problems go to the reader."""
+    found: dict[str, list[Json]] = {}
+    for row in rows:
+        try:
+            answer = GivenAnswer.model_validate(row.data)
+        except ValidationError as error:
+            _report(row.where, error, reader)
+            continue
+        if _story_id(row, stories, reader) is not None:
+            found.setdefault(answer.story_id, []).append(answer.as_json())
     return found
 
 
@@ -172,10 +186,10 @@ class _GivenRecord:
 
 SPEC = StageSpec(
     name="load_stories",
-    version=5,
+    version=6,
     shape="expand",
     reads=("sources",),
-    writes=("story", "source", "given", "edits", "withdrawn", "added_at"),
+    writes=("story", "source", "given", "answers", "edits", "withdrawn", "added_at"),
     libraries=("pyyaml",),
     settings=Settings,
 )
@@ -212,7 +226,7 @@ def read_sources(
         builder: makes the stories.
     """
     settings, reader = builder.settings, builder.reader
-    rows: dict[str, list[Row]] = {"stories": [], "records": [], "edits": []}
+    rows: dict[str, list[Row]] = {"stories": [], "records": [], "answers": [], "edits": []}
     for number, (source, path) in enumerate(zip(sources, paths, strict=True)):
         for row in reader.rows(path):
             if source["role"] != "stories":
@@ -228,12 +242,14 @@ def read_sources(
     # Records and edits of stories that could not be read would only repeat the first problem.
     known = stories if not reader.problems else {}
     given = read_given(rows["records"] if known else (), known, reader)
+    answers = read_answers(rows["answers"] if known else (), known, reader)
     edits, withdrawn = read_edits(rows["edits"] if known else (), known, reader)
     return {
         story_id: {
             "story": story.as_json(),
             "source": details.as_json() if (details := builder.details.get(story_id)) else None,
             "given": given.get(story_id),
+            "answers": answers.get(story_id, []),
             "edits": edits.get(story_id, []),
             "withdrawn": withdrawn.get(story_id),
             "added_at": sources[builder.sources[story_id]].get("added_at"),

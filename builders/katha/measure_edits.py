@@ -15,7 +15,18 @@ from dataclasses import dataclass, field
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
-from .drafts import IDS, LABELS, LISTS, PARTS, REPAIRS, by_person, make_draft, with_repairs
+from .drafts import (
+    GROWN,
+    IDS,
+    LABELS,
+    LISTS,
+    PARTS,
+    REPAIRS,
+    by_person,
+    make_draft,
+    with_answers,
+    with_repairs,
+)
 
 ROWS, SUMMARY = "edit_distances.jsonl", "edit_distances.json"
 """Files of a run: the sums of each story, and those of all by stage."""
@@ -143,9 +154,9 @@ def _summed(entries: Sequence[Counter[str]]) -> Json:
 
 SPEC = StageSpec(
     name="measure_edits",
-    version=1,
+    version=2,
     shape="map",
-    reads=("story", "given", *PARTS, *REPAIRS, "draft"),
+    reads=("story", "given", *PARTS, *REPAIRS, *GROWN, "draft"),
     writes=("edit_distances",),
     libraries=("rapidfuzz",),
 )
@@ -155,4 +166,8 @@ def run(item: Item, tools: Tools) -> Outcome:
     """Return the story's sums by field."""
     first = make_draft(item.fields)
     repaired = with_repairs(first, item["repaired"], item["repaired_by"])
+    # Answers that joined are no correction: they count as drafted.
+    first, repaired = (
+        with_answers(draft, item["grown"], item["answer_history"]) for draft in (first, repaired)
+    )
     return Made({"edit_distances": measure(first, repaired, item["draft"])})

@@ -29,6 +29,7 @@ STAGES = (
     "write_questions",
     "write_contrastives",
     "repair_draft",
+    "grow_answers",
     "apply_edits",
     "measure_edits",
     "verify_record",

@@ -59,11 +59,13 @@ class Answered:
         question: the question.
         blind: the model's answer; None where it finds the text unclear or gave none.
         guesses: what it guessed without having seen the scenes that hold the answer.
+        news: further answers to be judged.
     """
 
     question: Json
     blind: str | None
     guesses: tuple[_Guess, ...] = ()
+    news: tuple[str, ...] = ()
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ class Answered:
     def listed(self) -> tuple[str, ...]:
         """The answers to be judged: the accepted ones, and the model's own where they are new."""
         new: dict[str, str] = {}
-        for text in (self.blind, *(guess.text for guess in self.guesses)):
+        for text in (self.blind, *(guess.text for guess in self.guesses), *self.news):
             if text is not None and not self.is_accepted(text):
                 new.setdefault(normalize_answer(text), text)
         return (*self.others, *new.values())

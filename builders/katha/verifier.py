@@ -10,7 +10,7 @@ from ...engine.stage import NoAnswer, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from ..replies import ask, language
+from ..replies import Drafted, ask, language
 from .drafts import scene_texts
 from .read_checks import note
 
@@ -48,7 +48,15 @@ class Case:
         Raises:
             NoAnswer: there is no usable reply.
         """
-        told = await ask(
+        return (await self.ask_with_maker(prompt_id, read, **inputs)).value
+
+    async def ask_with_maker(self, prompt_id: str, read: Callable[[Json], T], **inputs: Json) -> Drafted[T]:
+        """Return what :meth:`ask` does, and who made it.
+
+        Raises:
+            NoAnswer: there is no usable reply.
+        """
+        return await ask(
             self.tools,
             prompt_id,
             read,
@@ -58,7 +66,6 @@ class Case:
                 **inputs,
             },
         )
-        return told.value
 
 
 def why_unjudged(failure: NoAnswer) -> str:

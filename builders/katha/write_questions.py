@@ -190,20 +190,28 @@ def _other_answers(entry: Json, about: tuple[str, str, str], problems: Problems)
     answers is always safe. A question of which nothing else is left goes back.
     """
     where, question, gold = about
-    asked = normalize_answer(question)
-    choice = offers_choice(entry["question_type"], asked)
-    kept = []
-    for text in listed(entry, "other_answers", where, problems):
-        plain = normalize_answer(text)
-        leaked = not choice and contains_phrase(asked, plain)
-        if plain != normalize_answer(gold) and not says_nothing(plain) and not leaked:
-            kept.append(text)
+    kept = [
+        text
+        for text in listed(entry, "other_answers", where, problems)
+        if normalize_answer(text) != normalize_answer(gold)
+        and answer_fault(entry["question_type"], question, text) is None
+    ]
     if not kept:
         problems.add(
             f"{where}: other_answers must hold two to five answers that mean the same as the gold answer in"
             " other words and are not contained in the question"
         )
     return kept
+
+
+def answer_fault(question_type: str, question: str, answer: str) -> str | None:
+    """Return why an answer may not be accepted, whatever it means, or None."""
+    asked, plain = normalize_answer(question), normalize_answer(answer)
+    if says_nothing(plain):
+        return "it says nothing"
+    if not offers_choice(question_type, asked) and contains_phrase(asked, plain):
+        return "it stands in the question"
+    return None
 
 
 def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:

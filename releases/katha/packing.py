@@ -287,7 +287,7 @@ class _Lines:
         """Write one story and its producers, and keep its variants."""
         record = bundle["record"]
         self._write(ANNOTATIONS, record)
-        written = {"narrative": bundle["narrative"]} if bundle.get("narrative") else {}
+        written = {name: bundle[name] for name in ("narrative", "answers") if bundle.get(name)}
         self._write(PRODUCERS, {"id": record["story_id"], "fields": bundle["producers"], **written})
         for variant in bundle["variants"]:
             self._variants[variant["variant_id"]] = canonical_bytes(variant)

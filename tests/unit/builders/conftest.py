@@ -91,7 +91,14 @@ class Katha:
         from fabula.schemas.values import Story
 
         story = Story(**{**row, "normalized_text": normalize_text(text)})
-        return {"story": story.as_json(), "given": None, "edits": [], "withdrawn": None, "added_at": None}
+        return {
+            "story": story.as_json(),
+            "given": None,
+            "answers": [],
+            "edits": [],
+            "withdrawn": None,
+            "added_at": None,
+        }
 
 
 @pytest.fixture(scope="session")
