@@ -42,6 +42,39 @@ def katha(
     return 0
 
 
+@command("export plans")
+def export_plans(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
+    *,
+    out: Path,
+    splits: Sequence[str] = (),
+    as_json: bool = False,
+) -> int:
+    """Write what generators have to draw: each story and each contrastive variant, scene by scene.
+
+    plans.jsonl has one line per storyboard: its id, the prompts of its scenes, and the file to write each
+    picture to. The pictures of a variant lie beside those of the stories, in a folder of the variant's id.
+
+    Options:
+        folder: Release of stories.
+        out: A new folder.
+        splits: Only stories of this split [all].
+
+    Examples:
+        fabula export plans dist/mine-0.1.0 --out plans
+        fabula export plans dist/mine-0.1.0 --split public_test --out plans
+    """
+    from ..evaluation.outputs.plans import PLANS, write_plans
+    from ..releases.loading import load
+
+    counts = write_plans(load(released(folder)), out, splits)
+    if as_json:
+        emit({"out": str(out), **counts})
+    else:
+        say(f"{out / PLANS}: {counts['stories']} stories, {counts['variants']} variants")
+    return 0
+
+
 @command("export archive")
 def archive(
     folder: Annotated[Path, typer.Argument(metavar="RUN")],

@@ -20,6 +20,7 @@ from ..archive.protocols import release_sha256
 from ..judging.settings import SelectionSettings
 from ..outputs.checked import nothing_to_judge
 from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
+from ..outputs.variants import variant_stories
 
 _NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
 """JSON Lines files of a release that list something else than chosen stories."""
@@ -184,7 +185,10 @@ def checked_outputs(
         InputError: a folder cannot be read, or no storyboard can be judged.
         ConfigError: two folders are of one method.
     """
-    reports = [check_outputs(folder, records, known=release, decode=False) for folder in folders]
+    variants = variant_stories(release, release)
+    reports = [
+        check_outputs(folder, records, known=release, variants=variants, decode=False) for folder in folders
+    ]
     methods = [report.method for report in reports]
     twice = sorted({method for method in methods if methods.count(method) > 1})
     if twice:

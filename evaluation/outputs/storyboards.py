@@ -5,7 +5,7 @@ Numbered pictures lie in a folder per story, or per story and seed; see ``docs/o
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ...validators.report import IssueBin
 from .checked import Output, OutputFile, Outputs, finding, listed_numbers, look_at, look_at_picture, report_of
 from .named import MANIFEST, NamedFolders, entries, read_manifest
 from .story_folders import find_story_folders, nothing_found
+from .variants import variant_stories
 
 # The numbers may be padded; one plain word may stand before them.
 _PANEL = re.compile(r"(?:(?:scene|panel|frame|image)[_-]?)?([0-9]{1,6})\.(?:png|jpe?g|webp)", re.I | re.ASCII)
@@ -97,12 +98,18 @@ def list_folder(folder: Path, *, with_seeds: bool = True) -> Listed:
 
 @dataclass(frozen=True, slots=True)
 class Storyboards(Outputs):
-    """The storyboards of one method; outputs are sorted by story and seed."""
+    """The storyboards of one method; outputs are sorted by story and seed.
+
+    Attributes:
+        variants: the storyboards of contrastive variants that are there, called by the variant's id.
+    """
+
+    variants: tuple[Output, ...] = field(default=(), repr=False)
 
     @property
     def sha256(self) -> str:
         """Hash of the content of all valid storyboards."""
-        boards = self.valid
+        boards = [*self.valid, *(board for board in self.variants if not board.codes)]
         return digest([[board.unit, board.seed, [file.sha256 for file in board.files]] for board in boards])
 
     def accounting(self) -> dict[str, Any]:
@@ -147,6 +154,7 @@ def check_outputs(
     records: Iterable[StoryRecord],
     *,
     known: Iterable[StoryRecord] = (),
+    variants: Iterable[StoryRecord] = (),
     limits: PictureLimits = LIMITS,
     decode: bool = True,
 ) -> Storyboards:
@@ -156,6 +164,7 @@ def check_outputs(
         folder: the outputs of one method.
         records: the stories that are to be judged.
         known: more stories of the release, whose outputs may be there and are left alone.
+        variants: what the release's variants tell (:mod:`.variants`); one may have outputs, and need not.
         limits: what a picture may be at most.
         decode: whether every picture is decoded; without, files are read, and what is in them is not known.
 
@@ -165,7 +174,8 @@ def check_outputs(
     manifest = read_manifest(folder, OutputsManifest)
     wanted = {record.story_id: record for record in records}
     findings = IssueBin()
-    stories = {record.story_id: record for record in known} | wanted
+    told = {record.story_id: record for record in variants}
+    stories = {record.story_id: record for record in known} | told | wanted
     folders = find_story_folders(folder, manifest.folders, stories.values())
     findings.extend(folders.issues)
     if not folders.places.keys() & wanted.keys():
@@ -173,21 +183,26 @@ def check_outputs(
     findings.extend(_strangers(manifest, set(stories)))
     listed = {
         story_id: list_folder(folders.places[story_id]) if story_id in folders.places else Listed()
-        for story_id in sorted(wanted)
+        for story_id in sorted(wanted.keys() | told.keys() & folders.places.keys())
     }
     seeds = _seeds(manifest, listed.values())
     for story_id, there in listed.items():
         findings.extend(_around(story_id, there, seeds))
     generations = [
-        _Generation(wanted[story_id], seed, _of_seed(there, seed), manifest, limits, decode)
+        _Generation(stories[story_id], seed, _of_seed(there, seed), manifest, limits, decode)
         for story_id, there in listed.items()
         for seed in seeds
     ]
-    outputs = look_at(generations, findings)
-    pictures = sum(len(board.files) for board in outputs if not board.codes)
+    boards = look_at(generations, findings)
+    pictures = sum(len(board.files) for board in boards if not board.codes)
+    outputs = tuple(board for board in boards if board.unit in wanted)
+    beside = tuple(board for board in boards if board.unit not in wanted)
     checked = {"stories": len(wanted), "generations": len(outputs), "valid pictures": pictures}
-    named = {} if manifest.method is None else {"method": manifest.method}
-    return report_of(Storyboards, folder, findings, checked, seeds=seeds, outputs=outputs, **named)
+    if beside:
+        checked["variants"] = len({board.unit for board in beside})
+    named: dict[str, Any] = {} if manifest.method is None else {"method": manifest.method}
+    named |= {"outputs": outputs, "variants": beside}
+    return report_of(Storyboards, folder, findings, checked, seeds=seeds, **named)
 
 
 def check_methods(
@@ -198,18 +213,10 @@ def check_methods(
     Raises:
         InputError: as :func:`check_outputs`; a split that the release does not hold; two methods of one name.
     """
-    problems = [
-        UserError(
-            f"--split {split}", what="the release has no stories in this split",
-            fix=f"use one of {', '.join(release.splits)}",
-        )
-        for split in splits
-        if split not in release.splits
-    ]  # fmt: skip
-    if problems:
-        raise InputError(problems)
+    check_splits(release, splits)
     records = [record for record in release if not splits or record.split in splits]
-    reports = tuple(check_outputs(folder, records, known=release) for folder in folders)
+    variants = variant_stories(release, release)
+    reports = tuple(check_outputs(folder, records, known=release, variants=variants) for folder in folders)
     methods = [report.method for report in reports]
     problems = [
         UserError(
@@ -222,6 +229,24 @@ def check_methods(
     if problems:
         raise InputError(problems)
     return reports
+
+
+def check_splits(release: Release, splits: Sequence[str]) -> None:
+    """Check the names of splits.
+
+    Raises:
+        InputError: a split that the release does not hold.
+    """
+    problems = [
+        UserError(
+            f"--split {split}", what="the release has no stories in this split",
+            fix=f"use one of {', '.join(release.splits)}",
+        )
+        for split in splits
+        if split not in release.splits
+    ]  # fmt: skip
+    if problems:
+        raise InputError(problems)
 
 
 def can_be_shown(board: Output, limits: PictureLimits = LIMITS) -> bool:
