@@ -399,6 +399,22 @@ def _judge_contrasts(request: _Request, model: KathaModel) -> Json:
     return {"variants": entries}
 
 
+def _read_variants(request: _Request, _: KathaModel) -> Json:
+    """Find of each variant what the stand-in, asked for its kind, would have written: it knows no better."""
+    count = int(re.findall(r"Read all (\d+) variants", request.text)[-1])
+    fine: Json = {"change": "Told otherwise.", "others_changed": False, "entities_kept": True, "fluent": True}
+    tale = request.tale
+    made = Rules().variants(tale.story, tale.analysis, tale.scenes, (None, None), count)
+    kinds = {part["contrastive_scene_text"]: part["change_type"] for part in made}
+    texts = [request.fence(f"Variant {number} rewrites") for number in range(1, count + 1)]
+    return {
+        "variants": [
+            {"number": number, **fine, "moral_label": None, "change_type": kinds.get(text, "reorder_events")}
+            for number, text in enumerate(texts, start=1)
+        ]
+    }
+
+
 def _judge_record(request: _Request, model: KathaModel) -> Json:
     scenes = json.loads(request.fence("The descriptions of its scenes:"))
     transitions = json.loads(request.fence("The descriptions of its transitions:"))
@@ -436,5 +452,6 @@ _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
     "katha/guess_answers": _guess_answers,
     "katha/check_answers": _judge_answers,
     "katha/check_contrastives": _judge_contrasts,
+    "katha/read_variants": _read_variants,
     "katha/check_record": _judge_record,
 }

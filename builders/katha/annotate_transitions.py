@@ -168,7 +168,6 @@ def show_scenes(sketch: Sketch) -> Json:
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
         "previous": [],
-        "quotas": quotas(len(sketch.scenes) - 1),
         "scenes": sketch.texts,
         "title": sketch.story["title"],
     }

@@ -123,14 +123,19 @@ def read_judgements(reply: Json, counts: Sequence[int]) -> list[Judged]:
     return judged
 
 
-def read_contrasts(reply: Json, count: int) -> list[Json]:
-    """Return the judgements of a reply to ``katha/check_contrastives``, in order.
+def read_contrasts(reply: Json, count: int, remark: str = "remark") -> list[Json]:
+    """Return what a reply to ``katha/check_contrastives`` or ``katha/read_variants`` says, in order.
+
+    Args:
+        reply: the reply.
+        count: how many variants there are.
+        remark: the field with a remark, which is shortened.
 
     Raises:
         BadReply: not every variant is judged once.
     """
     entries = by_number(reply["variants"], "number", _upto(count), "judgements of the contrasts")
-    return [{**entry, "remark": note(entry["remark"])} for entry in entries]
+    return [{**entry, remark: note(entry[remark])} for entry in entries]
 
 
 def read_record(reply: Json, scenes: Sequence[Json], transitions: Sequence[Json]) -> Json:

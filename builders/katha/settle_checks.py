@@ -79,7 +79,8 @@ APPLIED: tuple[Applied, ...] = (
     Applied("question_answers_equivalent", "questions", "every accepted answer says the same",
             ("model_answers_equivalent",)),
     Applied("variant_sound", "variants", "it changes one meaning, as described, keeps the rest, reads well",
-            ("model_contrast_minimal", "model_contrast_described")),
+            ("model_contrast_minimal", "model_contrast_described", "model_contrast_read",
+             "model_contrast_moral")),
     *(Applied("label_fits", name, _LABEL, ("model_label_fits",)) for name in LABELS),
 )  # fmt: skip
 """The checks that apply to a story and the parts of its record, besides the rules."""

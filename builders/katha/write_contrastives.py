@@ -11,11 +11,13 @@ from pydantic import Field
 from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
+from ...schemas.vocabulary import vocabulary
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
 from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step
 from ..text.spans import Span, scene_spans, with_scene
+from ..text.words import share
 from .contrast_rules import write_variants
 from .drafts import NARRATIVE, Sketch
 
@@ -39,12 +41,19 @@ def show_scenes(sketch: Sketch, count: int) -> Json:
         "casts": [", ".join(scene["characters"]) or "-" for scene in sketch.scenes],
         "count": count,
         "findings": [],
+        "kinds": wanted_kinds(sketch.story["id"], count),
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
         "previous": [],
         "scenes": sketch.texts,
         "title": sketch.story["title"],
     }
+
+
+def wanted_kinds(story_id: str, count: int) -> list[str]:
+    """Return the kinds of change that a story is to have; over many stories each comes equally often."""
+    kinds = sorted(vocabulary("change_type").values, key=lambda kind: share(story_id, kind))
+    return kinds[:count]
 
 
 def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
