@@ -14,6 +14,7 @@ from .rule_checks import make_check
 from .verifier import Case, verifier_settings, why_unjudged, with_remark
 
 MINIMAL, DESCRIBED = "model_contrast_minimal", "model_contrast_described"
+READ, MORAL = "model_contrast_read", "model_contrast_moral"
 CONSISTENT, RENDERABLE, LABEL = "model_consistent", "model_renderable", "model_label_fits"
 
 
@@ -36,7 +37,49 @@ async def check_variants(case: Case) -> list[Json]:
     except NoAnswer as failure:
         why = why_unjudged(failure)
         return [make_check(MINIMAL, f"{path}.contrastive_scene_text", None, why) for path in paths]
-    return [check for path, entry in zip(paths, judged, strict=True) for check in _contrast(path, entry)]
+    checks = [check for path, entry in zip(paths, judged, strict=True) for check in _contrast(path, entry)]
+    return [*checks, *await _read_blind(case, variants, paths)]
+
+
+async def _read_blind(case: Case, variants: Sequence[Json], paths: Sequence[str]) -> list[Json]:
+    """Return what a reader who was not told of the changes makes of the variants."""
+    try:
+        seen = await case.ask(
+            "katha/read_variants",
+            lambda reply: read_contrasts(reply, len(variants), "change"),
+            moral_label=case.draft["moral_label"],
+            variants=list(variants),
+        )
+    except NoAnswer as failure:
+        why = why_unjudged(failure)
+        return [make_check(READ, f"{path}.contrastive_scene_text", None, why) for path in paths]
+    return [
+        check
+        for path, variant, entry in zip(paths, variants, seen, strict=True)
+        for check in _blind_reading(path, variant, entry)
+    ]
+
+
+def _blind_reading(path: str, variant: Json, seen: Json) -> Iterator[Json]:
+    faults = [
+        fault
+        for fault, there in (
+            (f"read as {seen['change_type']}, not as {variant['change_type']}",
+             seen["change_type"] != variant["change_type"]),
+            ("more than one meaning is changed", seen["others_changed"]),
+            ("characters or things are not kept", not seen["entities_kept"]),
+            ("it does not read well", not seen["fluent"]),
+        )
+        if there
+    ]  # fmt: skip
+    said = f"without having been told: {seen['change']}"
+    read = with_remark("; ".join(faults), seen["change"]) if faults else said
+    yield make_check(READ, f"{path}.contrastive_scene_text", not faults, read)
+    wanted = variant["contrastive_moral"]
+    fits = seen["moral_label"] in ((wanted,) if wanted else (None, variant["original_moral"]))
+    said = f"the changed story is read as {seen['moral_label'] or 'no single value'}"
+    more = "" if fits else f", the variant says {wanted or 'none but the original'}"
+    yield make_check(MORAL, f"{path}.contrastive_moral", fits, said + more)
 
 
 def _contrast(path: str, judged: Json) -> Iterator[Json]:
@@ -100,7 +143,7 @@ def _labels(draft: Json, judged: Json) -> Iterator[Json]:
             yield make_check(LABEL, f"$.{name}", judged[name], f"{draft[name]} {said}")
 
 
-PROMPTS = (*QUESTION_PROMPTS, "katha/check_contrastives", "katha/check_record")
+PROMPTS = (*QUESTION_PROMPTS, "katha/check_contrastives", "katha/read_variants", "katha/check_record")
 """Ids of the prompts that a check asks with."""
 
 
@@ -119,6 +162,8 @@ async def check_draft(story: Json, draft: Json, tools: Tools) -> list[Json]:
     question_distinct               no earlier question asks the same (only where one does)
     model_contrast_minimal          a variant changes the meaning, and nothing beside it
     model_contrast_described        its kind and its description tell what was changed
+    model_contrast_read             a reader who is not told finds this one change, the rest kept, good prose
+    model_contrast_moral            this reader finds the moral that the variant names
     model_consistent                the story bears out the fields of a scene or transition
     model_renderable                one picture can show the scene
     model_label_fits                the story supports the label

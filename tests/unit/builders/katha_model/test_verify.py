@@ -45,7 +45,7 @@ def test_draft_when_nothing_is_wrong_passes_every_check(model, hat, draft) -> No
     prompts = [prompt_of(model.asked(ask.request)) for ask in tools.asker.asks]
     hidden = {tuple(question["evidence_scenes"]) for question in draft["questions"]}
     assert prompts.count("katha/guess_answers") == 1 + len(hidden - {(1, 2, 3, 4, 5)})
-    assert len(prompts) == len(set(prompts)) + prompts.count("katha/guess_answers") - 1 == 6 + len(hidden)
+    assert len(prompts) == len(set(prompts)) + prompts.count("katha/guess_answers") - 1 == 7 + len(hidden)
     assert len(verdicts(checks, "model_answerable")) == len(draft["questions"])
     assert len(verdicts(checks, "model_consistent")) == 9
     assert len(verdicts(checks, "model_label_fits")) == 2

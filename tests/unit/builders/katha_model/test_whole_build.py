@@ -111,6 +111,7 @@ def test_build_when_repeated_makes_one_call_for_each_prompt_and_story(build) -> 
         **{f"katha/{name}": 3 for name in ("describe_scenes", "annotate_transitions", "write_questions")},
         **{f"katha/{name}": 3 for name in ("write_contrastives", "answer_questions")},
         **{f"katha/{name}": 3 for name in ("check_contrastives", "check_record", "check_questions")},
+        "katha/read_variants": 3,
         "katha/label_story": 1,
     }
 
