@@ -46,7 +46,7 @@ def test_story_when_hostile_is_drafted_like_any_other(model, tale, kind) -> None
         HOSTILE[kind].split()
     )
     guessing = 1 + len({tuple(question["evidence_scenes"]) for question in draft["questions"]})
-    assert len(asked) == 10 + guessing
+    assert len(asked) == 11 + guessing
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -75,6 +75,7 @@ def test_verifier_when_it_answers_has_not_seen_answers_labels_or_descriptions(mo
     text = model.asked(first.request).text
     for question in draft["questions"]:
         assert question["question"] in text
-        assert question["required_evidence"] not in text
+        assert question["required_evidence"] not in text.partition("The questions:")[2]
     assert "Moral target" not in text
-    assert all(transition["causality"] not in text for transition in draft["transitions"])
+    stated = [transition["causality"] for transition in draft["transitions"] if transition["causality"]]
+    assert all(cause not in text.partition("The questions:")[2] for cause in stated)
