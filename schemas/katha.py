@@ -29,9 +29,7 @@ class Scene(Own):
     emotion: str | None = Field(description="The leading feeling, if there is one.")
     visual_evidence: str | None = Field(description="Visual evidence relevant to the questions, if any.")
     visual_must_show: tuple[str, ...] = Field(description="What must be visible to support recovery.")
-    generation_prompt: str | None = Field(
-        description="Prompt for storyboard generation, within the 77 tokens that CLIP reads."
-    )
+    generation_prompt: str | None = Field(description="Prompt for storyboard generation.")
     generation_prompt_long: str | None = Field(
         default=None,
         exclude_if=_is_absent,
