@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from ...schemas.canonical import Json
 from ..replies import Problems, by_number, language, needed
 from ..step import PlannerSettings, Step, Unfit
-from .drafts import Sketch
-from .rule_checks import make_check
+from .drafts import Sketch, make_check
 
 CRITERIA: Mapping[str, str] = {
     "events": "mainly_descriptive",

@@ -207,6 +207,11 @@ def covers(path: str, steps: tuple[str | int, ...]) -> bool:
     return len(entry) <= len(steps) and all(own in (step, _EVERY) for own, step in pairs)
 
 
+def make_check(code: str, path: str, passed: bool | None, note: str) -> Json:
+    """Return one check as JSON."""
+    return {"code": code, "path": path, "passed": passed, "note": note}
+
+
 REVIEW = {"human_evidence_accepted": False, "resolution": "not_reviewed"}
 
 

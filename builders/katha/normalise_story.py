@@ -20,8 +20,7 @@ from ..text.analyze_story import analyze
 from ..text.segments import Analysis
 from ..text.spans import scene_spans
 from ..text.words import word_count
-from .drafts import Sketch
-from .rule_checks import make_check
+from .drafts import Sketch, make_check
 from .verifier import verifier_settings, why_unjudged
 
 LEAST_WORDS, MOST_WORDS = 4, 110

@@ -14,15 +14,15 @@ from ...engine.stage import NoAnswer
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
 from ...validators.katha.question_rules import says_nothing
-from .drafts import scene_texts
+from .drafts import make_check, scene_texts
 from .read_checks import Judged, Sound, note, read_answers, read_guesses, read_judgements, read_questions
-from .rule_checks import make_check
 from .settle_checks import depends_on_transition
 from .verifier import Case, why_unjudged, with_remark
+from .write_questions import DISTINCT
 
 ANSWERABLE, EQUIVALENT = "model_answerable", "model_answers_equivalent"
 GUESSABLE, DRAWABLE = "question_not_guessable", "question_drawable"
-DEPENDS, DISTINCT = "question_depends_on_transition", "question_distinct"
+DEPENDS = "question_depends_on_transition"
 QUESTION_PROMPTS = (
     "katha/answer_questions", "katha/check_questions", "katha/guess_answers", "katha/check_answers",
 )  # fmt: skip

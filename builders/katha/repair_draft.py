@@ -77,11 +77,11 @@ class RepairSettings(PlannerSettings):
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=3,
+    version=4,
     shape="map",
     reads=("story", *NARRATIVE, "given", *PARTS),
     writes=(*REPAIRS, "repair_log"),
-    libraries=("jsonschema-rs",),
+    libraries=("jsonschema-rs", "py3langid"),
     settings=RepairSettings,
     asks=(*REPAIRING, *PROMPTS),
 )

@@ -2,8 +2,9 @@
 
 Besides the rules of ``fabula validate`` they look at whether answers are found in the text, accepted answers
 cover the canonical one, the characters of a scene are in it or carried over from the one before, and a
-variant keeps the characters of its scene. Answers in the words of a person or a model are judged by these
-words: where some are not in the story, the check has no verdict.
+variant keeps the characters of its scene; whether two questions ask the same; and whether what a model
+drafted is in the story's language (:mod:`.language_checks`). Answers in the words of a person or a model are
+judged by these words: where some are not in the story, the check has no verdict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,10 @@ from ...validators.record_rules import STORY_RULES, check_story
 from ...validators.view import mentions
 from ..text.words import word_set
 from .draft_scenes import unfit_scenes
-from .drafts import by_person, make_bundle, maker_of, scene_texts
+from .drafts import by_person, make_bundle, make_check, maker_of, scene_texts
+from .language_checks import language_checks
 from .scene_prompts import LIMIT, called_otherwise, clip_tokens, fits, lacking
+from .write_questions import DISTINCT, repetitions
 
 _LABEL_QUESTIONS = frozenset(["moral"])
 _RULES = frozenset(rule.name for rule in STORY_RULES) - {"hashes"}
@@ -27,12 +30,17 @@ _RULES = frozenset(rule.name for rule in STORY_RULES) - {"hashes"}
 
 def rule_checks(story: Json, draft: Json) -> list[Json]:
     """Return every check of a draft (``schemas.values.Check``): of single fields, then the rules."""
-    return [*_field_checks(story, draft), *_record_checks(story, draft)]
+    return [
+        *_field_checks(story, draft),
+        *_repetitions(draft["questions"]),
+        *language_checks(story, draft),
+        *_record_checks(story, draft),
+    ]
 
 
-def make_check(code: str, path: str, passed: bool | None, note: str) -> Json:
-    """Return one check as JSON."""
-    return {"code": code, "path": path, "passed": passed, "note": note}
+def _repetitions(questions: Sequence[Json]) -> Iterator[Json]:
+    for number, reason in repetitions(questions).items():
+        yield make_check(DISTINCT, f"$.questions[{number}].question", False, reason)
 
 
 def _field_checks(story: Json, draft: Json) -> Iterator[Json]:

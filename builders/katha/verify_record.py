@@ -11,11 +11,12 @@ from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ..replies import public_name
-from .drafts import NARRATIVE, told_story
+from .drafts import NARRATIVE, make_check, told_story
 from .rule_checks import rule_checks
 from .settle_checks import RULES, settle
 from .verifier import GUESSING
 from .verifying import PROMPTS, check_draft
+from .write_questions import DISTINCT, REPEATED
 
 
 class VerifySettings(ModelSettings):
@@ -26,14 +27,14 @@ class VerifySettings(ModelSettings):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=5,
+    version=6,
     shape="map",
     reads=(
-        *("story", *NARRATIVE, "given", "draft"),
+        *("story", *NARRATIVE, "given", "draft", REPEATED),
         *("screening", "assessment", "assessment_by"),
     ),
     writes=("checks",),
-    libraries=("jsonschema-rs",),
+    libraries=("jsonschema-rs", "py3langid"),
     settings=VerifySettings,
     asks=PROMPTS,
 )
@@ -47,7 +48,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
     screened = [
         check for check in item["screening"] if check["passed"] is not None or check["code"] not in assessed
     ]
-    ruled = by(RULES, [*screened, *rule_checks(story, draft)])
+    left_out = [make_check(DISTINCT, "$.questions", True, f"left out: {text}") for text in item[REPEATED]]
+    ruled = by(RULES, [*screened, *left_out, *rule_checks(story, draft)])
     compared = by(item["narrative_by"], narrative.get("checks", ()))
     judge = public_name(settings) if settings.models() else None
     judged = await check_draft(story, draft, tools) if settings.models() else []

@@ -7,10 +7,9 @@ from ...engine.stage import NoAnswer, Tools
 from ...schemas.canonical import Json
 from .annotate_transitions import transitions_shown
 from .draft_scenes import scenes_shown
-from .drafts import LABELS
+from .drafts import LABELS, make_check
 from .question_checks import QUESTION_PROMPTS, check_questions
 from .read_checks import read_contrasts, read_record
-from .rule_checks import make_check
 from .verifier import Case, verifier_settings, why_unjudged, with_remark
 
 MINIMAL, DESCRIBED = "model_contrast_minimal", "model_contrast_described"

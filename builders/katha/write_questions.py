@@ -73,6 +73,50 @@ def _rehearsed(story_id: str, texts: Sequence[str], wanted: Mapping[str, int]) -
     return questions
 
 
+def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
+    """Return the questions without those that repeat an earlier one, and why these were left out."""
+    again = {} if settings.rehearsed else repetitions(drafted)
+    kept = [part for number, part in enumerate(drafted) if number not in again]
+    return {
+        "questions": [
+            {**part, "question_id": f"{part['story_id']}_q{number:02d}"}
+            for number, part in enumerate(kept, start=1)
+        ],
+        REPEATED: [f"{drafted[number]['question']!r}: {reason}" for number, reason in again.items()],
+    }
+
+
+def _given(sketch: Sketch, settings: PlannerSettings) -> Json:
+    given = sketch.given_list("questions")
+    return None if given is None else {"questions": given, REPEATED: []}
+
+
+DISTINCT = "question_distinct"
+"""Code of the check that no earlier question asks the same."""
+REPEATED = "repeated_questions"
+"""Field of an item: the questions that were left out because an earlier one asks the same, and why."""
+
+
+def repetitions(questions: Sequence[Json]) -> dict[int, str]:
+    """Return the positions of questions that ask what an earlier one asks, and why it is the same.
+
+    It has the same words, by the normalisation that scoring uses; or it is of the same type and wants the
+    same answer from the same scenes.
+    """
+    first: dict[object, int] = {}
+    again: dict[int, str] = {}
+    for number, part in enumerate(questions):
+        words = normalize_answer(part["question"])
+        answer = (part["question_type"], normalize_answer(part["gold_answer"]), *part["evidence_scenes"])
+        if words in first:
+            again[number] = f"it has the words of question {first[words] + 1}"
+        elif answer in first:
+            again[number] = f"it wants the same answer from the same scenes as question {first[answer] + 1}"
+        else:
+            first[words] = first[answer] = number
+    return again
+
+
 def questions_shown(questions: Sequence[Json]) -> list[Json]:
     """Return questions in the form in which a model writes them."""
     return [
@@ -223,12 +267,13 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=3,
-    writes=("questions",),
+    version=4,
+    writes=("questions", REPEATED),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
     rules=_rules,
     show=lambda sketch, settings: show_scenes(sketch),
     read=_read,
-    given=lambda sketch, settings: sketch.given_list("questions"),
+    given=_given,
+    settle=_settle,
 )

@@ -28,7 +28,7 @@ CIRCLES: list[list[str]] = []
 """Files that need each other, in a circle; a list that may only become shorter."""
 HEAVY = {
     "torch", "cv2", "datasets", "openai", "google.genai", "pyarrow", "numpy", "pandas", "mlcroissant",
-    "scipy", "datasketch", "jsonschema_rs", "jinja2", "pebble", "requests", "huggingface_hub",
+    "scipy", "datasketch", "py3langid", "jsonschema_rs", "jinja2", "pebble", "requests", "huggingface_hub",
 }  # fmt: skip
 
 

@@ -1,0 +1,120 @@
+"""Whether what a model drafted is in its story's language, and whether two questions ask the same."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fabula.builders.katha.drafts import LISTS
+from fabula.builders.katha.language_checks import detected, language_checks
+from fabula.builders.katha.rule_checks import rule_checks
+from fabula.builders.katha.write_questions import REPEATED, repetitions
+
+FRENCH = (
+    "Un renard vit un corbeau perché sur une branche. Le corbeau tenait un fromage dans son bec. Le renard"
+    " loua sa voix, et le corbeau ouvrit le bec pour chanter. Le fromage tomba, et le renard l'emporta."
+)
+ENGLISH = (
+    "A fox saw a crow that sat on a branch. The crow held some cheese in her beak. The fox praised her"
+    " voice, and the crow opened her beak to sing. The cheese fell down, and the fox took it away."
+)
+DANISH = (
+    "En ræv så en krage, der sad på en gren. Kragen holdt en ost i næbbet. Ræven roste hendes stemme, og"
+    " kragen åbnede næbbet for at synge."
+)
+NORWEGIAN = (
+    "En rev så en kråke som satt på en gren. Kråka holdt en ost i nebbet. Reven roste stemmen hennes, og"
+    " kråka åpnet nebbet for å synge."
+)
+MODEL = "openai:any via katha/describe_scenes@1#0123456789ab"
+
+
+def draft(text: str, producer: str = MODEL) -> dict[str, Any]:
+    """A draft whose scenes are described in a text, and nothing else."""
+    scene = {"action": text, "state": None, "emotion": None, "visual_evidence": None, "visual_must_show": []}
+    lists = {name: [] for name in LISTS}
+    return {**lists, "scenes": [scene], "producers": [{"path": "$.scenes[*].action", "producer": producer}]}
+
+
+def judged(text: str, described: str, producer: str = MODEL) -> list[tuple[str, str, bool | None]]:
+    found = language_checks({"text": text, "language": "xx"}, draft(described, producer))
+    return [(check["code"], check["path"], check["passed"]) for check in found]
+
+
+def test_list_when_in_another_language_of_the_same_script_fails_and_names_both() -> None:
+    assert judged(FRENCH, ENGLISH) == judged(ENGLISH, FRENCH) == [("drafted_language", "$.scenes", False)]
+    (check,) = language_checks({"text": FRENCH}, draft(ENGLISH))
+    assert check["note"] == "it is in the language en, and the story in fr"
+
+
+@pytest.mark.parametrize("text", [FRENCH, ENGLISH, DANISH])
+def test_list_when_in_the_language_of_the_story_passes(text) -> None:
+    assert judged(text, text) == [("drafted_language", "$.scenes", True)]
+
+
+def test_languages_when_close_relatives_are_not_told_apart() -> None:
+    assert judged(DANISH, NORWEGIAN) == [("drafted_language", "$.scenes", True)]
+
+
+@pytest.mark.parametrize("short", ["The crow opens her beak", "renard; corbeau; fromage", ""])
+def test_text_when_short_is_not_judged(short) -> None:
+    assert detected(short) is None
+    assert judged(FRENCH, short) == judged(short, FRENCH) == []
+
+
+def test_text_when_no_model_drafted_it_is_not_judged() -> None:
+    assert judged(FRENCH, ENGLISH, "rules@1") == judged(FRENCH, ENGLISH, "hand:ana") == []
+
+
+def test_lists_when_a_person_wrote_them_are_english_throughout(katha, samples) -> None:
+    """The 24 complete records: had a model written them, every list would be judged, and pass."""
+    for line in (katha.samples / "gold.jsonl").read_text("utf-8").splitlines():
+        gold = json.loads(line)
+        lists = {name: gold[name] for name in LISTS}
+        made = [{"path": f"$.{name}", "producer": MODEL} for name in LISTS]
+        checks = list(language_checks(samples[gold["story_id"]]["story"], {**lists, "producers": made}))
+        assert [(check["path"], check["passed"]) for check in checks] == [
+            (f"$.{name}", True) for name in LISTS
+        ]
+
+
+def question(text: str, gold: str = "a wet leaf", scenes: tuple[int, ...] = (1, 2)) -> dict[str, Any]:
+    return {"question_type": "causal", "question": text, "gold_answer": gold, "evidence_scenes": scenes}
+
+
+def test_questions_when_they_ask_the_same_are_known_by_words_or_by_answer_and_scenes() -> None:
+    questions = [
+        question("Why did it fall?"),
+        question("What made it slip?", "A wet LEAF."),
+        question("why did it fall", "the wind"),
+        question("What made it slip?", scenes=(1,)),
+        {**question("What was there?"), "question_type": "consequence"},
+    ]
+    assert repetitions(questions) == {
+        1: "it wants the same answer from the same scenes as question 1",
+        2: "it has the words of question 1",
+    }
+
+
+def test_question_when_drafted_twice_is_kept_once_and_the_check_says_why(katha, drafted, monkeypatch) -> None:
+    from fabula.builders.katha import write_questions
+
+    tale = drafted["kb25k_0001"]
+    first = {**tale["questions"][0], "evidence_scenes": [1, 2]}
+    doubled = [first, {**first, "question": "Asked again?", "question_id": "kb25k_0001_q02"}]
+    monkeypatch.setattr(write_questions, "ask_questions", lambda *_: doubled)
+    done = katha.run_stage("write_questions", tale).fields
+    assert done["questions"] == [{**first, "question_id": "kb25k_0001_q01"}]
+    assert done[REPEATED] == ["'Asked again?': it wants the same answer from the same scenes as question 1"]
+    checks = katha.run_stage("verify_record", {**tale, **done}).fields["checks"]
+    (check,) = [row for row in checks if row["code"] == "question_distinct"]
+    assert check["passed"] is True
+    assert "Asked again?" in check["note"]
+
+
+def test_record_when_two_questions_ask_the_same_all_the_same_fails(drafted) -> None:
+    tale = drafted["kb25k_0001"]
+    doubled = {**tale["draft"], "questions": [*tale["draft"]["questions"], tale["draft"]["questions"][0]]}
+    failed = [row for row in rule_checks(tale["story"], doubled) if row["code"] == "question_distinct"]
+    last = len(doubled["questions"]) - 1
+    assert [(row["path"], row["passed"]) for row in failed] == [(f"$.questions[{last}].question", False)]
