@@ -101,6 +101,8 @@ def test_planner_when_model_without_a_model_is_a_configuration_error(katha, tmp_
 
 
 DRAFTING = (
+    "assess_story",
+    "normalise_story",
     "draft_scenes",
     "label_story",
     "annotate_transitions",
