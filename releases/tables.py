@@ -78,8 +78,8 @@ def _value_at(value: Json, path: tuple[str, ...]) -> Json:
 def columns_of(own: type[Own], prefix: tuple[str, ...] = ()) -> tuple[Column, ...]:
     """Return a column for every field of a record type that holds no record, described as the type does.
 
-    A field that is left out where it is absent (``exclude_if``) came after the first releases: it stands in the
-    JSONL files alone, so that the tables of all releases have the same columns.
+    A field that is left out where it is absent (``exclude_if``) came after the first releases: it stands in
+    the JSONL files alone, so that the tables of all releases have the same columns.
     """
     lasting = {name: info for name, info in own.model_fields.items() if info.exclude_if is None}
     kinds = {name: _kind_of(info.annotation) for name, info in lasting.items()}
