@@ -78,6 +78,20 @@ def approval(draft: dict[str, Any]) -> dict[str, Any]:
                 for n, _ in enumerate(draft["variants"], start=1)
             ]
         },
+        "read_variants": {
+            "variants": [
+                {
+                    "number": n,
+                    "change": "it is told otherwise",
+                    "change_type": variant["change_type"],
+                    "others_changed": False,
+                    "entities_kept": True,
+                    "fluent": True,
+                    "moral_label": variant["contrastive_moral"],
+                }
+                for n, variant in enumerate(draft["variants"], start=1)
+            ]
+        },
         "check_record": {
             "scenes": [{"scene": n, "renderable": True, **fine} for n in range(1, len(draft["scenes"]) + 1)],
             "transitions": [{"from_scene": n, **fine} for n in range(1, len(draft["scenes"]))],
