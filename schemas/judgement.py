@@ -10,7 +10,7 @@ JUDGEMENT_VERSION = "1"
 
 Protocol = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 """Name of a judge protocol: katha, events, images, or that of a package."""
-KINDS = ("question", "moral_label", "contrast", "completion", "match", "alignment")
+KINDS = ("question", "moral_label", "contrast", "variant", "completion", "match", "alignment")
 Kind = Annotated[str, Field(pattern=rf"^({'|'.join(KINDS)}|[a-z0-9_-]+\.[a-z0-9_-]+)$")]
 """What is asked. What a package asks has a dot in its name, such as ``panels.order``."""
 Condition = Literal["text", "image", "text_image", "video"]

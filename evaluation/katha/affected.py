@@ -235,6 +235,7 @@ def _sent(release: Release, story_id: str, seed: int, prompts: PromptSet) -> dic
             sent["moral_label", label.item, condition] = _digest(label)
     for packet in contrast_packets(record, release.variants_of[story_id], pictures, seed, prompts):
         sent["contrast", packet.item, packet.condition] = _digest(packet)
+        sent["variant", packet.item, packet.condition] = sent["contrast", packet.item, packet.condition]
     return sent
 
 

@@ -18,7 +18,7 @@ from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import parse_json, read_plain
 from ..archive.protocols import release_sha256
 from ..judging.settings import SelectionSettings
-from ..outputs.checked import nothing_to_judge
+from ..outputs.checked import Output, nothing_to_judge
 from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
 from ..outputs.variants import variant_stories
 
@@ -117,7 +117,7 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=3,
+    version=4,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),
@@ -158,6 +158,25 @@ def generations(item: Item, tools: Tools, read: Callable[[Path], Release]) -> It
                 "about": about,
             }
             yield Child(item_id(shown), Made(fields))
+        yield from _of_variants(report, release, about)
+
+
+def _of_variants(report: Storyboards, release: Release, about: Json) -> Iterator[Child]:
+    """Yield one child per valid storyboard of a variant: the pair is asked about it, and nothing else."""
+    variants = {variant.variant_id: variant for variant in release.variants}
+    for board in report.variants:
+        if board.codes:
+            continue
+        variant = variants[board.unit]
+        record = release.by_id[variant.base_story_id].as_json()
+        shown = {**_shown(report.method, board), "story_id": variant.base_story_id, "variant": board.unit}
+        fields = {
+            "record": {**record, "questions": [], "moral_label": None},
+            "variants": [variant.as_json()],
+            "shown": shown,
+            "about": about,
+        }
+        yield Child(item_id({**shown, "story_id": board.unit}), Made(fields))
 
 
 _LAST: dict[str, list[Storyboards]] = {}
@@ -185,9 +204,10 @@ def checked_outputs(
         InputError: a folder cannot be read, or no storyboard can be judged.
         ConfigError: two folders are of one method.
     """
-    variants = variant_stories(release, release)
+    variants = variant_stories(release, records)
+    known = [*release.records, *variant_stories(release, release.records)]
     reports = [
-        check_outputs(folder, records, known=release, variants=variants, decode=False) for folder in folders
+        check_outputs(folder, records, known=known, variants=variants, decode=False) for folder in folders
     ]
     methods = [report.method for report in reports]
     twice = sorted({method for method in methods if methods.count(method) > 1})
@@ -204,13 +224,17 @@ def checked_outputs(
 
 def _generations(report: Storyboards) -> Iterator[dict[str, Json]]:
     for board in (*report.valid, *report.invalid):
-        yield {
-            "method": report.method, "story_id": board.unit, "seed": board.seed,
-            "invalid": list(board.codes) or None,
-            "files": [str(panel.file.absolute()) for panel in board.files],
-            "sha256": [panel.sha256 for panel in board.files],
-            "scenes": [panel.scene for panel in board.files],
-        }  # fmt: skip
+        yield _shown(report.method, board)
+
+
+def _shown(method: str, board: Output) -> dict[str, Json]:
+    return {
+        "method": method, "story_id": board.unit, "seed": board.seed,
+        "invalid": list(board.codes) or None,
+        "files": [str(panel.file.absolute()) for panel in board.files],
+        "sha256": [panel.sha256 for panel in board.files],
+        "scenes": [panel.scene for panel in board.files],
+    }  # fmt: skip
 
 
 def item_id(shown: Mapping[str, Json]) -> str:

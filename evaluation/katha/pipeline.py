@@ -183,6 +183,8 @@ def _method() -> dict[str, Any]:
 
 
 KIND = "evaluate-katha"
+VARIANT = "variant"
+"""Kind of an answer about a pair where the pictures are those of the variant."""
 FRAMES = "frames.jsonl"
 """One line per generation: its pictures in the run's store, and why there are none."""
 
@@ -222,14 +224,18 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
     def judgements() -> Iterator[Judgement]:
         for item in items:
-            about.add(item)
-            frames.append(_frames_line(item))
+            made = {"kind": VARIANT} if "variant" in item["shown"] else {}
+            if not made:
+                about.add(item)
+                frames.append(_frames_line(item))
             for answers in ANSWERS:
                 for row in item[answers]:
                     if row["outcome"] == UNASKED:
                         about.leave_once(row, item["shown"]["story_id"])
                         continue
-                    yield Judgement.model_validate(judgement_of(PROTOCOL, row, item["shown"], run.created_at))
+                    yield Judgement.model_validate(
+                        judgement_of(PROTOCOL, {**row, **made}, item["shown"], run.created_at)
+                    )
 
     # Text-only answers stand in the items of every method; each is kept and counted once.
     write_judgements(folder, judgements(), about.count)

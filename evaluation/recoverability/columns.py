@@ -32,7 +32,9 @@ Formula: pair accuracy = pairs for which the source is chosen / pairs (Eq. 29); 
     text, less share whose contrastive label is found from the images.
 Input: choices per pair and labels per story, both of shape (seeds, conditions, items).
 Output: accuracy in [0, 1], higher is better; the gap in [-1, 1], higher than the source's is better.
-Undefined when: no pair was judged; for the gap, no pair has a contrastive label.
+    Where a method also drew variants: variant accuracy, the share of their outputs for which the variant is
+    chosen; and the share of pairs with both outputs for which both choices are right.
+Undefined when: no pair was judged; for the gap, no pair has a contrastive label; no variant was drawn.
 Source: KathaTrace, C.8, Eq. 29-30; section 4.2 and Table 4 for the gap.
 Departures from the source: it does not say how STG on contrastive trajectories is computed. Ours needs no
     further question: the label that judges read from the images is held against the variant's label.
@@ -138,6 +140,10 @@ def majority_share(items: Items, stories: NDArray[np.bool_]) -> tuple[int, int]:
 NO_PAIR = "no contrastive pair was judged, or none has a label of its own"
 _choice = partial(Rate, range=(0, 1), needs=("contrast:image",), why=NO_PAIR)
 _label = partial(Rate, needs=("moral_label:text", "moral_label:image"), why=NO_PAIR)
+_twin = partial(
+    Rate, direction="higher", range=(0, 1), needs=("variant:image",), shown=False,
+    why="the method made no outputs of variants, or none was judged",
+)  # fmt: skip
 PAIRS = (
     _choice(name="accuracy", label="Pair accuracy", direction="higher", of=share(0, 2)),
     _choice(name="confusion", label="Confusion", direction="lower", of=lambda part: 1 - share(0, 2)(part)),
@@ -145,8 +151,10 @@ PAIRS = (
     _label(name="text", label="From text", direction="higher", range=(0, 1), of=share(3, 5), shown=False),
     _label(name="image", label="From images", direction="lower", range=(0, 1), of=share(4, 5), shown=False),
     _label(name="gap", label="Gap to contrastive labels", direction="higher", range=(-1, 1), of=gap(3, 4, 5)),
+    _twin(name="variant_accuracy", label="Variant accuracy", of=share(6, 7)),
+    _twin(name="both_accuracy", label="Both told apart", of=share(8, 9)),
 )
-"""Of the columns of :func:`contrast_columns`."""
+"""Of the columns of :func:`contrast_columns`, then of :func:`twin_columns`."""
 
 
 def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, items: Items) -> Floats:
@@ -174,6 +182,30 @@ def contrast_columns(choices: Verdicts, labels: Verdicts, made: Generations, ite
     ]  # fmt: skip
     sums = [_per_story(part, items) for part in parts]
     weights = [seed_weights(sums[2] > 0)] * 3 + [seed_weights(sums[5] > 0)] * 3
+    return np.stack(
+        [(part * weight).sum(axis=0) for part, weight in zip(sums, weights, strict=True)], axis=-1
+    )
+
+
+def twin_columns(choices: Verdicts, variant: Verdicts, made: Generations, items: Items) -> Floats:
+    """Return per story what was chosen where the variant was drawn, too; means over seeds.
+
+    Args:
+        choices: which trajectory the outputs of the story show, shape (seeds, conditions, pairs).
+        variant: the same of the outputs of the pair's variant.
+        made: the method's generations.
+        items: stories and pairs.
+
+    Returns:
+        Shape (stories, 4): variant chosen for its own outputs, of how many; source chosen for the story's
+        outputs and variant for its own, of how many pairs with both judged.
+    """
+    own, other = choices[:, IMAGE], variant[:, IMAGE]
+    drawn = other != UNJUDGED
+    both = drawn & made.valid[:, items.pair_story] & (own != UNJUDGED)
+    right = drawn & (other == CONTRASTIVE)
+    sums = [_per_story(part, items) for part in (right, drawn, both & right & (own == SOURCE), both)]
+    weights = [seed_weights(sums[1] > 0)] * 2 + [seed_weights(sums[3] > 0)] * 2
     return np.stack(
         [(part * weight).sum(axis=0) for part, weight in zip(sums, weights, strict=True)], axis=-1
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..stats.bootstrap import divided
 from ..stats.paired import Pair, Paired, paired
 from . import columns
-from .columns import ambiguity_columns, contrast_columns, moral_columns
+from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns
 from .coverage import Generations
 from .definitions import Definitions
 from .estimates import Drawn, Estimates, Sheet, estimates
@@ -41,6 +41,7 @@ class Method:
         board: verdicts of all judges, and of each, on every question.
         labels: labels of every story, shape (seeds, conditions, stories).
         choices: choices between trajectories, shape (seeds, conditions, pairs).
+        variant_choices: the same where the outputs of the pair's variant are shown.
         made: its generations.
     """
 
@@ -50,6 +51,7 @@ class Method:
     board: Board = field(repr=False)
     labels: Verdicts = field(repr=False)
     choices: Verdicts = field(repr=False)
+    variant_choices: Verdicts = field(repr=False)
     made: Generations = field(repr=False)
 
 
@@ -81,6 +83,7 @@ def methods_of(
             board,
             boards["moral_label"][name].together,
             boards["contrast"][name].together,
+            boards["variant"][name].together,
             made[name],
         )
         for name, board in questions.items()
@@ -115,7 +118,8 @@ def add_columns(sheet: Sheet, method: Method, items: Items) -> None:
     sheet.add((method.name, "ambiguity"), ambiguity_columns(method.outcomes, items))
     sheet.add((method.name, "moral"), moral_columns(method.labels, method.made, items))
     pairs = contrast_columns(method.choices, method.labels, method.made, items)
-    sheet.add((method.name, "pairs"), pairs)
+    twins = twin_columns(method.choices, method.variant_choices, method.made, items)
+    sheet.add((method.name, "pairs"), np.concatenate([pairs, twins], axis=-1))
 
 
 def add_group_columns(sheet: Sheet, method: Method, items: Items) -> None:

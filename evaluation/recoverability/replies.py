@@ -26,8 +26,8 @@ NO_ANSWER = -1
 WRONG, RIGHT = 0, 1
 SOURCE, CONTRASTIVE, UNCLEAR_PAIR = 0, 1, 2
 UNCLEAR_LABEL = len(LABELS)
-KINDS = ("question", "moral_label", "contrast")
-CATEGORIES = {"question": 2, "moral_label": len(LABELS) + 1, "contrast": 3}
+KINDS = ("question", "moral_label", "contrast", "variant")
+CATEGORIES = {"question": 2, "moral_label": len(LABELS) + 1, "contrast": 3, "variant": 3}
 _FIELDS = ("method", "seed", "item", "condition", "judge", "vote", "value", "loose")
 _KEY = _FIELDS[:6]
 
@@ -150,6 +150,7 @@ def moved(replies: Replies, items: Items, chosen: Items) -> Replies:
         "question": _moves(items.question_places, chosen.question_places),
         "moral_label": _moves(items.story_places, chosen.story_places),
         "contrast": _moves(items.pair_places, chosen.pair_places),
+        "variant": _moves(items.pair_places, chosen.pair_places),
     }
     columns = {
         kind: replace(rows, item=places[kind][rows.item]) if len(rows) else rows
@@ -186,11 +187,13 @@ class _Collector:
             "question": items.question_places,
             "moral_label": items.story_places,
             "contrast": items.pair_places,
+            "variant": items.pair_places,
         }
         self._story = {
             "question": [ids[record] for record in items.story],
             "moral_label": ids,
             "contrast": [ids[record] for record in items.pair_story],
+            "variant": [ids[record] for record in items.pair_story],
         }
 
     def add(self, judgement: Judgement) -> None:

@@ -52,7 +52,7 @@ def boards(
     rows = replies.columns[kind]
     if loose:
         rows = replace(rows, value=rows.loose)
-    size = {"question": items.questions, "moral_label": items.stories, "contrast": len(items.pairs)}[kind]
+    size = {"question": items.questions, "moral_label": items.stories}.get(kind, len(items.pairs))
     is_text = rows.condition == 0
     text = _board(rows.chosen(is_text), (1, size), replies, kind, definitions)
     made = {}
