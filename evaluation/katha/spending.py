@@ -15,6 +15,7 @@ from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSetting
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder
+from ..outputs.variants import variant_stories
 from .load_items import OUTPUTS, RELEASE, chosen_records
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def _generations(folder: Path, records: Sequence[StoryRecord], release: Release)
     """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
     manifest = read_manifest(folder, OutputsManifest)
     panels = sum(manifest.panels_of(record) for record in records)
-    places = find_story_folders(folder, manifest.folders, release).places
+    known = [*release.records, *variant_stories(release, release.records)]
+    places = find_story_folders(folder, manifest.folders, known).places
     listed = [list_folder(places[one.story_id]) for one in records if one.story_id in places]
     seeds = {seed for one in listed for seed, _ in one.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)
