@@ -199,7 +199,8 @@ def _columns(values: NDArray[np.int64], conditions: tuple[int, ...], method: int
 
 def _joined(parts: Sequence[Columns]) -> Columns:
     names = ("method", "seed", "item", "condition", "judge", "vote", "value", "loose")
-    return Columns(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    none = [np.zeros(0, dtype=np.int64)]
+    return Columns(*(np.concatenate([*none, *(getattr(part, name) for part in parts)]) for name in names))
 
 
 def _unit(kind: str, item: int, items: Items) -> str:
