@@ -61,6 +61,7 @@ def _answers() -> Mapping[str, Callable[[Asked], Given]]:
         "events": suite_model.answer,
         "images": AlignmentModel(),
         "judge": reading_judge.answer,
+        "books": katha_model.answer,
         "katha": katha_model.answer,
         "models": katha_model.answer,
         "shots": shots_model.answer,

@@ -64,6 +64,15 @@ def build_katha(run: Callable[..., None], folder: Path, model: str) -> None:
     run("build", "katha", folder / "stories.jsonl", "--limit", 1, *own, "--model", model, out="own")
 
 
+def import_book(run: Callable[..., None], folder: Path, model: str) -> None:
+    stories = [
+        json.loads(line)["text"] for line in (SAMPLES / "stories.jsonl").read_text("utf-8").splitlines()
+    ]
+    (folder / "book.txt").write_text("\n\n* * *\n\n".join(stories[:2]))
+    rights = ("--rights", "public_domain_or_rights_compatible", "--rights-reason", "our own words")
+    run("import", "book", folder / "book.txt", "--collection", "aesop", *rights, "--model", model)
+
+
 def build_shots(run: Callable[..., None], folder: Path, model: str) -> None:
     run("build", "shots", SAMPLES / "stories.jsonl", "--limit", 1, "--shots", 4, "--model", model)
 
@@ -124,6 +133,7 @@ WORDING = (
 ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE = ids("entities", "repair_mentions")
 FLOWS: dict[Flow, set[str]] = {
     build_katha: ids("katha"),
+    import_book: ids("books"),
     build_shots: ids("shots"),
     build_events: ids("events", "write_prompt", "caption_video", "list_events"),
     build_entities: ids("entities") - ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE,
