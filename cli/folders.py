@@ -189,6 +189,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export entitybench folder": OF_ENTITIES,
     "export entities folder": OF_ENTITIES,
     "export katha folder": ("release katha",),
+    "export plans folder": ("release katha",),
     "export archive folder": SCORED,
     "baseline copy-paste release": OF_SHOTS,
     "score release": _ANY_DATA,

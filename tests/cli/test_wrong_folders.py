@@ -165,6 +165,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "export entitybench folder": ("export", "entitybench", "{}", "--out", "{new}"),
     "export entities folder": ("export", "entities", "{}", "--out", "{new}"),
     "export katha folder": ("export", "katha", "{}", "--out", "{new}"),
+    "export plans folder": ("export", "plans", "{}", "--out", "{new}"),
     "export archive folder": ("export", "archive", "{}", "--out", "{new}"),
     "baseline copy-paste release": ("baseline", "copy-paste", "--release", "{}", "--out", "{new}"),
     "score release": ("score", "{archive}", "--release", "{}"),
