@@ -85,10 +85,10 @@ def test_other_language_when_cue_lists_do_not_apply_is_not_judged(katha) -> None
 def duplicates(katha, texts, previous=None):
     """Return what each story is a duplicate of, by the ids of the stories kept."""
     module, sign = katha.stage("find_duplicates"), katha.stage("sign_stories")
-    items = [
-        Item(key, sign.run(Item(key, {"story": {"normalized_text": value}}), None).fields)
-        for key, value in texts.items()
-    ]
+    items = []
+    for key, value in texts.items():
+        story = {"title": key, "normalized_text": value, "source_reference": None}
+        items.append(Item(key, sign.run(Item(key, {"story": story, "source": None}), None).fields))
     found = module.run(items, katha.tools_for(module.SPEC, previous=previous or {}))
     assert module.run(items[::-1], katha.tools_for(module.SPEC, previous=previous or {})) == found
     return found
