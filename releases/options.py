@@ -41,7 +41,7 @@ class PackOptions:
         subsets: draw a representative subset: NAME=SIZE or NAME=COUNT/category; with :PARENT from another.
         reviews: summaries of human reviews (Table 16), as JSON Lines; gold subsets need them.
         salt: the salt file of an earlier version, for a run that has none yet.
-        allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass.
+        allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, complete or not.
     """
 
     version: str

@@ -105,7 +105,8 @@ class StoryPacking:
         for bundle in iter_bundles(run.folder):
             record, variants = bundle["record"], bundle["variants"]
             labels[record["story_id"]] = record["moral_label"]
-            incomplete, rejected = incomplete_reason(record, variants), reviews.rejects(record["story_id"])
+            rejected = reviews.rejects(record["story_id"])
+            incomplete = None if self.options.allow_drafts else incomplete_reason(record, variants)
             reason = left_out_reason(record, incomplete, rejected=rejected)
             selection.add(record, reason)
             if reason is None and is_draft(reviews.reviewed(record), bundle["checks"]):
