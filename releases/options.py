@@ -41,7 +41,8 @@ class PackOptions:
         subsets: draw a representative subset: NAME=SIZE or NAME=COUNT/category; with :PARENT from another.
         reviews: summaries of human reviews (Table 16), as JSON Lines; gold subsets need them.
         salt: the salt file of an earlier version, for a run that has none yet.
-        allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, complete or not.
+        allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, and
+            those that lack required fields.
     """
 
     version: str

@@ -235,6 +235,7 @@ class ProducerLine(Own):
     fields: tuple[FieldProducer, ...] = Field(description="Paths and their producers.")
     narrative: Narrative | None = Field(
         default=None,
+        exclude_if=_is_absent,
         description="How the story text was written from the source, if it was.",
     )
     answers: tuple[GrownAnswer, ...] | None = Field(

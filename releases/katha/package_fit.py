@@ -158,8 +158,9 @@ class _Fitting:
         self._misfits = misfits
 
     def fields(self, own: type[Own], value: Mapping[str, Json], at: tuple[Step, ...]) -> dict[str, Json]:
-        """Return an object with exactly the fields of a type."""
-        fields = _fields_of(own)
+        """Return an object with exactly the fields of a type; those that came later stay absent."""
+        later = {name for name, info in own.model_fields.items() if info.exclude_if is not None}
+        fields = [field for field in _fields_of(own) if field.name in value or field.name not in later]
         for name in value.keys() - own.model_fields.keys():
             self._notes.kept[pointer((*at, name))] = value[name]
         return {

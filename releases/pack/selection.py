@@ -120,8 +120,8 @@ def require_records(selection: Selection, where: str) -> None:
                 what="no record can be released: none is complete, in a public split and with rights "
                 "that allow it "
                 f"({'; '.join(reasons) or 'the run holds no story'})",
-                fix="complete the records (by hand, with edits, or with another planner) and build again; or pack them "
-                "as the drafts that they are, with --allow-drafts",
+                fix="complete the records (by hand, with edits, or with another planner) and build again;"
+                " or pack them as the drafts that they are, with --allow-drafts",
             )
         ]
     )

@@ -88,8 +88,8 @@ def check_stories(dataset: Dataset, issues: IssueBin, progress: Progress | None 
 def graded(found: Issue, dataset: Dataset) -> Issue:
     """Return a finding as it counts in a data set.
 
-    In a release an incomplete record is an error, unless the release says that it holds drafts; in an imported
-    package, what only Fabula defines is a warning.
+    In a release an incomplete record is an error, unless the release says that it holds drafts; in an
+    imported package, what only Fabula defines is a warning.
     """
     if dataset.kind == "release" and found.code == "incomplete" and not dataset.manifest.get(DRAFTS):
         return replace(found, level="error")
