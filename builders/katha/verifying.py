@@ -35,8 +35,11 @@ async def check_variants(case: Case) -> list[Json]:
         )
     except NoAnswer as failure:
         why = why_unjudged(failure)
-        return [make_check(MINIMAL, f"{path}.contrastive_scene_text", None, why) for path in paths]
-    checks = [check for path, entry in zip(paths, judged, strict=True) for check in _contrast(path, entry)]
+        checks = [make_check(MINIMAL, f"{path}.contrastive_scene_text", None, why) for path in paths]
+    else:
+        checks = [
+            check for path, entry in zip(paths, judged, strict=True) for check in _contrast(path, entry)
+        ]
     return [*checks, *await _read_blind(case, variants, paths)]
 
 

@@ -93,6 +93,7 @@ class Katha:
         story = Story(**{**row, "normalized_text": normalize_text(text)})
         return {
             "story": story.as_json(),
+            "source": None,
             "given": None,
             "answers": [],
             "edits": [],

@@ -60,8 +60,8 @@ def test_fields_when_not_drafted_or_copies_are_left_out(katha, tale) -> None:
 
 
 def test_field_when_edited_counts_once_with_its_distance(katha, tale) -> None:
-    old = tale["questions"][1]["question"]
-    change = edit(tale, "$.questions[1].question", old, old + "!")
+    old = tale["questions"][0]["question"]
+    change = edit(tale, "$.questions[0].question", old, old + "!")
     entry = measured(katha, {**tale, "edits": [change]})["$.questions[*].question"]
     assert entry == {
         "compared": len(tale["questions"]),

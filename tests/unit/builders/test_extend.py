@@ -192,8 +192,9 @@ def test_extend_when_a_story_was_withdrawn_refuses_its_id_for_ever(run, new, row
 def test_extend_when_a_stage_has_another_version_names_it(run, new, rows, monkeypatch) -> None:
     step = draft_scenes.STEP
     monkeypatch.setattr(draft_scenes, "STEP", replace(step, version=step.version + 1))
+    versions = f"stage version {step.version} -> {step.version + 1}"
     with pytest.raises(
-        RunError, match=r"draft_scenes would run again for 5 stories that are there.*: stage version 3 -> 4"
+        RunError, match=f"draft_scenes would run again for 5 stories that are there.*: {versions}"
     ):
         extend_katha(run, write(new, rows[FIRST]), NOW)
 
