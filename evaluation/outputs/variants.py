@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from ...builders.katha.scene_prompts import LIMIT, clip_tokens, short_prompt, with_prompts
-from ...builders.text.segments import sentence_spans
 from ...releases.loading import Release
 from ...schemas.canonical import Json
 from ...schemas.katha import Scene, StoryRecord, Variant
@@ -36,6 +34,8 @@ def variant_stories(release: Release, records: Iterable[StoryRecord]) -> list[St
 
 
 def _changed(scene: Scene, record: StoryRecord, variant: Variant) -> Scene:
+    from ...builders.katha.scene_prompts import short_prompt, with_prompts
+
     story = {"title": record.title, "language": record.language, "normalized_text": record.story_text}
     text = variant.contrastive_scene_text
     unknown: Json = {"objects": (), "action": None, "emotion": None, "visual_must_show": ()}
@@ -49,6 +49,9 @@ def _changed(scene: Scene, record: StoryRecord, variant: Variant) -> Scene:
 
 def _lead(text: str, before: str, language: str) -> str:
     """Return the sentences of a changed scene that fit, those that are new first."""
+    from ...builders.katha.scene_prompts import LIMIT, clip_tokens
+    from ...builders.text.segments import sentence_spans
+
     sentences = [text[start:end] for start, end in sentence_spans(text, language)]
     lead = ""
     for sentence in sorted(sentences, key=before.__contains__):

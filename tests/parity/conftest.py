@@ -9,13 +9,19 @@ import pytest
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.releases.loading import Release
 from fabula.testing.drawn_storyboards import judged_release
+from fabula.testing.katha_model import KathaModel
+from fabula.testing.model_server import ModelServer
 
 CREATED = "2026-01-01T00:00:00Z"
 
 
 @pytest.fixture
 def demo(reference: Path, tmp_path: Path) -> tuple[Release, Path]:
-    """A release of the six stories as the rules draft them, and the published storyboards under its ids."""
+    """A release of the six stories as the scripted model drafts them, and the published storyboards.
+
+    The folders of the storyboards have the ids of the release. Rules alone reject these stories: they have
+    two or three sentences each, and rules begin no scene inside a sentence.
+    """
     boards = json.loads((reference / "kathatrace_demo" / "storyboards.json").read_text("utf-8"))
     stories, shown = tmp_path / "stories.jsonl", tmp_path / "published"
     rows = []
@@ -29,7 +35,9 @@ def demo(reference: Path, tmp_path: Path) -> tuple[Release, Path]:
         )  # fmt: skip
         shutil.copytree(reference / "kathatrace_demo" / "storyboards" / board["id"], shown / story_id)
     stories.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    build_katha(stories, tmp_path / "build", BuildOptions(workers=0, created_at=CREATED))
+    with ModelServer(KathaModel()) as server:
+        options = BuildOptions(model=f"{server.openai_url}#stand-in", workers=0, created_at=CREATED)
+        build_katha(stories, tmp_path / "build", options)
     bundles = [
         json.loads(line)["payload"]
         for line in (tmp_path / "build" / "records.jsonl").read_text("utf-8").split("\n")

@@ -1,4 +1,4 @@
-"""The six published storyboards, judged through the real SDK: records by the rules, answers from a table."""
+"""The six published storyboards, judged through the real SDK: records by a model, answers by a table."""
 
 from collections import Counter
 from pathlib import Path

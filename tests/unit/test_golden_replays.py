@@ -31,6 +31,8 @@ WRITERS = ("pyarrow", "jinja2", "pyyaml", "pydantic")
 AS_THEN = ("--interval", "percentile", "--correction", "bonferroni")
 ADDED = ("interval", "correction", "higher", "lower", "equal")
 """What scores and comparisons did not say yet."""
+OF_VARIANTS = ("variant_accuracy", "both_accuracy")
+"""Scores of outputs of variants, which nobody made yet."""
 HOW_SURE = (
     "low", "high", "p", "effects", "verdict", "better", "worse", "definitions", "warnings", "note",
     "comparison_note",
@@ -131,6 +133,9 @@ def in_old_form(value: Any) -> Any:
     if "metric" in value and "rank_biserial" in value:
         value = {key: one for key, one in value.items() if key != "rank_biserial"}
     added = ADDED if "correction" in value else ()
+    if {"accuracy", *OF_VARIANTS} <= value.keys():
+        assert all(value[key] is None or value[key]["value"] is None for key in OF_VARIANTS)
+        added += OF_VARIANTS
     return {key: in_old_form(one) for key, one in value.items() if key not in added}
 
 

@@ -34,13 +34,17 @@ def test_moral_target_when_worked_by_hand_has_rates_and_gap() -> None:
 
 def test_pairs_when_worked_by_hand_have_accuracy_confusion_and_gap() -> None:
     # of 4 pairs the source is chosen for 3, the variant for none; of 5 labels 4 from text, 1 from images
-    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0]))
-    assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6])
+    # of 4 variants that were drawn 1 is chosen; of the 2 pairs with both outputs, none has both right
+    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 1.0, 4.0, 0.0, 2.0]))
+    assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6, 0.25, 0.0])
+    # where no variant was drawn, the others are what they were
+    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
+    assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6, np.nan, np.nan], nan_ok=True)
 
 
 def test_rates_when_nothing_is_counted_have_no_value() -> None:
     assert np.isnan(values_of(columns.MORAL, np.zeros(5))).all()
-    assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 6)))).all()
+    assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 10)))).all()
 
 
 def test_named_values_are_of_each_dimension_and_of_all() -> None:
