@@ -104,7 +104,7 @@ def preview_story(
         request = drafting.one_story(stories, run, items=(item,), workers=0, **options)
         with suppress(BelowThreshold):  # why the story goes no further is said below
             try:
-                execute(replace(request, config=without_models(request.config)))
+                execute(replace(request, config=without_models(request.config, "rules")))
             except ConfigError as error:
                 if error.where != "--items":
                     raise

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..engine.calls import model_uses
 from ..engine.config import RunConfig, models_of
@@ -29,15 +29,20 @@ REHEARSED = 20
 """Stories that are rehearsed to tell what a build will cost; ``--dry-run`` rehearses all."""
 
 
-def without_models(config: RunConfig) -> RunConfig:
-    """Return settings under which the rules draft and nobody is asked."""
-    stages = {name: _without_model(settings) for name, settings in config.stages.items()}
+def without_models(config: RunConfig, planner: Literal["rules", "rehearsal"] = "rehearsal") -> RunConfig:
+    """Return settings under which nobody is asked.
+
+    Args:
+        config: the settings.
+        planner: who drafts what a model would: what stands in for it in number and length, or the rules.
+    """
+    stages = {name: _without_model(settings, planner) for name, settings in config.stages.items()}
     return replace(config, stages=stages, models={})
 
 
-def _without_model(settings: Own) -> Own:
+def _without_model(settings: Own, planner: str) -> Own:
     if isinstance(settings, PlannerSettings):
-        return settings.model_copy(update={"planner": "rehearsal" if settings.models() else "rules"})
+        return settings.model_copy(update={"planner": planner if settings.models() else "rules"})
     if isinstance(settings, ModelSettings):
         return settings.model_copy(update={"model": None})
     return settings

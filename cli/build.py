@@ -275,7 +275,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
             absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in paths})
     if lacking:
         yield (
-            f"{lacking} of {stories} records are incomplete and stay out of a release until they are filled:"
+            f"{lacking} of {stories} records are incomplete; they are packed with --allow-drafts alone:"
         )
         yield from (f"  {name}: missing in {count} stories" for name, count in absent.most_common(SHOWN))
         yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"

@@ -50,8 +50,9 @@ def export_plans(
     splits: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
-    """Write what generators have to draw: each story and each contrastive variant, scene by scene.
+    """Write what generators have to draw, scene by scene.
 
+    Each story has a plan, and so has each contrastive variant.
     plans.jsonl has one line per storyboard: its id, the prompts of its scenes, and the file to write each
     picture to. The pictures of a variant lie beside those of the stories, in a folder of the variant's id.
 
@@ -64,7 +65,7 @@ def export_plans(
         fabula export plans dist/mine-0.1.0 --out plans
         fabula export plans dist/mine-0.1.0 --split public_test --out plans
     """
-    from ..evaluation.outputs.plans import PLANS, write_plans
+    from ..evaluation.katha.plans import PLANS, write_plans
     from ..releases.loading import load
 
     counts = write_plans(load(released(folder)), out, splits)

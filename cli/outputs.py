@@ -73,12 +73,13 @@ def check(
         _show(videos, everything=everything, as_json=as_json)
         return int(any(not report.ok for report in videos))
     from ..evaluation.judging.leakage import rendered_in
+    from ..evaluation.katha.variants import variant_stories
     from ..evaluation.outputs.storyboards import check_methods
     from ..kinds.verbs import load_stories
     from ..media.ocr import open_reader
 
     loaded = load_stories(folder)
-    reports = check_methods(folders, loaded, splits)
+    reports = check_methods(folders, loaded, splits, variant_stories(loaded, loaded))
     reader = open_reader() if ocr else None
     texts = {report.method: rendered_in(report, loaded.by_id, reader) for report in reports} if reader else {}
     _show(reports, everything=everything, as_json=as_json, rendered=texts)

@@ -1,7 +1,7 @@
 """KathaBench records: every field of the paper's Tables 7, 8, 13, 15 and 16 and of A.7 and A.15-A.17.
 
 Strings that the tables require but a drafting planner may not know are nullable here; the rule
-``incomplete`` keeps such records out of a release.
+``incomplete`` keeps such records out of a release that does not say that it holds drafts.
 """
 
 from pydantic import Field

@@ -20,7 +20,7 @@ from ..archive.protocols import release_sha256
 from ..judging.settings import SelectionSettings
 from ..outputs.checked import Output, nothing_to_judge
 from ..outputs.storyboards import Storyboards, can_be_shown, check_outputs
-from ..outputs.variants import variant_stories
+from .variants import variant_stories
 
 _NO_SUBSETS = (*JSONL_FILES, *VOTE_FILES[:1])
 """JSON Lines files of a release that list something else than chosen stories."""

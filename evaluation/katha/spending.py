@@ -15,8 +15,8 @@ from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSetting
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder
-from ..outputs.variants import variant_stories
 from .load_items import OUTPUTS, RELEASE, chosen_records
+from .variants import variant_stories
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

@@ -21,7 +21,6 @@ from ...validators.report import IssueBin
 from .checked import Output, OutputFile, Outputs, finding, listed_numbers, look_at, look_at_picture, report_of
 from .named import MANIFEST, NamedFolders, entries, read_manifest
 from .story_folders import find_story_folders, nothing_found
-from .variants import variant_stories
 
 # The numbers may be padded; one plain word may stand before them.
 _PANEL = re.compile(r"(?:(?:scene|panel|frame|image)[_-]?)?([0-9]{1,6})\.(?:png|jpe?g|webp)", re.I | re.ASCII)
@@ -164,7 +163,7 @@ def check_outputs(
         folder: the outputs of one method.
         records: the stories that are to be judged.
         known: more stories of the release, whose outputs may be there and are left alone.
-        variants: what the release's variants tell (:mod:`.variants`); one may have outputs, and need not.
+        variants: what the release's variants tell; one may have outputs, and need not.
         limits: what a picture may be at most.
         decode: whether every picture is decoded; without, files are read, and what is in them is not known.
 
@@ -206,16 +205,24 @@ def check_outputs(
 
 
 def check_methods(
-    folders: Sequence[Path], release: Release, splits: Sequence[str] = ()
+    folders: Sequence[Path],
+    release: Release,
+    splits: Sequence[str] = (),
+    variants: Sequence[StoryRecord] = (),
 ) -> tuple[Storyboards, ...]:
     """Check the outputs of several methods against a release, or against some of its splits.
+
+    Args:
+        folders: the outputs, one folder for each method.
+        release: of the stories.
+        splits: only stories of these.
+        variants: as for :func:`check_outputs`.
 
     Raises:
         InputError: as :func:`check_outputs`; a split that the release does not hold; two methods of one name.
     """
     check_splits(release, splits)
     records = [record for record in release if not splits or record.split in splits]
-    variants = variant_stories(release, release)
     reports = tuple(check_outputs(folder, records, known=release, variants=variants) for folder in folders)
     methods = [report.method for report in reports]
     problems = [

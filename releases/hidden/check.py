@@ -11,6 +11,7 @@ from ...validators.codes import issue
 from ...validators.katha.dataset import REVIEWS
 from ...validators.retellings import PLAIN, Traces, links_between
 from ..katha.composition import PARTS, SIZES
+from ..katha.evidence import EVIDENCE, check_evidence
 from ..layout import (
     ANNOTATIONS,
     CANARY,
@@ -23,7 +24,6 @@ from ..layout import (
     files_in,
 )
 from .commitments import SCHEME, commitments_of
-from .evidence import EVIDENCE, check_evidence
 from .marks import marks_of, public_has_whole
 from .search import CURE, search
 

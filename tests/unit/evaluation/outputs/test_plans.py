@@ -7,9 +7,9 @@ import pytest
 
 from fabula.builders.katha.scene_prompts import LIMIT, clip_tokens
 from fabula.errors import InputError
-from fabula.evaluation.outputs.plans import PLANS, plans, write_plans
+from fabula.evaluation.katha.plans import PLANS, plans, write_plans
+from fabula.evaluation.katha.variants import variant_stories
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.evaluation.outputs.variants import variant_stories
 from fabula.testing.drawn import write_outputs
 from fabula.testing.drawn_storyboards import drawn_release
 

@@ -10,7 +10,7 @@ from ...releases.loading import Release
 from ...releases.target import require_free, staged
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.katha import StoryRecord, Variant
-from .storyboards import check_splits
+from ..outputs.storyboards import check_splits
 from .variants import variant_story
 
 PLANS = "plans.jsonl"
