@@ -274,9 +274,7 @@ def incomplete_lines(run: Path) -> Iterator[str]:
             paths = {path for note in notes for path in re.findall(r"\$[^\s,]*", note)}
             absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in paths})
     if lacking:
-        yield (
-            f"{lacking} of {stories} records are incomplete; they are packed with --allow-drafts alone:"
-        )
+        yield (f"{lacking} of {stories} records are incomplete; they are packed with --allow-drafts alone:")
         yield from (f"  {name}: missing in {count} stories" for name, count in absent.most_common(SHOWN))
         yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"
 

@@ -70,7 +70,7 @@ app = typer.Typer(
     help="Build, validate, release and evaluate visual-story benchmarks.",
     epilog=examples(
         "fabula build katha stories.jsonl --planner rules --out runs/mine",
-        "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0",
+        "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --allow-drafts --out dist/mine",
     ),
 )
 for _verb, _about in VERBS.items():
