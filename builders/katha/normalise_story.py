@@ -63,16 +63,13 @@ def source_sentences(sketch: Sketch) -> list[str]:
 
 async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     """Return the narrative, after what a comparison with the source found was put right once."""
-    settings = tools.own(Settings)
     if sketch.given_list("scenes") is not None:
         return Drafted(None, "")
     sentences = source_sentences(sketch)
     try:
         draft = await _write(tools, sketch, sentences)
     except NoAnswer as failure:
-        if (
-            failure.code == REHEARSED
-        ):  # so that the comparison is counted: of a narrative as long as the source
+        if failure.code == REHEARSED:  # the comparison is counted as one of the source itself
             await _compare(tools, sketch, sentences, {"scenes": sentences})
         raise
     checks = await _compare(tools, sketch, sentences, draft.value)
@@ -80,7 +77,6 @@ async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     if findings:
         draft = await _write(tools, sketch, sentences, draft.value, findings)
         checks = await _compare(tools, sketch, sentences, draft.value)
-    assert settings.scenes == len(draft.value["scenes"])
     return Drafted({**draft.value, "checks": checks}, draft.maker)
 
 
@@ -190,7 +186,7 @@ async def _compare(tools: Tools, sketch: Sketch, sentences: Sequence[str], narra
     except NoAnswer as failure:
         why = why_unjudged(failure)
         return [make_check(code, "$.story_text", None, why) for code in (ORDER, COMPLETE, FAITHFUL, DRAWABLE)]
-    return compared.value
+    return [{**check, "producer": compared.maker} for check in compared.value]
 
 
 def _with_verifier(settings: Settings) -> Settings:
@@ -233,7 +229,7 @@ def _verdict(code: str, faults: Sequence[str], fine: str, fault: str) -> Json:
 
 STEP = Step(
     id="katha/normalise_story",
-    version=1,
+    version=2,
     writes=("narrative",),
     reads=("story", "given", "analysis"),
     sketch=Sketch.of,

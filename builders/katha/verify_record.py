@@ -27,7 +27,7 @@ class VerifySettings(ModelSettings):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=6,
+    version=7,
     shape="map",
     reads=(
         *("story", *NARRATIVE, "given", "draft", REPEATED),
@@ -50,7 +50,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
     ]
     left_out = [make_check(DISTINCT, "$.questions", True, f"left out: {text}") for text in item[REPEATED]]
     ruled = by(RULES, [*screened, *left_out, *rule_checks(story, draft)])
-    compared = by(item["narrative_by"], narrative.get("checks", ()))
+    compared = by(None, narrative.get("checks", ()))
     judge = public_name(settings) if settings.models() else None
     judged = await check_draft(story, draft, tools) if settings.models() else []
     made = [*assessed.values(), *compared, *ruled, *by(judge, judged)]

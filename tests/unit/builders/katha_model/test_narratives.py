@@ -135,7 +135,11 @@ def test_narrative_when_something_was_added_is_written_once_more_with_the_findin
     _, outcome, asker = normalised(model, hat.story, strict)
     assert len(asker.asks) == 4
     assert "Nobody sings in the source." in model.asked(asker.asks[2].request).text
-    assert {check["passed"] for check in outcome.fields["narrative"]["checks"]} == {True}
+    checks = outcome.fields["narrative"]["checks"]
+    assert {check["passed"] for check in checks} == {True}
+    assert all("via katha/check_narrative@" in check["producer"] for check in checks), (
+        "who compared, not who wrote"
+    )
 
 
 def test_narrative_when_the_comparison_was_refused_has_no_verdict(model, hat) -> None:
