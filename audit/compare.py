@@ -167,7 +167,7 @@ class Comparing:
             types = there["transition_type"], here["transition_type"]
             if None not in types:
                 self._made.counts.types[types] += 1
-            self._count("transition_types", int(types[0] == types[1]), 1)
+            self._count("transition_types", int(types[0] == types[1]), int(None not in types))
             same = self._same(here["causality"], there["causality"])
             self._count("causes_recall", int(same), int(there["causality"] is not None))
             self._count("causes_precision", int(same), int(here["causality"] is not None))

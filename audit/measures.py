@@ -53,7 +53,9 @@ MEASURES: Mapping[str, Measure] = {
     "transitions_matched": Measure(
         "Transitions", f"transitions of gold whose boundary the draft has ({_NEAR})", "transitions"
     ),
-    "transition_types": Measure("Types agree", "matched transitions of the same type", "transitions"),
+    "transition_types": Measure(
+        "Types agree", "matched transitions of the same type, where both give one", "transitions"
+    ),
     "transition_kappa": Measure("Types, kappa", "agreement beyond chance (Cohen 1960)", "transitions"),
     **_two_sided("causes", "transitions", "Causes", "stated causes of matched transitions"),
     "questions_matched": Measure(

@@ -7,10 +7,11 @@ from pathlib import Path
 from ..builders.katha.drafts import maker_of
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
-from ..validators.katha.dataset import as_user_error, open_dataset
+from ..validators.katha.dataset import open_dataset
 from ..validators.katha.set_files import producer_lines
 from ..validators.lines import ignore
 from ..validators.record_rules import check_part
+from ..validators.report import as_user_error
 
 
 @dataclass(frozen=True, slots=True)

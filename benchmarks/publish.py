@@ -31,10 +31,10 @@ from huggingface_hub.utils import disable_progress_bars
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.hub.fetch import FetchOptions, fetch
 from fabula.releases.hub.publish import PublishOptions, plan_publishing, publish
-from fabula.releases.layout import RELEASE, SUMS
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.documents import checksums, file_entries
 from fabula.schemas.canonical import pretty_bytes
+from fabula.schemas.layout import RELEASE, SUMS
 from fabula.testing.made_stories import write_stories
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

@@ -42,7 +42,9 @@ def without_models(config: RunConfig, planner: Literal["rules", "rehearsal"] = "
 
 def _without_model(settings: Own, planner: str) -> Own:
     if isinstance(settings, PlannerSettings):
-        return settings.model_copy(update={"planner": planner if settings.models() else "rules"})
+        drafts = settings.planner == "model" and settings.models()
+        nobody = dict.fromkeys({"encoder"} & type(settings).model_fields.keys())
+        return settings.model_copy(update={"planner": planner if drafts else "rules", **nobody})
     if isinstance(settings, ModelSettings):
         return settings.model_copy(update={"model": None})
     return settings

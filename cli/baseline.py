@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from .command import command
-from .common import emit, released, say, warn
+from .common import answer, released, warn
 
 
 @command("baseline copy-paste")
@@ -34,12 +34,7 @@ def copy_paste(*, release: Path, out: Path, as_json: bool = False) -> int:
     )
     if bare:
         warn(f"characters on stage that have no reference image and are left out: {bare}")
-    if as_json:
-        emit({"out": str(out), "pictures": written, "left_out": bare, "sha256": shot_set.sha256})
-    else:
-        say(f"{out}: {written} pictures")
-        say(
-            f"next: fabula evaluate images --release {release} --outputs {out}"
-            " --metrics cids,copy-paste,occm,csd --out runs/eval"
-        )
-    return 0
+    document = {"out": str(out), "pictures": written, "left_out": bare, "sha256": shot_set.sha256}
+    score = f"fabula evaluate images --release {release} --outputs {out} --metrics cids,copy-paste,occm,csd"
+    lines = (f"{out}: {written} pictures", f"next: {score} --out runs/eval")
+    return answer(document, lines, as_json=as_json)

@@ -257,8 +257,8 @@ def incomplete_lines(run: Path) -> Iterator[str]:
 
     Reads the check ``incomplete`` that the build left with each record.
     """
+    from ..schemas.layout import RECORDS
     from ..schemas.plain_files import open_plain, parse_json
-    from ..validators.katha.dataset import RECORDS
 
     path = run / RECORDS
     if not path.exists():

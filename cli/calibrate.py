@@ -8,7 +8,7 @@ import typer
 
 from ..errors import ConfigError
 from .command import command
-from .common import released, show
+from .common import chosen_form, released, show_tables
 
 if TYPE_CHECKING:
     from ..people.study import Exclusion, Study
@@ -30,6 +30,7 @@ def calibrate(
     resamples: Annotated[int, typer.Option(min=0)] = 10_000,
     define: Sequence[str] = (),
     save: bool = False,
+    form: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Compare judges with people; no model is asked.
@@ -58,12 +59,13 @@ def calibrate(
     """
     from ..evaluation.report.people import write_calibration
     from ..kinds.evaluations import calibrate as compare
-    from ..kinds.evaluations import study_of
+    from ..kinds.evaluations import judging_of, study_of
     from ..people.against import LEVELS
     from ..people.calibrate import write_weights
     from ..people.participants import Resampling
     from ..people.study import StudySettings
 
+    form = chosen_form(form, as_json=as_json)
     settings = StudySettings(
         exclusion=options,
         resampling=Resampling(resamples),
@@ -86,7 +88,8 @@ def calibrate(
         write_weights(report, fit_weights)
     if save:
         write_calibration(run, report.document)
-    show(report, as_json=as_json)
+    of_people = judging_of(run).scored().of_people
+    show_tables(report, lambda: of_people and of_people(report.document), form)
     return 0
 
 

@@ -26,11 +26,11 @@ Anything = Any  # a function, a class or an annotation, of which only Python kno
 
 RUN_OPTIONS = "engine.run_options:RunOptions"
 FLAGS = {
-    "as_json": "--json", "everything": "--all", "settings": "--set", "judges": "--judge",
+    "as_json": "--json", "form": "--format", "everything": "--all", "settings": "--set", "judges": "--judge",
     "stories": "--story", "labels": "--label", "units": "--prompt", "parts": "--part",
     "creators": "--creator",
     "subsets": "--subset", "methods": "--method", "splits": "--split", "moved": "--sources",
-    "readings": "--read",
+    "readings": "--read", "episodes": "--episode",
 }  # fmt: skip
 """Parameter -> its option, where that has another name."""
 MEANINGS = {
@@ -44,10 +44,11 @@ MEANINGS = {
     "timestamp": "Shots: time stamp, or latest, if there are several.",
     "first_shot": "Shots: number of the first shot in file names.",
     "everything": "Print every finding [those that repeat once, with their count].",
-    "as_json": "Print JSON for scripts.",
+    "form": "How to print it: csv has each number on a line, markdown and latex have tables.",
+    "as_json": "Print JSON for scripts; the same as --format json.",
 }
 """Parameter -> what it means where neither its command nor a class of options says it."""
-LAST = ("everything", "as_json")
+LAST = ("everything", "form", "as_json")
 _LISTED = re.compile(r"\{([\w.]+:\w+)\}")
 _SECTION = re.compile(r"^(Options|Examples|Attributes|Raises):\n", re.MULTILINE)
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 import typer
 
-from ..errors import ExitCode, FabulaError, UserError
+from ..errors import ConfigError, ExitCode, FabulaError, UserError
 
 if TYPE_CHECKING:
+    from ..evaluation.report.formats import Format, Table
     from ..schemas.values import Issue
     from .folders import Misfit
 
 P = ParamSpec("P")
+FORMS = ("text", "json", "csv", "markdown", "latex")
+"""The forms of ``--format``."""
 PLACES, VALUES = 3, 10
 """So many places of a finding that repeats are named, and so many different findings of one rule."""
 Place = TypeVar("Place", bound=Path | None)
@@ -30,6 +33,15 @@ def say(*lines: str) -> None:
     """Print lines for people on standard output."""
     for line in lines:
         sys.stdout.write(line + "\n")
+
+
+def answer(document: object, lines: Iterable[str], *, as_json: bool) -> int:
+    """Print a result, as one JSON document for scripts or as lines for people; return the code of success."""
+    if as_json:
+        emit(document)
+    else:
+        say(*lines)
+    return 0
 
 
 class Shown(Protocol):
@@ -50,6 +62,41 @@ def show(result: Shown, *, as_json: bool) -> None:
         emit(result.as_json())
     else:
         say(*result.lines())
+
+
+def chosen_form(form: str | None, *, as_json: bool) -> str:
+    """Return in which form a result with tables is printed; ``--json`` is short for ``--format json``.
+
+    Raises:
+        ConfigError: there is no such form, or both options are given and differ.
+    """
+    if form is not None and form not in FORMS:
+        raise ConfigError("--format", what=f"{form} is none of {', '.join(FORMS)}", fix="use one of these")
+    if as_json and form not in (None, "json"):
+        raise ConfigError("--json", what=f"--json and --format {form} are both given", fix="leave one out")
+    return "json" if as_json else form or "text"
+
+
+def show_tables(result: Shown, tables: "Callable[[], Iterable[Table] | None]", form: str) -> None:
+    """Print a result in a form of :func:`chosen_form`.
+
+    Args:
+        result: what is shown.
+        tables: makes its tables; None where it has none.
+        form: how it is printed.
+
+    Raises:
+        ConfigError: it has no tables, and the form is made of tables.
+    """
+    if form in ("text", "json"):
+        show(result, as_json=form == "json")
+        return
+    from ..evaluation.report.formats import written
+
+    made = tables()
+    if made is None:
+        raise ConfigError("--format", what=f"there are no tables to print as {form}", fix="use text or json")
+    sys.stdout.write(written(made, cast("Format", form)))
 
 
 class Findings(Protocol):

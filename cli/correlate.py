@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
 from .command import command
-from .common import show
+from .common import chosen_form, show_tables
+
+if TYPE_CHECKING:
+    from ..evaluation.report.formats import Table
+    from ..evaluation.stats.tables import TableCorrelations
 
 
 @command("correlate")
@@ -17,6 +22,7 @@ def correlate(
     columns: str = "",
     alias: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    form: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Correlate the columns of two tables.
@@ -38,11 +44,36 @@ def correlate(
     """
     from ..evaluation.stats.tables import correlate_tables, read_table
 
+    form = chosen_form(form, as_json=as_json)
     tables = read_table(first), read_table(second)
     names = _aliases(alias)
     correlations = correlate_tables(*tables, _names(on), _pairs(columns), names, exclude)
-    show(correlations, as_json=as_json)
+    show_tables(correlations, lambda: [_table(correlations)], form)
     return 0
+
+
+def _table(made: "TableCorrelations") -> "Table":
+    from ..evaluation.report.model import Measure, ScoreRow, ScoreTable
+    from ..evaluation.report.people import plain_score
+
+    names = list(dict.fromkeys(result.name for pairing in made.pairings for result in pairing.correlations))
+    return ScoreTable(
+        name="correlations", title="Correlations", heading="Columns",
+        note=f"Over {made.shared} rows shared by {', '.join(made.on)}; in brackets 95 % intervals.",
+        measures=tuple(Measure(name=name, label=name.capitalize(), unit="number") for name in names),
+        rows=tuple(
+            ScoreRow(
+                label=f"{pairing.first} and {pairing.second}",
+                scores={
+                    result.name: plain_score(result.value, result.reason).model_copy(
+                        update={"low": result.low, "high": result.high}
+                    )
+                    for result in pairing.correlations
+                },
+            )
+            for pairing in made.pairings
+        ),
+    )  # fmt: skip
 
 
 def _names(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .command import command
-from .common import emit, say
+from .common import answer
 
 if TYPE_CHECKING:
     from ..builders.corrections import Correction
@@ -70,12 +70,7 @@ def edit(
         )  # fmt: skip
     else:
         made = verbs.correct(run, item, path, _value(new), who=who, why=why)
-    if as_json:
-        emit(made.as_json())
-    else:
-        for line in _lines(run, made):
-            say(line)
-    return 0
+    return answer(made.as_json(), _lines(run, made), as_json=as_json)
 
 
 def _lines(run: Path, made: "Correction") -> Iterator[str]:

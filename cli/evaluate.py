@@ -16,6 +16,7 @@ from .common import Shown, released, say, show, warn
 
 if TYPE_CHECKING:
     from ..engine.estimate import CallPlan
+    from ..evaluation.entities.requests import EpisodeOptions
     from ..evaluation.events.requests import EventOptions
     from ..evaluation.katha.requests import EvaluateOptions
     from ..evaluation.shots.requests import ImageOptions
@@ -171,6 +172,7 @@ def images(
             --judge openai:gpt-4.1 --votes 3 --out runs/eval
     """
     from ..engine.progress import choose_reporter
+    from ..evaluation.looking import check_weights
     from ..evaluation.shots.requests import (
         estimate_images,
         image_budget,
@@ -178,7 +180,6 @@ def images(
         run_images,
         tell_images,
     )
-    from ..evaluation.shots.settings import check_weights
 
     scripts = released(release)
     read = {"mode": mode, "language": language, "timestamp": timestamp, "first_shot": first_shot}
@@ -202,6 +203,65 @@ def images(
     with summary_first(request.folder, as_json=as_json):
         tell_images(request, reporter)
         report = run_images(request, reporter, replace=options.replace)
+    show(report, as_json=as_json)
+    if not as_json:
+        _tell_shots(request.folder)
+    return 0
+
+
+@command("evaluate episodes", "evaluation.entities.requests:EpisodeOptions", without=OF_BUILDS)
+def episodes(
+    *,
+    release: Path,
+    outputs: Sequence[Path],
+    options: "EpisodeOptions",
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Judge generated episodes with the metrics of EntityBench.
+
+    First it checks that the libraries, the weights and the judge of the chosen pillars are there, and tells
+    what the evaluation takes. Each video is decoded once; boxes, crops, vectors and replies are kept. The
+    same command continues a run, and with other --pillars adds to it: nothing is asked twice.
+
+    Options:
+        release: Set of episodes: a release, a run of `build entities`, or a folder of official episodes.
+        outputs: Videos of one method; see `outputs check`.
+
+    Examples:
+        fabula evaluate episodes --release runs/episodes --outputs videos/my-model --judge openai:gpt-4.1
+            --dry-run
+        fabula evaluate episodes --release runs/episodes --outputs videos/my-model --outputs videos/other
+            --judge google:gemini-2.5-pro --max-cost 50 --out runs/eval-episodes
+        fabula evaluate episodes --release runs/episodes --outputs videos/my-model --pillars 1
+            --out runs/eval-episodes
+    """
+    from ..engine.progress import choose_reporter
+    from ..evaluation.entities.requests import (
+        episode_budget,
+        episodes_request,
+        estimate_episodes,
+        run_episodes,
+        tell_episodes,
+    )
+    from ..evaluation.looking import check_weights
+
+    scripts = released(release)
+    if dry_run:
+        with dry_folder(out) as folder:
+            request = episodes_request(scripts, outputs, folder, options)
+            budget, plan = episode_budget(request), estimate_episodes(request)
+        show(Forecast(budget, plan, told=bool(budget.calls)), as_json=as_json)
+        return 0
+    request = episodes_request(scripts, outputs, run_folder(out, "runs/eval-episodes"), options)
+    check_weights(request.config)
+    if not as_json:
+        warn(*episode_budget(request).lines())
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(request.folder, as_json=as_json):
+        tell_episodes(request, reporter)
+        report = run_episodes(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
         _tell_shots(request.folder)

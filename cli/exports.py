@@ -1,18 +1,16 @@
 """``fabula export``: what others need of a release or an evaluation, in a folder of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .command import command
-from .common import emit, released, say, show, warn
+from .common import answer, emit, released, say, show, warn
 from .evaluate import given_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..people.tasks import Task
     from ..releases.entities.requests import RequestOptions as EntityRequests
     from ..releases.entities.tree import EntitySet
@@ -69,11 +67,8 @@ def export_plans(
     from ..releases.loading import load
 
     counts = write_plans(load(released(folder)), out, splits)
-    if as_json:
-        emit({"out": str(out), **counts})
-    else:
-        say(f"{out / PLANS}: {counts['stories']} stories, {counts['variants']} variants")
-    return 0
+    line = f"{out / PLANS}: {counts['stories']} stories, {counts['variants']} variants"
+    return answer({"out": str(out), **counts}, [line], as_json=as_json)
 
 
 @command("export archive")
@@ -104,13 +99,10 @@ def archive(
 
     archive = (export_so_far if so_far else export_archive)(folder, out)
     unasked, unreached = lacks(archive.manifest.environment)
-    if as_json:
-        document = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
-        emit({**document, "unasked": unasked, "unreached": unreached})
-    else:
-        missing = f"; incomplete: {lacking(unasked, unreached)}" if unasked or unreached else ""
-        say(f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}{missing}")
-    return 0
+    document = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
+    missing = f"; incomplete: {lacking(unasked, unreached)}" if unasked or unreached else ""
+    line = f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}{missing}"
+    return answer({**document, "unasked": unasked, "unreached": unreached}, [line], as_json=as_json)
 
 
 @command("export study")
@@ -197,6 +189,55 @@ def _telling(videos: "Mapping[Task, Path]") -> list[str] | None:
         return None
 
 
+@command("export instances")
+def instances(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
+    *,
+    out: Path,
+    key: Path,
+    count: Annotated[int, typer.Option(min=0)] = 200,
+    pairs: Annotated[int, typer.Option(min=0)] = 200,
+    seed: int = 42,
+    as_json: bool = False,
+) -> int:
+    """Prepare what a judge of episodes saw for a study with people.
+
+    It draws appearances of entities in equal thirds by type, half of them admitted by the gate, and pairs of
+    appearances in equal thirds, spread over methods and tiers. The folder for the participants holds
+    tasks.csv and pictures/, the same crops and descriptions as the judge's. Do not give them the key. Collect
+    the answers as lines of kind rating whose item is the task, then give them to fabula calibrate RUN --human
+    FILE --key KEY.
+
+    Options:
+        runs: Evaluation folders, with their pictures.
+        out: New folder for the participants.
+        key: File to write the key to, task -> instance. Keep it.
+        count: Appearances.
+        pairs: Pairs.
+        seed: Seed of the draw and of the order.
+
+    Examples:
+        fabula export instances runs/eb --key key.json --out for-people
+        fabula export instances runs/eb-x runs/eb-y --count 200 --pairs 60 --key key.json --out for-people
+    """
+    from ..people.instances import accounting, instances_of, sample, write_instances
+
+    available, counts = instances_of(runs), {"fidelity": count, "pair": pairs}
+    drawn = [each for kind, wanted in counts.items() for each in sample(available, kind, wanted, seed)]
+    write_instances(drawn, out, key, seed)
+    strata = accounting(available, drawn, counts)
+    lines = [f"{len(drawn)} tasks: {out}", f"key, not for participants: {key}"]
+    gates = {True: ", admitted", False: ", not admitted", None: ""}
+    lines += [
+        f"too few: {part['kind']}, {part['type']}{gates[part['admitted']]}: {part['drawn']} of"
+        f" {part['wanted']} wanted"
+        for part in strata
+        if part["drawn"] < part["wanted"]
+    ]
+    document = {"tasks": len(drawn), "seed": seed, "out": str(out), "key": str(key), "strata": strata}
+    return answer(document, lines, as_json=as_json)
+
+
 @command("export vistory")
 def export_vistory(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE")], *, out: Path, as_json: bool = False
@@ -216,11 +257,7 @@ def export_vistory(
 
     shot_set, _ = read_shot_set(released(folder))
     write_shot_set(shot_set, out)
-    if as_json:
-        emit({"out": str(out), "sha256": shot_set.sha256, **shot_set.counts()})
-    else:
-        say(f"{out}: {', '.join(f'{count} {name}' for name, count in shot_set.counts().items())}")
-    return 0
+    return _wrote(out, shot_set.sha256, shot_set.counts(), as_json=as_json)
 
 
 @command("export shots", "releases.shots.requests:RequestOptions")
@@ -250,12 +287,7 @@ def export_shots(
 
     shot_set, _ = read_shot_set(released(folder))
     counts = export_requests(shot_set, out, options)
-    if as_json:
-        emit({"out": str(out), **counts})
-    else:
-        cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
-        say(f"{out / REQUESTS}: {counts['requests']} requests, {counts['references']} images{cut}")
-    return 0
+    return _asked_for(out, out / REQUESTS, counts, f"{counts['references']} images", as_json=as_json)
 
 
 @command("export entitybench")
@@ -277,11 +309,7 @@ def export_entitybench(
 
     entity_set, code = usable_set(released(folder))
     counts = export_episodes(entity_set, out)
-    if as_json:
-        emit({"out": str(out), "sha256": entity_set.sha256, **counts})
-    else:
-        say(f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
-    return code
+    return _wrote(out, entity_set.sha256, counts, as_json=as_json) or code
 
 
 @command("export entities", "releases.entities.requests:RequestOptions")
@@ -311,12 +339,7 @@ def export_entities(
     options.checked()
     entity_set, code = usable_set(released(folder))
     counts = write_requests(entity_set, out, options)
-    if as_json:
-        emit({"out": str(out), **counts})
-    else:
-        cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
-        say(f"{out / REQUESTS}: {counts['requests']} requests, {counts['shots']} shots{cut}")
-    return code
+    return _asked_for(out, out / REQUESTS, counts, f"{counts['shots']} shots", as_json=as_json) or code
 
 
 def usable_set(folder: Path) -> tuple["EntitySet", int]:
@@ -363,12 +386,26 @@ def lite(
     shot_set, _ = read_shot_set(released(folder))
     named = ids if ids in (None, OFFICIAL) else [part.strip() for part in ids.split(",")]
     document = write_subset(shot_set, choose(shot_set, count, named), out, created_at)
-    if as_json:
-        emit(document)
-        return 0
-    say(f"stories: {', '.join(document['ids'])}")
-    for name, field in document["fields"].items():
-        say(f"{name}: differs from the whole by {field['total_variation']:.3f} (total variation)")
-    say(f"set: {out}")
-    say(f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST")
-    return 0
+    lines = (
+        f"stories: {', '.join(document['ids'])}",
+        *(
+            f"{name}: differs from the whole by {field['total_variation']:.3f} (total variation)"
+            for name, field in document["fields"].items()
+        ),
+        f"set: {out}",
+        f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST",
+    )
+    return answer(document, lines, as_json=as_json)
+
+
+def _wrote(out: Path, sha256: str, counts: Mapping[str, int], *, as_json: bool) -> int:
+    """Say what official files were written."""
+    line = f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
+    return answer({"out": str(out), "sha256": sha256, **counts}, [line], as_json=as_json)
+
+
+def _asked_for(out: Path, file: Path, counts: Mapping[str, int], more: str, *, as_json: bool) -> int:
+    """Say what requests for generators were written."""
+    cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
+    line = f"{file}: {counts['requests']} requests, {more}{cut}"
+    return answer({"out": str(out), **counts}, [line], as_json=as_json)

@@ -47,12 +47,15 @@ KINDS: dict[str, What] = {
     "run katha": What("a run of `fabula build katha`", (*_OF_RECORDS, "edit", "extend", *_RUN)),
     "run events": What("a run of `fabula build events`", (*_OF_RECORDS, *_RUN)),
     "run shots": What("a run of `fabula build shots`", (*_OF_RECORDS, "edit", "evaluate images", *_RUN)),
-    "run entities": What("a run of `fabula build entities`", (*_OF_RECORDS, "export entities", *_RUN)),
+    "run entities": What(
+        "a run of `fabula build entities`", (*_OF_RECORDS, "export entities", "outputs check", *_RUN)
+    ),
     "run import-shots": What(
         "a set of scripts that `fabula import vistory` made", (*_OF_RECORDS, "evaluate images")
     ),
     "run import-entities": What(
-        "a set of episodes that `fabula import entitybench` made", (*_OF_RECORDS, "export entities")
+        "a set of episodes that `fabula import entitybench` made",
+        (*_OF_RECORDS, "export entities", "outputs check"),
     ),
     "run evaluate-katha": What("an evaluation of storyboards", _OF_SCORES, "an evaluation"),
     "run evaluate-events": What("an evaluation of videos", _OF_SCORES, "an evaluation"),
@@ -62,7 +65,7 @@ KINDS: dict[str, What] = {
     "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate katha", "outputs check")),
     "release events": What("a release of prompts", (*_OF_RELEASE, "evaluate events", "outputs check")),
     "release shots": What("a release of shot scripts", (*_OF_RELEASE, "evaluate images", "outputs check")),
-    "release entities": What("a release of episodes", (*_OF_RELEASE, "export entities")),
+    "release entities": What("a release of episodes", (*_OF_RELEASE, "export entities", "outputs check")),
     "hidden": What(
         "the hidden test of a release, which only its makers may see",
         ("release verify RELEASE --hidden",),
@@ -70,7 +73,9 @@ KINDS: dict[str, What] = {
     ),
     "package katha": What("an official KathaBench package", ("import katha",)),
     "package shots": What("an official tree of shot scripts", ("import vistory", "validate", "stats")),
-    "package entities": What("an official tree of episodes", ("import entitybench", "validate", "stats")),
+    "package entities": What(
+        "an official tree of episodes", ("import entitybench", "validate", "stats", "outputs check")
+    ),
     "outputs": What(
         "a folder of pictures or videos", ("outputs check", "evaluate katha --outputs", "import references")
     ),
@@ -167,7 +172,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "run show run": (*BUILT, *EVALUATED, *AUDITED),
     "run retry run": (*BUILT, *EVALUATED, *AUDITED),
     "outputs check folders": ("outputs",),
-    "outputs check release": _ANY_DATA,
+    "outputs check release": (*_ANY_DATA, *OF_ENTITIES),
     "outputs keyframes videos": ("outputs",),
     "outputs keyframes release": OF_SHOTS,
     "import katha source": ("package katha",),

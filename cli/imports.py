@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from .command import command
-from .common import emit, finding_lines, say, show, show_findings, warn
+from .common import emit, finding_lines, released, say, show, show_findings, warn
 
 if TYPE_CHECKING:
     from ..builders.books.building import BookOptions
@@ -252,6 +252,72 @@ def import_entitybench(
             say(line)
     show(made, as_json=as_json)
     return int(bool(made.lost))
+
+
+@command("import entitybench-results")
+def entitybench_results(
+    folder: Path,
+    *,
+    out: Path,
+    method: str | None = None,
+    release: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Import results of EntityBench's evaluator.
+
+    Its public code writes a JSON file for each episode. They are scored and compared like evaluations of
+    ours. The files give plain means of episodes exactly.
+    Corrected means need the episodes that were judged; those of fidelity cannot be rebuilt. What can and what
+    cannot is said with the result.
+
+    Options:
+        folder: Folder that the public evaluator wrote, its --out_dir.
+        out: A new folder.
+        method: Whose videos they are of [as its manifest says].
+        release: Episodes that were judged: a release, a run, or a folder of official episodes.
+
+    Examples:
+        fabula import entitybench-results eval_results/storymem --release EntityBench/data --out runs/storymem
+        fabula import entitybench-results eval_results/mine --method mine --out runs/mine
+    """
+    from ..evaluation.entities.published import import_results
+
+    show(import_results(folder, out, method, released(release)), as_json=as_json)
+    return 0
+
+
+@command("import vbench-results")
+def vbench_results(
+    files: Sequence[Path],
+    *,
+    videos: Sequence[Path],
+    out: Path,
+    as_json: bool = False,
+) -> int:
+    """Match VBench's own results to the videos of shots.
+
+    Each value is kept under the hash of its video, so that evaluations of these videos can use it: motion
+    smoothness, which VBench measures with a network that Fabula does not run, and the other five measures. A
+    result belongs to the video of its file and folder name. What has no counterpart is told. VBench's
+    summaries are not used.
+
+    Options:
+        files: Result files of VBench (*_eval_results.json).
+        videos: Folders with the videos that VBench saw; several with one option each.
+        out: A new file.
+
+    Examples:
+        fabula import vbench-results vbench/*_eval_results.json --videos outputs/my-method --out vbench.json
+    """
+    from ..evaluation.entities.vbench_results import match_results, write_results
+
+    matched = match_results(files, videos)
+    write_results(out, matched)
+    if as_json:
+        emit({"out": str(out), **matched.as_json()})
+    else:
+        say(f"{out}:", *matched.lines())
+    return 0
 
 
 @command("import references", out="--to")

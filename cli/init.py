@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..errors import TargetError
 from .command import command
-from .common import emit, say
+from .common import answer
 
 SETTINGS = """\
 # Settings of Fabula. Every line is optional; those behind a # show the defaults.
@@ -105,13 +105,8 @@ def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False)
             fix="choose another folder",
         ) from error
     paths = [str(folder / name) for name in contents]
-    if as_json:
-        emit(paths)
-    else:
-        for path in paths:
-            say(path)
-        # Settings count in the folder that the command is given in.
-        inside = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-        records = " --records records.jsonl" if samples else ""
-        say(f"next: {inside}fabula build katha stories.jsonl{records} --out runs/first")
-    return 0
+    # Settings count in the folder that the command is given in.
+    inside = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    records = " --records records.jsonl" if samples else ""
+    build = f"next: {inside}fabula build katha stories.jsonl{records} --out runs/first"
+    return answer(paths, (*paths, build), as_json=as_json)

@@ -27,28 +27,33 @@ def check(
     language: str | None = None,
     timestamp: str | None = None,
     first_shot: Annotated[int, typer.Option(min=0, max=1)] = 1,
+    cuts_by: str = "transnetv2",
     everything: bool = False,
     as_json: bool = False,
 ) -> int:
     """List outputs that are missing, unreadable or misnumbered.
 
     Exits with 1 if there are any. Outputs are storyboards; with --suite or a release of events, videos; with
-    a set of shot scripts, pictures or clips of shots. Rendered text, odd pictures and stray files are
+    a set of shot scripts, pictures or clips of shots; with a set of episodes, a video of each shot or of each
+    episode. Rendered text, odd pictures and stray files are
     reported too, but do not change the exit code.
 
     Options:
         folders: Outputs of one method each.
-        release: Release, of stories or of events, or a set of shots.
+        release: Release, of stories or of events, or a set of shots or of episodes.
         splits: Only stories of this split [all].
         ocr: Also report text rendered inside pictures (extra `ocr`).
+        cuts_by: What finds the shots in a video of a whole episode without a cut list: transnetv2, or
+            histogram, which needs no torch.
 
     Examples:
         fabula outputs check storyboards/model-x --release dist/mine-0.1.0
         fabula outputs check storyboards/* --release dist/mine-0.1.0 --split public_test --json
         fabula outputs check videos/model-x --suite all_prompts.json
         fabula outputs check outputs/model-x --release runs/vistory --timestamp latest
+        fabula outputs check videos/model-x --release dist/episodes-0.1.0
     """
-    from ..kinds import events
+    from ..kinds import entities, events
     from ..releases.shots.imports import is_shot_set
 
     folder = released(release)
@@ -63,6 +68,9 @@ def check(
         shots = [check_shots(each, shot_set, options) for each in folders]
         _show(shots, everything=everything, as_json=as_json)
         return int(any(not report.complete for report in shots))
+    if folder is not None and suite is None and entities.MARKS.match(folder):
+        _refuse(splits, ocr, "videos of episodes")
+        return _check_episodes(folders, folder, cuts_by, everything=everything, as_json=as_json)
     if suite is not None or folder is None or events.MARKS.match(folder):
         from ..evaluation.outputs.videos import check_video_methods
         from ..releases.events.suites import load_suite
@@ -83,6 +91,25 @@ def check(
     reader = open_reader() if ocr else None
     texts = {report.method: rendered_in(report, loaded.by_id, reader) for report in reports} if reader else {}
     _show(reports, everything=everything, as_json=as_json, rendered=texts)
+    return int(any(not report.ok for report in reports))
+
+
+def _check_episodes(
+    folders: Sequence[Path], release: Path, cuts_by: str, *, everything: bool, as_json: bool
+) -> int:
+    from ..evaluation.outputs.entities import CheckOptions, check_episodes
+    from ..evaluation.outputs.named import require_distinct
+    from ..media.shot_detection import METHODS
+    from ..releases.entities.tree import read_entity_set
+
+    finder = next((method for method in METHODS if method == cuts_by), None)
+    if finder is None:
+        expected = f"one of {', '.join(METHODS)}"
+        raise ConfigError("--cuts-by", expected=expected, found=cuts_by, fix="check the spelling")
+    require_distinct([folder.resolve().name for folder in folders])
+    whole, _ = read_entity_set(release, rules=False)
+    reports = [check_episodes(folder, whole, options=CheckOptions(finder)) for folder in folders]
+    _show(reports, everything=everything, as_json=as_json)
     return int(any(not report.ok for report in reports))
 
 

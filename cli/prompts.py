@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .command import command
-from .common import emit, say
+from .common import answer
 
 if TYPE_CHECKING:
     from ..builders.preview import Preview
@@ -24,13 +24,9 @@ def list_prompts(*, as_json: bool = False) -> int:
     from ..prompts.loader import load_prompt, prompt_ids
 
     prompts = [load_prompt(name) for name in prompt_ids()]
-    if as_json:
-        emit([_summary(prompt) for prompt in prompts])
-    else:
-        width = max(len(prompt.label) for prompt in prompts)
-        for prompt in prompts:
-            say(f"{prompt.label:{width}}  {prompt.card.purpose}")
-    return 0
+    width = max(len(prompt.label) for prompt in prompts)
+    lines = (f"{prompt.label:{width}}  {prompt.card.purpose}" for prompt in prompts)
+    return answer([_summary(prompt) for prompt in prompts], lines, as_json=as_json)
 
 
 @command("prompts show")
@@ -51,13 +47,10 @@ def show_prompt(prompt_id: str, *, as_json: bool = False) -> int:
     prompt = _prompt(prompt_id)
     stages = _stages_using(prompt_id)
     text = prompt_source(prompt_id).decode("utf-8")
-    if as_json:
-        card = prompt.card.as_json()
-        reply = None if prompt.reply is None else prompt.reply.schema
-        emit({**card, **_summary(prompt), "reply": reply, "stages": stages, "text": text})
-    else:
-        say(f"{prompt.label}\nstages: {', '.join(stages) or 'none'}\n\n{text}")
-    return 0
+    reply = None if prompt.reply is None else prompt.reply.schema
+    document = {**prompt.card.as_json(), **_summary(prompt), "reply": reply, "stages": stages, "text": text}
+    lines = (prompt.label, f"stages: {', '.join(stages) or 'none'}", "", text)
+    return answer(document, lines, as_json=as_json)
 
 
 @command("prompts render", stories="--stories")
@@ -95,13 +88,8 @@ def render(
     else:
         with _stories(stories) as path:
             previews = preview_story(path, story, prompt_id, config)
-    if as_json:
-        emit([_preview_json(preview) for preview in previews])
-    else:
-        for preview in previews:
-            for line in _preview_lines(preview):
-                say(line)
-    return 0
+    lines = (line for preview in previews for line in _preview_lines(preview))
+    return answer([_preview_json(preview) for preview in previews], lines, as_json=as_json)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ExitCode, InputError
 from .command import command
-from .common import emit, released, say, show, show_findings, warn
+from .common import answer, released, show, show_findings, warn
 
 if TYPE_CHECKING:
     from ..evaluation.protocol import StillValid
@@ -53,12 +53,8 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
     known = options_since(given["since"]) if "since" in given else {}
     options = PackOptions(**{**known, **_licence_of(Path("fabula.toml"), run), **given})
     result = pack(run, out, options)
-    if as_json:
-        emit(result.as_json())
-    else:
-        say(result.summary())
-        say(f"next: fabula release verify {out}")
-    return 0
+    lines = (result.summary(), f"next: fabula release verify {out}")
+    return answer(result.as_json(), lines, as_json=as_json)
 
 
 def _licence_of(path: Path, run: Path) -> dict[str, str]:

@@ -35,15 +35,16 @@ def report(
         out: The page, a .html file [evaluation_report.html in the folder].
         define: Images: a named definition, such as cids=code, occm=code, csd=all, least=0.3.
         unranked: Images: a method that is shown and not ranked.
-        stories: Images: a story to show from end to end [those that tell most].
-        methods: Images: a method whose stories are shown [the first 6].
-        megabytes: Images: megabytes of pictures in the page at most [12].
+        stories: Images, episodes: a story, or an episode, to show from end to end [those that tell most].
+        methods: Images, episodes: a method whose stories are shown [the first 6].
+        megabytes: Images, episodes: megabytes of pictures in the page at most [12].
 
     Examples:
         fabula report runs/eval-a
         fabula report runs/eval-a --release dist/mine-0.1.0 --outputs storyboards/model-x --out
             pages/eval-a.html
         fabula report runs/images --unranked copy-paste --story 07 --story 12
+        fabula report runs/episodes --story ep_007 --pictures-mb 20
     """
     from ..evaluation.report.writing import PAGE, check_page, write_report
     from ..kinds.evaluations import make_report

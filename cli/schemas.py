@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from .command import command
-from .common import emit, say
+from .common import answer
 
 
 @command("schemas list")
@@ -21,12 +21,8 @@ def list_schemas(*, as_json: bool = False) -> int:
     """
     from ..schemas.export import PUBLISHED
 
-    if as_json:
-        emit(sorted(PUBLISHED))
-    else:
-        for name, kind in sorted(PUBLISHED.items()):
-            say(f"{name:24}{(kind.__doc__ or '').splitlines()[0]}")
-    return 0
+    lines = (f"{name:24}{(kind.__doc__ or '').splitlines()[0]}" for name, kind in sorted(PUBLISHED.items()))
+    return answer(sorted(PUBLISHED), lines, as_json=as_json)
 
 
 @command("schemas export")
@@ -41,13 +37,8 @@ def export(*, out: Path, as_json: bool = False) -> int:
     """
     from ..schemas.export import export_schemas
 
-    paths = export_schemas(out)
-    if as_json:
-        emit([str(path) for path in paths])
-    else:
-        for path in paths:
-            say(str(path))
-    return 0
+    paths = [str(path) for path in export_schemas(out)]
+    return answer(paths, paths, as_json=as_json)
 
 
 USES: dict[str, str] = {
@@ -158,12 +149,8 @@ def words(
             fix=f"the lists are: {', '.join(lists)}",
         )  # fmt: skip
     chosen = [lists[name] if name in lists else lists[called[name]] for name in names or lists]
-    if as_json:
-        emit({words.name: words.as_json() for words in chosen})
-    for number, words in enumerate(() if as_json else chosen):
-        for line in ([""] if number else []) + list(words.lines()):
-            say(line)
-    return 0
+    lines = (line for number, words in enumerate(chosen) for line in (*[""][: number > 0], *words.lines()))
+    return answer({words.name: words.as_json() for words in chosen}, lines, as_json=as_json)
 
 
 def word_lists() -> Iterator[WordList]:

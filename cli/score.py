@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from .command import command
-from .common import released, show
+from .common import chosen_form, released, show_tables
 
 DEFINITIONS = (
     "evaluation.recoverability.definitions:Definitions",
     "evaluation.events.votes:Definitions",
+    "evaluation.entities.aggregate:Definitions",
 )
 
 
@@ -27,6 +28,7 @@ def score(
     define: Sequence[str] = (),
     resamples: Annotated[int, typer.Option(min=0)] = 10_000,
     tables: Path | None = None,
+    form: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Compute the scores of an evaluation; no model is asked.
@@ -48,14 +50,18 @@ def score(
     Examples:
         fabula score runs/eval-a
         fabula score runs/eval-a --json
+        fabula score runs/eval-a --format latex > scores.tex
     """
+    from ..kinds.evaluations import judging_of
     from ..kinds.evaluations import score as score_as
 
+    form = chosen_form(form, as_json=as_json)
     options = {
         "split": split, "weights": weights, "tables": tables, "suite": suite, "define": define,
         "release": released(release), "resamples": resamples, **given,
     }  # fmt: skip
-    show(score_as(run, options), as_json=as_json)
+    scores, scoring = score_as(run, options), judging_of(run).scored()
+    show_tables(scores, lambda: scoring.tables and scoring.tables(scores), form)
     return 0
 
 
@@ -70,13 +76,15 @@ def compare(
     allow: Sequence[str] = (),
     weights: Path | None = None,
     define: Sequence[str] = (),
+    manifest: str | None = None,
     resamples: Annotated[int, typer.Option(min=0)] = 10_000,
+    form: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Compare the methods of two evaluations with paired tests.
 
-    Both must have been judged under the same protocol. For images, name one folder twice to compare the
-    methods in it. The definitions are those of `fabula score`.
+    Both must have been judged under the same protocol. For images and episodes, name one folder twice to
+    compare the methods in it. The definitions are those of `fabula score`.
 
     Options:
         first: Evaluation folder.
@@ -87,15 +95,21 @@ def compare(
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
         define: Images: a named definition, such as cids=code.
+        manifest: Episodes: what must be the same: ours, the protocol, or b5, as in EntityBench everything but
+            method, time, platform and number of API keys, versions of libraries too [ours].
 
     Examples:
         fabula compare runs/eval-a runs/eval-c
+        fabula compare runs/eval-a runs/eval-c --format markdown
     """
     from ..kinds.evaluations import compare as compare_as
+    from ..kinds.evaluations import comparison_tables
 
+    form = chosen_form(form, as_json=as_json)
     options = {
         "weights": weights, "suite": suite, "define": define, "release": released(release),
-        "resamples": resamples, **given,
+        "manifest": manifest, "resamples": resamples, **given,
     }  # fmt: skip
-    show(compare_as(first, second, options, allow), as_json=as_json)
+    made = compare_as(first, second, options, allow)
+    show_tables(made, lambda: comparison_tables(first, made), form)
     return 0

@@ -1,12 +1,13 @@
 """``fabula stats``: counts and distributions beside the published targets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
 from .command import command
-from .common import emit, released, say
+from .common import answer, released
 from .exports import usable_set
 
 if TYPE_CHECKING:
@@ -43,21 +44,16 @@ def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_
                 option, what=f"this option is for episodes, and {path} holds none", fix="leave it out"
             )
     document = count(folder)
-    if as_json:
-        emit(document)
-    else:
-        _print_tree(document, "")
-    return 0
+    return answer(document, _tree(document, ""), as_json=as_json)
 
 
-def _print_tree(node: object, indent: str) -> None:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if isinstance(value, dict):
-                say(f"{indent}{key}")
-                _print_tree(value, indent + "  ")
-            else:
-                say(f"{indent}{key}: {value}")
+def _tree(node: Mapping[str, object], indent: str) -> Iterator[str]:
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield f"{indent}{key}"
+            yield from _tree(value, indent + "  ")
+        else:
+            yield f"{indent}{key}: {value}"
 
 
 _LABEL, _CELL = 52, 19
@@ -77,13 +73,8 @@ def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json:
         from ..releases.entities.page import write_page
 
         write_page(html, entity_set, statistics, folder.absolute().name)
-    if as_json:
-        emit(statistics.as_json())
-        return code
-    for line in lines(statistics):
-        say(line)
-    if html is not None:
-        say(f"page: {html}")
+    page = () if html is None else (f"page: {html}",)
+    answer(statistics.as_json(), chain(lines(statistics), page), as_json=as_json)
     return code
 
 

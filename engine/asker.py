@@ -437,7 +437,7 @@ def _read(ask: Ask[T], request: ChatRequest, receipt: Receipt) -> Answer[T]:
     from ..models.replies import Malformed, parse_reply
 
     try:
-        parsed = parse_reply(receipt.reply.text, request.schema)
+        parsed = parse_reply(receipt.reply.text, request.schema, strict=ask.strict)
     except Malformed as problem:
         raise BadReply(str(problem)) from problem
     return Answer(ask.read(parsed.value), parsed.notes, receipt)

@@ -63,7 +63,6 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
     manifest = read_manifest(folder)
     loaded = load_pipeline(pipeline)
     config = manifest.config(loaded)
-    asking = tuple(stage.name for stage in loaded.stages if stage.is_async)
     with tempfile.TemporaryDirectory(prefix="fabula-replay-") as name:
         _copy_journal(folder / journal_file.NAME, Path(name) / journal_file.NAME)
         with (
@@ -73,7 +72,10 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
         ):
             means = Means(
                 pool, models, SilentReporter(), lambda: False,
-                Options(stages=asking, retry_failed=is_under_way(folder, config.run.attempts)),
+                Options(
+                    stages=_after_replies(loaded),
+                    retry_failed=is_under_way(folder, config.run.attempts),
+                ),
                 manifest.created_at, (), folder / STORE,
             )  # fmt: skip
             runner = Runner(loaded, config, journal, means)
@@ -89,6 +91,17 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
             ids = sorted(runner.items.live)
             items = LazyItems(runner.items, journal, ids, loaded.outputs)
             yield Replay(manifest, loaded, items, totals)
+
+
+def _after_replies(loaded: LoadedPipeline) -> tuple[str, ...]:
+    """Return the stages that ask models, and those that read what these make of replies."""
+    names: list[str] = []
+    made: set[str] = set()
+    for stage in loaded.stages:
+        if stage.is_async or made.intersection(stage.spec.reads):
+            names.append(stage.name)
+            made.update(stage.spec.writes)
+    return tuple(names)
 
 
 def _copy_journal(path: Path, target: Path) -> None:

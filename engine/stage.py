@@ -75,6 +75,8 @@ class Ask(Generic[T]):
         repair: whether one more request, quoting the problem, may be sent for a malformed reply.
         sample: which answer to take; answers to the same request with other numbers are asked anew.
         attempts: most attempts while none gives a usable answer; None for as many as the run allows.
+        strict: whether a reply that breaks the schema is malformed; else ``read`` gets the JSON as it came,
+            and keeps of it what can be used.
     """
 
     request: ChatRequest
@@ -83,6 +85,7 @@ class Ask(Generic[T]):
     repair: bool = True
     sample: int = 0
     attempts: int | None = None
+    strict: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from .archive.form import ArchiveForm
 
 if TYPE_CHECKING:
     from ..engine.running import RunKind
-    from .report.model import ReportDocument
+    from .report.formats import Table
+    from .report.model import ReportDocument, Unit
+    from .stats.paired import Paired
 
 UNCERTAINTY = ("seed", "interval", "correction")
 """Options of :class:`.stats.uncertainty.Uncertainty` that every protocol has, besides ``resamples``."""
@@ -26,6 +28,15 @@ class Shown(Interface):
 
     def lines(self) -> Iterable[str]:
         """Return it as lines for people."""
+        ...
+
+
+class Compared(Shown, Interface):
+    """Methods against each other."""
+
+    @property
+    def comparisons(self) -> "tuple[Paired, ...]":
+        """The paired comparisons, corrected together."""
         ...
 
 
@@ -67,15 +78,23 @@ class Scoring:
             None where nobody can say.
         options: options of scoring and comparing that it has and not every protocol.
         of_report: those of the page.
+        tables: scores -> them as tables, for papers and spreadsheets.
+        compared: methods against each other -> as tables; None for one table of the paired comparisons.
+        of_people: what ``fabula calibrate`` found, as JSON -> it as tables.
+        unit: how differences of methods are printed.
     """
 
     title: str
     score: Callable[[Path, Chosen], Shown]
-    compare: Callable[[Path, Path, Chosen, Collection[str]], Shown]
+    compare: Callable[[Path, Path, Chosen, Collection[str]], Compared]
     report: Callable[[Path, Chosen], "ReportDocument"] | None = None
     affected: Callable[[Path, Path, Path, Chosen], "StillValid"] | None = None
     options: tuple[str, ...] = ()
     of_report: tuple[str, ...] = ("release", "outputs")
+    tables: Callable[[Any], Iterable["Table"]] | None = None
+    compared: Callable[[Any], Iterable["Table"]] | None = None
+    of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
+    unit: "Unit" = "points"
 
 
 def _not_scored() -> Scoring:

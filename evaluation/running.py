@@ -10,9 +10,9 @@ from ..engine.execute import STOPS, RunRequest, execute
 from ..engine.journal_file import NAME as JOURNAL
 from ..engine.progress import Event
 from ..errors import FabulaError, InputError, RunBusy, UserError
-from ..releases.layout import RELEASE as DOCUMENT
 from ..releases.loading import read_release_document
 from ..releases.verify.files import check_release_document
+from ..schemas.layout import RELEASE as DOCUMENT
 from .archive.archive import JUDGEMENTS
 from .archive.form import ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite

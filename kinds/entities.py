@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from .kind import Kind, Marks
+from .kind import Judging, Kind, Marks
 
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
+    from ..evaluation.protocol import Protocol, Scoring
+    from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..validators.rules import RuleSet
 
@@ -28,5 +30,27 @@ def _drafting() -> "Drafting":
     return DRAFTING
 
 
+def _protocol() -> "Protocol":
+    from ..evaluation.entities.requests import PROTOCOL
+
+    return PROTOCOL
+
+
+def _study() -> "Study":
+    from ..people.episodes import STUDY
+
+    return STUDY
+
+
+def _scoring() -> "Scoring":
+    from ..evaluation.entities.scoring import SCORING
+
+    return SCORING
+
+
 MARKS = Marks(("data/scripts/*.json", "scripts/*.json"), worded=("*.json", b'"entity_schedule"'))
-KIND = Kind("entities", _release, _drafting, imported=("import-entities",), rules=_rules, marks=MARKS)
+KIND = Kind(
+    "entities", _release, _drafting, (Judging("episodes", _protocol, _study, _scoring),),
+    ("import-entities",),
+    rules=_rules, marks=MARKS,
+)  # fmt: skip

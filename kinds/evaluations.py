@@ -1,6 +1,6 @@
 """The verbs of evaluation with the protocol looked up by the name that archives bear."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from .verbs import load_stories
 if TYPE_CHECKING:
     from ..evaluation.archive.archive import Archive
     from ..evaluation.archive.merging import Merged
-    from ..evaluation.protocol import Scoring, Shown, StillValid
+    from ..evaluation.protocol import Compared, Scoring, Shown, StillValid
+    from ..evaluation.report.formats import Table
     from ..evaluation.report.model import ReportDocument
     from ..people.calibrate import HumanReport
     from ..people.study import Study, StudySettings
@@ -49,7 +50,7 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
 
 def compare(
     first: Path, second: Path, options: Mapping[str, Any] | None = None, allowed: Collection[str] = ()
-) -> "Shown":
+) -> "Compared":
     """Return the methods of two evaluations against each other, in paired tests.
 
     Args:
@@ -64,6 +65,16 @@ def compare(
     """
     scoring, given = _scoring(first, options, _options)
     return scoring.compare(first, second, _chosen(given), allowed)
+
+
+def comparison_tables(first: Path, made: "Compared") -> Iterable["Table"]:
+    """Return what :func:`compare` found as tables; ``first`` is one of the evaluation folders."""
+    from ..evaluation.report.formats import comparison_table
+
+    scoring = judging_of(first).scored()
+    if scoring.compared is not None:
+        return scoring.compared(made)
+    return [comparison_table(made.comparisons, scoring.unit)]
 
 
 def make_report(

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingRequirement
 from ..schemas.plain_files import open_plain
 from .images import MediaProblem
-from .video_file import Index, index_file
+from .video_file import Index, decoded_whole, index_file
+from .wholeness import fault_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -88,6 +89,16 @@ def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
         return _info(stream, index)
 
 
+def outline(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
+    """Return what a video is, without looking for damage in its middle: for those who decode all of it.
+
+    Raises:
+        MediaProblem: as :func:`probe`. MissingRequirement: the extra ``video`` is not installed.
+    """
+    with open_video(path, limits) as (_, stream, index):
+        return _info(stream, index)
+
+
 def even_indices(frames: int, count: int) -> tuple[int, ...]:
     """Return so many frame indices evenly over a video, the first and the last frame among them.
 
@@ -132,6 +143,42 @@ def frames_at(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS) 
     """
     if indices:
         yield from _frames(path, limits, lambda frames: _within(path, frames, indices), whole=False)
+
+
+def walk_frames(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS) -> Iterator[Frame]:
+    """Yield the frames with given indices of a video that is decoded once from end to end.
+
+    Damage anywhere refuses it, as for :func:`sample_frames`, which decodes twice. Where the container has no
+    index, it is decoded once more before, to count its frames.
+
+    Args:
+        path: the video.
+        indices: of the frames, ascending; none decodes it all the same.
+        limits: what it may be at most.
+
+    Raises:
+        MediaProblem: as :func:`probe`, perhaps behind some frames; and ``too_few_frames`` where a frame is
+            wanted that there is not. MissingRequirement: the extra ``video`` is not installed.
+    """
+    with open_video(path, limits) as (_, stream, index):
+        number_of_stream, base = stream.index, Fraction(stream.time_base)
+    fault = fault_of(path)
+    if fault is not None:
+        raise _problem(path, fault[0], "all that the file says it has", fault[1])
+    if indices:
+        _within(path, len(index), indices)
+    numbers = {time: number for number, time in enumerate(index.times)}
+    left, reached = set(indices), -1
+    try:
+        for position, frame in enumerate(decoded_whole(path, number_of_stream)):
+            reached = numbers.get(frame.pts, -1) if index.keys else position
+            if reached in left:
+                left.remove(reached)
+                yield Frame(reached, (index.times[reached] - index.times[0]) * base, _image(frame))
+    except Exception as error:  # decoder boundary
+        raise _problem(path, "damaged", "frames that can be decoded", _told(error)) from error
+    if left:
+        raise _problem(path, "damaged", f"frame {min(left)}", f"a decoder that stops at frame {reached}")
 
 
 def _within(path: Path, frames: int, indices: Sequence[int]) -> Sequence[int]:

@@ -132,6 +132,18 @@ def _look_through(path: Path, stream_index: int) -> None:
             pass
 
 
+def decoded_whole(path: Path, stream_index: int) -> Iterator[Any]:
+    """Yield every frame of a stream, in the order of showing; opened anew, as a codec takes its options once.
+
+    Raises:
+        ValueError: a frame is incomplete. Exception: whatever the decoder raises.
+    """
+    import av
+
+    with av.open(str(path), metadata_errors="replace") as container:
+        yield from _decoded(container, container.streams[stream_index])
+
+
 def _index_frames(stream: Any, frames: Iterable[Any], most: int) -> Index:  # noqa: ANN401 - PyAV's
     stamps: list[int | None] = []
     for frame in frames:

@@ -62,12 +62,13 @@ class Parsed:
     notes: tuple[str, ...] = ()
 
 
-def parse_reply(text: str, schema: ReplySchema | None) -> Parsed:
+def parse_reply(text: str, schema: ReplySchema | None, *, strict: bool = True) -> Parsed:
     """Return what a reply says.
 
     Args:
         text: the reply's text, of a reply whose outcome is ``ok``.
         schema: what it must satisfy; None for free text.
+        strict: whether JSON that breaks the schema is refused.
 
     Raises:
         Malformed: it is too long, holds no JSON object or several, or breaks the schema.
@@ -77,7 +78,8 @@ def parse_reply(text: str, schema: ReplySchema | None) -> Parsed:
             raise _too_long(text)
         return Parsed(_without_thinking(text).strip())
     value, notes = read_json(text)
-    check_value(value, schema)
+    if strict:
+        check_value(value, schema)
     return Parsed(value, notes)
 
 

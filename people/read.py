@@ -56,6 +56,7 @@ class Known:
         kinds: the kinds of lines that fit the evaluation; none: every kind.
         pictures: stories and shots of an evaluation of shot images.
         rating: least and greatest rating.
+        asked: instance of an evaluation of episodes -> what is rated of it -> least and greatest rating.
     """
 
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Known:
     kinds: frozenset[str] = frozenset()
     pictures: frozenset[str] = frozenset()
     rating: tuple[int, int] = (1, 5)
+    asked: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     @classmethod
     def of_records(cls, records: tuple[StoryRecord, ...], methods: frozenset[str] = frozenset()) -> "Known":
@@ -88,6 +90,8 @@ class Known:
             items, what = self.questions, "a question of the release"
         elif row.kind == "completion":
             items, what = self.events, "a video of the suite"
+        elif self.asked:
+            items, what = self.asked, "an appearance or a pair that was judged"
         elif self.pictures:
             items = dict.fromkeys(self.pictures)
             what = "a story of the evaluation, or of one of its shots, such as 01/shot_03"
@@ -95,13 +99,16 @@ class Known:
             items, what = self.morals, "a story of the release"
         if row.item not in items:
             return Stray("item", f"the id of {what}", repr(row.item))
-        judged = self.pictures or row.kind in ("answer", "moral_label", "completion")
+        judged = self.pictures or self.asked or row.kind in ("answer", "moral_label", "completion")
         if judged and row.method is not None and self.methods and row.method not in self.methods:
             return Stray("method", f"one of {', '.join(sorted(self.methods))}", repr(row.method))
         return self._unknown_detail(row)
 
     def _unknown_detail(self, row: HumanRow) -> Stray | None:
-        low, high = self.rating
+        ratings = self.asked.get(str(row.item), {})
+        if ratings and row.criterion not in ratings:
+            return Stray("criterion", f"one of {', '.join(ratings)}", repr(row.criterion))
+        low, high = ratings.get(str(row.criterion), self.rating)
         if row.kind == "rating" and row.value is not None and not low <= row.value <= high:
             return Stray("value", f"a rating from {low} to {high}", str(row.value))
         if strange := [label for label in row.labels if label not in self.labels]:
@@ -123,7 +130,7 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
         path: a file that ends in ``.jsonl`` or ``.csv``.
         known: what the people can have been asked about.
         key: the key of anonymised tasks, by :func:`fabula.people.tasks.read_key`; lines of kind completion
-            then name the task as ``item`` and no method.
+            (of kind rating about episodes) then name the task as ``item`` and no method.
 
     Raises:
         InputError: the file cannot be read, lines have no rater, name what is not there, lack a column or
@@ -171,6 +178,7 @@ class _Reading:
     def _name_strays(self, strays: Counter[str]) -> None:
         """Put the one problem of lines that are about another kind of evaluation first."""
         what = "videos" if "completion" in self.known.kinds else "storyboards"
+        what = "episodes" if self.known.asked else what
         self.wrong(
             str(self.path),
             f"lines of kind {', '.join(sorted(self.known.kinds))}: the evaluation is of {what}",
@@ -231,7 +239,8 @@ class _Reading:
 
     def _unblinded(self, where: str, fields: dict[str, Any]) -> dict[str, Any] | None:
         """Return a line with video and method instead of the task that stood for them."""
-        if self.key is None or fields.get("kind") != "completion" or not fields.get("rater"):
+        named = "rating" if self.known.asked else "completion"
+        if self.key is None or fields.get("kind") != named or not fields.get("rater"):
             return fields
         task, method = fields.get("item"), fields.get("method")
         if not isinstance(task, str) or task not in self.key:

@@ -83,6 +83,38 @@ def write_tasks(
         TargetError: the folder is not empty or cannot be written, or the key would lie in it or exists.
         InputError: videos are missing; all of them are listed.
     """
+    sources = {} if sources is None else sources
+    missing = [source for source in sources.values() if not source.is_file()]
+    if missing:
+        what, fix = "the video of a drawn prompt is missing", "generate it, or draw from other models"
+        raise InputError([UserError(str(source), what=what, fix=fix) for source in missing])
+    rows = [
+        (task.task, number, event) for task in tasks for number, event in enumerate(events[task.video], 1)
+    ]
+    files = {f"{VIDEOS}/{task.task}{source.suffix}": source for task, source in sources.items()}
+    answers = {task.task: (task.video, task.method) for task in tasks}
+    write_study(folder, key, (("task", "event", "statement"), rows), files, answers)
+
+
+def write_study(
+    folder: Path,
+    key: Path,
+    table: tuple[Sequence[str], Sequence[Sequence[str | int]]],
+    files: Mapping[str, Path],
+    tasks: Mapping[str, tuple[str, str]],
+) -> None:
+    """Write tasks and copies of files for participants, and the key elsewhere.
+
+    Args:
+        folder: a new or empty folder.
+        key: the file for the key; not in that folder.
+        table: header and rows of ``tasks.csv``.
+        files: path in the folder -> the file that is copied there.
+        tasks: task -> what it stands for, and method.
+
+    Raises:
+        TargetError: the folder is not empty or cannot be written, or the key would lie in it or exists.
+    """
     if key.resolve().is_relative_to(folder.resolve()):
         raise TargetError(
             str(key), what=f"the key would lie in {folder}, where participants can read it",
@@ -93,26 +125,18 @@ def write_tasks(
             str(key), what="the file is there already",
             fix="choose another: without its key a study cannot be read",
         )  # fmt: skip
-    sources = {} if sources is None else sources
-    missing = [source for source in sources.values() if not source.is_file()]
-    if missing:
-        what, fix = "the video of a drawn prompt is missing", "generate it, or draw from other models"
-        raise InputError([UserError(str(source), what=what, fix=fix) for source in missing])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if taken := next(folder.iterdir(), None):
             raise TargetError(
                 str(folder), what=f"the folder is not empty: it holds {taken.name}", fix="choose another"
             )
-        rows = (
-            (task.task, number, event) for task in tasks for number, event in enumerate(events[task.video], 1)
-        )
-        write_atomic(folder / TASKS, [csv_text(("task", "event", "statement"), rows).encode("utf-8")])
-        for task, source in sources.items():
-            (folder / VIDEOS).mkdir(exist_ok=True)
-            shutil.copyfile(source, folder / VIDEOS / f"{task.task}{source.suffix}")
+        write_atomic(folder / TASKS, [csv_text(*table).encode("utf-8")])
+        for name, source in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, folder / name)
         key.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(key, [pretty_bytes({task.task: [task.video, task.method] for task in tasks})])
+        write_atomic(key, [pretty_bytes({task: list(stands) for task, stands in tasks.items()})])
     except OSError as error:
         raise TargetError(
             str(folder), what=f"the folder cannot be written: {error}", fix="choose another"

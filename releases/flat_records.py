@@ -11,12 +11,12 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
 from ..schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ..schemas.layout import CHANGES
 from ..schemas.paths import format_path
 from ..schemas.values import Issue
-from ..validators.katha.dataset import as_user_error
+from ..validators.report import as_user_error
 from ..validators.view import find_redacted
-from .form import Facts, FinishedRun, LeftOut, ReleaseForm
-from .layout import CHANGES
+from .form import LAST_FILES, Facts, FinishedRun, LeftOut, ReleaseForm
 from .loading import UNSTATED, read_rows, stated_languages
 from .options import Licence, PackOptions, one_licence
 from .tables import TableWriter
@@ -38,6 +38,8 @@ class FlatRecords:
         check_official: folder, records; yields where the official files are not what the records say.
         notes: facts -> what a person who packs should know.
         items: what the items of such a run are, where some were left out.
+        files: file of a release and what it holds, for the card, before those that all have.
+        texts: what of it is in a language that nobody else states; empty where nothing is.
     """
 
     model: type[BaseModel]
@@ -48,6 +50,19 @@ class FlatRecords:
     check_official: Callable[[Path, Sequence[Any]], Iterator[Issue]]
     notes: Callable[[Facts], Iterator[str]]
     items: str
+    files: tuple[tuple[str, str], ...]
+    texts: str = ""
+
+    def parts(self) -> dict[str, Any]:
+        """Return the parts of a form that all flat releases have alike."""
+        return {
+            "packing": self.packing, "reading": self.reading, "files": self._files, "makers": _makers,
+            "document": _document,
+        }  # fmt: skip
+
+    def _files(self, facts: Facts) -> Sequence[tuple[str, str]]:
+        more = (CHANGES, "what changed since the version before, by record and path")
+        return [*self.files, *LAST_FILES, *([more] if facts.since is not None else [])]
 
     def packing(self, form: ReleaseForm, options: PackOptions) -> "FlatPacking":
         """Start to pack."""
@@ -124,6 +139,8 @@ class FlatPacking:
             items = self.kind.items
             yield f"{len(facts.left_out)} {items} were rejected or failed; release.json names them"
         yield from self.kind.notes(facts)
+        if self.kind.texts and facts.languages == [UNSTATED]:
+            yield f"the language of the {self.kind.texts} is not stated; --language names it"
 
 
 @dataclass(slots=True)
@@ -192,21 +209,13 @@ class FlatReading:
         yield from ()
 
 
-def flat_files(
-    files: Sequence[tuple[str, str]],
-) -> Callable[[Facts], Sequence[tuple[str, str]]]:
-    """Return what gives the files of a flat release for its card: these, and changes where there are any."""
-    more = (CHANGES, "what changed since the version before, by record and path")
-    return lambda facts: [*files, *([more] if facts.since is not None else [])]
-
-
-def flat_makers(facts: Facts) -> tuple[list[str], list[str]]:
+def _makers(facts: Facts) -> tuple[list[str], list[str]]:
     """Return who made parts of the records, each once, sorted, and which of them are machines."""
     makers = sorted({name.partition(": ")[2] for name in facts.statistics["producers"]})
     return makers, [maker for maker in makers if maker.startswith("rules@") or " via " in maker]
 
 
-def flat_document(facts: Facts) -> dict[str, Json]:
+def _document(facts: Facts) -> dict[str, Json]:
     """Return what ``release.json`` of a flat release says: nobody else knows the language of its texts."""
     return {"languages": facts.languages}
 

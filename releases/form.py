@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..engine.manifest import Manifest
 from ..engine.report import RunReport
 from ..schemas.canonical import Json
+from ..schemas.layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from ..schemas.values import Issue
 from .diff.form import DiffForm
-from .layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from .options import Licence, PackOptions
 from .tables import PlacedRow, Table
 
@@ -218,10 +218,14 @@ class HiddenTest:
     Attributes:
         document: facts, packing -> what ``release.json`` of that folder says beyond its head and files.
         salt: facts -> what the commitments to its records are salted with.
+        check: public folder, its ``release.json``, hidden folder, salt -> what of it shows in public.
+        check_folder: hidden folder, its ``release.json`` -> what it holds or says that is not so.
     """
 
     document: Callable[[Facts, Any], dict[str, Json]]
     salt: Callable[[Facts], bytes | None]
+    check: Callable[[Path, Mapping[str, Json], Path, bytes | None], Iterator[Issue]]
+    check_folder: Callable[[Path, Mapping[str, Json]], Iterator[Issue]]
 
 
 def no_documents(facts: Facts) -> Mapping[str, bytes]:  # noqa: ARG001 - as the form asks

@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, StrictInt, StrictStr, ValidationErro
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
 from ..schemas.katha import ProducerLine, StoryRecord, Variant
+from ..schemas.layout import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS
 from ..schemas.paths import format_path
 from ..schemas.plain_files import open_plain, read_json, reason_of
 from ..schemas.vocabulary import vocabulary
-from .layout import ANNOTATIONS, CROISSANT, FORMAT, KIND, PRODUCERS, RELEASE, VARIANTS
 
+KIND = "katha"
+"""Kind of the releases that are stories themselves."""
 Hashes = dict[StrictStr, StrictStr]
 Counts = dict[StrictStr, StrictInt]
 

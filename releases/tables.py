@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from ..schemas.canonical import Json
+from ..schemas.layout import parquet_path
 from ..schemas.plain_files import open_plain, parse_json
 from ..schemas.values import Own
-from .layout import parquet_path
 
 Kind = Literal["text", "integer", "boolean", "texts", "integers"]
 
@@ -219,20 +219,26 @@ def open_table(path: Path, *, plain: bool = False) -> Iterator[Any]:
         OSError: it is no regular file.
         ValueError: it is no Parquet file. TooLarge: it says that it decodes to more than a table of its size.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     limits = {"thrift_string_size_limit": _LARGEST_TEXT, "thrift_container_size_limit": 1_000_000}
-    with open_plain(path) as file:
-        with pq.ParquetFile(file, **limits) as table:
-            columns = [table.schema.column(number) for number in range(len(table.schema))]
-            texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-            if not 0 <= _stated(table) <= _bound(path.stat().st_size):
-                raise TooLarge(f"it decodes to {_stated(table):,} bytes, too many for its size")
-            if plain:
+    try:
+        with open_plain(path) as file:
+            with pq.ParquetFile(file, buffer_size=1 << 16, **limits) as table:
+                columns = [table.schema.column(number) for number in range(len(table.schema))]
+                texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+                if not 0 <= _stated(table) <= _bound(path.stat().st_size):
+                    raise TooLarge(f"it decodes to {_stated(table):,} bytes, too many for its size")
+                if plain:
+                    yield table
+                    return
+            with pq.ParquetFile(file, read_dictionary=texts, **limits) as table:
                 yield table
-                return
-        with pq.ParquetFile(file, read_dictionary=texts, **limits) as table:
-            yield table
+    except (
+        pa.ArrowException
+    ) as error:  # a few are no ValueError: a damaged file may ask for what does not exist
+        raise ValueError(str(error)) from error
 
 
 def batches(table: Any, size: int, columns: Sequence[str] | None = None) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
@@ -272,9 +278,15 @@ def _decoded(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
 
 
 def _stated(table: Any) -> int:  # noqa: ANN401 - pyarrow has no types
-    """Return how many bytes a table says that its columns have, before they are decoded; -1 for nonsense."""
-    groups = [table.metadata.row_group(number) for number in range(table.metadata.num_row_groups)]
-    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
+    """Return how many bytes a table says that its columns have, before they are decoded; -1 for nonsense.
+
+    Where the footer is damaged, asking pyarrow's metadata for a column can end the process. A reader of no
+    rows, which looks at all columns of a group, raises ``OSError`` before.
+    """
+    groups, wide = range(table.metadata.num_row_groups), range(table.metadata.num_columns)
+    for number in groups:
+        list(table.reader.iter_batches(0, row_groups=[number], column_indices=wide))
+    columns = [table.metadata.row_group(number).column(column) for number in groups for column in wide]
     sizes = [(column.total_uncompressed_size, 8 * column.num_values) for column in columns]
     return -1 if any(min(pair) < 0 for pair in sizes) else sum(map(max, sizes))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from ..engine.lock import keep_private
 from ..errors import TargetError
 from ..schemas.canonical import Json
+from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_json
-from .layout import RELEASE
 
 _MARK = ".packing-"
 

@@ -9,8 +9,11 @@ from .values import Own
 JUDGEMENT_VERSION = "1"
 
 Protocol = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
-"""Name of a judge protocol: katha, events, images, or that of a package."""
-KINDS = ("question", "moral_label", "contrast", "variant", "completion", "match", "alignment")
+"""Name of a judge protocol: katha, events, images, episodes, or that of a package."""
+KINDS = (
+    *("question", "moral_label", "contrast", "variant", "completion", "match", "alignment"),
+    *("fidelity", "action", "pair", "location"),
+)
 Kind = Annotated[str, Field(pattern=rf"^({'|'.join(KINDS)}|[a-z0-9_-]+\.[a-z0-9_-]+)$")]
 """What is asked. What a package asks has a dot in its name, such as ``panels.order``."""
 Condition = Literal["text", "image", "text_image", "video"]
@@ -31,7 +34,8 @@ class Judgement(Own):
 
     schema_version: str = Field(default=JUDGEMENT_VERSION, description="Version of this form.")
     protocol: Protocol = Field(
-        description="katha (KathaTrace), events (StoryEval), images (ViStoryBench), or that of a package."
+        description="katha (KathaTrace), events (StoryEval), images (ViStoryBench), episodes (EntityBench),"
+        " or that of a package."
     )
     kind: Kind = Field(
         description="What was asked; match is a matcher's own verdict on an answer; with a dot: a package's."
@@ -39,12 +43,13 @@ class Judgement(Own):
     method: str | None = Field(
         description="The method whose outputs were shown; null where none was, as under text-only evidence."
     )
-    unit: str = Field(description="Story id, or file name of the video in the suite.")
+    unit: str = Field(description="Story or episode id, or file name of the video in the suite.")
     seed: int | None = Field(
         description="Seed of the generation that was shown; null where there is one only."
     )
     item: str = Field(
-        description="Question id, pair id, what of a shot is rated, or the unit where it is asked one thing."
+        description="Question id, pair id, what of a shot or entity is rated, or the unit where it is asked"
+        " one thing."
     )
     condition: Condition = Field(description="Evidence condition.")
     judge: Judge = Field(description="Who answered.")
@@ -85,7 +90,7 @@ class EvaluationManifest(Own):
     """
 
     schema_version: str = Field(default="1", description="Version of this form.")
-    kind: Protocol = Field(description="katha, events, images, or that of a package.")
+    kind: Protocol = Field(description="katha, events, images, episodes, or that of a package.")
     protocol: dict[str, Any] = Field(
         description="Hash of release or suite, stories, judges, votes, prompts, conditions, image settings."
     )
@@ -122,8 +127,8 @@ class HumanRow(Own):
     item: str | None = Field(
         default=None,
         description="Question id for an answer; story id for a moral label, a rating or a preference, or a "
-        "shot such as 01/shot_03; file name of the video in the suite for a completion; any id for an "
-        "attention check.",
+        "shot such as 01/shot_03; file name of the video in the suite for a completion; the task of a study "
+        "of episodes or videos; any id for an attention check.",
     )
     condition: Literal["text", "image", "text_image"] | None = Field(
         default=None, description="Evidence that the person saw; for answers and moral labels."
@@ -145,8 +150,8 @@ class HumanRow(Own):
     )
     value: int | None = Field(
         default=None,
-        description="Rating 1 to 5, of shot images 0 to 4; preference -2 to 2; attention check 1 (passed) "
-        "or 0.",
+        description="Rating 1 to 5, of shot images 0 to 4, of episodes 1 to 10 or a verdict 0 or 1; "
+        "preference -2 to 2; attention check 1 (passed) or 0.",
     )
     baseline: str | None = Field(default=None, description="Method that negative values favour.")
     completion: tuple[Literal[0, 1], ...] = Field(

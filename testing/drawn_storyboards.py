@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..releases.layout import RELEASE
 from ..releases.loading import Release, load
 from ..schemas.canonical import Json, pretty_bytes
 from ..schemas.katha import StoryRecord
+from ..schemas.layout import RELEASE
 from .katha_folders import write_release
 from .katha_samples import sample_bundles
 

@@ -10,7 +10,7 @@ from ..engine.manifest import Manifest, RunPart, SourceEntry, StageEntry, write_
 from ..engine.report import ItemReport, RunReport, read_report, write_report
 from ..engine.stage import Made
 from ..schemas.canonical import Json, digest, jsonl_lines, pretty_bytes, sha256_file, write_atomic
-from ..validators.katha.dataset import (
+from ..schemas.layout import (
     ANNOTATIONS,
     ASSIGNMENTS,
     BALANCE,

@@ -25,7 +25,7 @@ class Rules:
 
     def divide(self, story: Json, analysis: Json, count: int) -> tuple[str, ...] | None:
         """Return the scene texts, or None where the story has too few clauses."""
-        return draft_scene_texts(story["normalized_text"], analysis, count)
+        return draft_scene_texts({"text": story["normalized_text"], **story}, analysis, count)
 
     def scenes(self, story: Json, analysis: Json, texts: Sequence[str]) -> list[Json]:
         """Return the scenes with all fields."""

@@ -2,8 +2,8 @@
 
 ``python -m fabula.testing.model_server`` answers with it, so that every command that asks a model can be
 tried without a key. Each folder of prompts has its own: :mod:`.katha_model`, :mod:`.shots_model`,
-:mod:`.suite_model`, :mod:`.event_model`, :mod:`.entities_model`, :mod:`.alignment_model` and
-:mod:`.reading_judge`.
+:mod:`.suite_model`, :mod:`.event_model`, :mod:`.entities_model`, :mod:`.alignment_model`,
+:mod:`.episode_judge` and :mod:`.reading_judge`.
 
 Nothing that it says can pass for a model's: it answers Fabula's prompts only under names with ``stand-in`` in
 them, which then appear in the provenance of what is made with it, and each reply names ``stand-in`` as model.
@@ -52,12 +52,13 @@ def answer(asked: Asked) -> Answer | StandInOnly:
 @cache
 def _answers() -> Mapping[str, Callable[[Asked], Given]]:
     """Return what answers each prompt; built at the first question, so that the server starts at once."""
-    from . import entities_model, katha_model, reading_judge, shots_model, suite_model
+    from . import entities_model, episode_judge, katha_model, reading_judge, shots_model, suite_model
     from .alignment_model import AlignmentModel
     from .event_model import EventModel
 
     folders: dict[str, Callable[[Asked], Given]] = {
         "entities": entities_model.answer,
+        "episodes": episode_judge.answer,
         "events": suite_model.answer,
         "images": AlignmentModel(),
         "judge": reading_judge.answer,

@@ -162,6 +162,25 @@ def load_colour_classes(place: Place) -> ColourPredictor:  # noqa: ARG001 - as e
     return ColourPredictor(classes=True)
 
 
+class StillFlow(_Plain):
+    """A flow that sees no motion anywhere, and how many pairs it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__("still-flow", 0)
+        self.seen = 0
+
+    def flows(self, pictures: "Sequence[tuple[Image, Image]]") -> Rows:
+        """Return shape (pairs, 2, height, width)."""
+        self.seen += len(pictures)
+        first, _ = pictures[0]
+        return np.zeros((len(pictures), 2, first.height, first.width), dtype=np.float32)
+
+
+def load_still_flow(place: Place) -> StillFlow:  # noqa: ARG001 - as every loader
+    """Return the flow that sees no motion: in the place of RAFT."""
+    return StillFlow()
+
+
 def content_key(image: "Image") -> str:
     """Return what a picture is looked up by: the hash of its size and pixels."""
     return vector_key("", image).hex()

@@ -165,6 +165,49 @@ def _dinov2(folder: Path) -> dict[str, Any]:
     return {"local": folder}
 
 
+def _dino(folder: Path) -> dict[str, Any]:
+    from transformers import ViTConfig, ViTModel
+
+    _seeded()
+    config = ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=224,
+        patch_size=16,
+    )  # fmt: skip
+    model = ViTModel(config, add_pooling_layer=False)
+    model.embeddings.position_embeddings.data.normal_(std=0.5)  # as far apart as trained ones are
+    model.save_pretrained(folder)
+    return {"local": folder}
+
+
+def _raft(folder: Path) -> dict[str, Any]:
+    from torchvision.models.optical_flow import raft_large
+
+    torch = _seeded()
+    torch.save(raft_large(weights=None).state_dict(), folder / "raft.pth")
+    return {"local": folder / "raft.pth", "updates": 2}
+
+
+def _laion(folder: Path) -> dict[str, Any]:
+    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
+
+    torch = _seeded()
+    config = CLIPVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, projection_dim=16,
+        image_size=224, patch_size=_PATCH,
+    )  # fmt: skip
+    CLIPVisionModelWithProjection(config).save_pretrained(folder / "clip")
+    torch.save(torch.nn.Linear(16, 1).state_dict(), folder / "head.pth")
+    return {"local": folder / "clip", "head": folder / "head.pth"}
+
+
+def _musiq(folder: Path) -> dict[str, Any]:
+    from pyiqa.archs.musiq_arch import MUSIQ
+
+    torch = _seeded()
+    torch.save(MUSIQ(pretrained=False).state_dict(), folder / "musiq.pth")
+    return {"local": folder / "musiq.pth"}
+
+
 def _csd(folder: Path) -> dict[str, Any]:
     torch, width, inner = _seeded(), 64, 256
     shapes = {
@@ -266,7 +309,14 @@ def _facenet(folder: Path) -> dict[str, Any]:
 
 _MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "clip-vit-l-14": _clip,
+    "clip-vit-b-32": _clip,
     "dinov2-l-14": _dinov2,
+    "dinov2-base": _dinov2,
+    "dino-b-16": _dino,
+    "raft-large": _raft,
+    "laion-b-32": _laion,
+    "laion-l-14": _laion,
+    "musiq-spaq": _musiq,
     "csd-vit-l": _csd,
     "aesthetic-v2.5": _aesthetic,
     "inception-v3": _inception,

@@ -4,11 +4,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.values import Issue
 
 KEPT_PER_CODE = 1000
 """So many issues of one code are kept; the rest are counted, so that memory stays bounded."""
+
+
+def as_user_error(problem: Issue) -> UserError:
+    """Return an issue as an error that can be raised."""
+    what = f"{problem.message} (rule {problem.code})"
+    return UserError(f"{problem.where} {problem.path}", what=what, fix=problem.cure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,20 @@
 """Stage: the transitions between adjacent scenes, with their source-side fields (Tables 8, 9 and 10).
 
-Rules keep the 2:1:1 balance of coarse types of Table 9, and take causes, results and changes of feeling that
-the text states in clauses that are read whole; every other field is null.
+Rules take causes, results and changes of feeling that the text states; every other field is null. The
+balance of types in Table 9 is what came of the paper's stories, and nothing that a story is made to fit.
 """
 
 from collections.abc import Sequence
 
 from ...schemas.canonical import Json
 from ...schemas.katha import Transition
-from ...schemas.vocabulary import vocabulary
 from ..replies import Problems, by_number, language, needed, optional
 from ..step import PlannerSettings, Step
-from ..text.clauses import words
 from ..text.emotions import Felt
 from ..text.reading import StoryView, main_statement
-from ..text.statements import Link
-from ..text.words import lower_words, word_set
+from ..text.tokens import words
 from .drafts import NARRATIVE, Sketch
+from .stated_causes import StatedCause, find_causes
 
 
 def intention_of(view: StoryView, scenes: tuple[int, ...]) -> str | None:
@@ -30,85 +28,41 @@ def intention_of(view: StoryView, scenes: tuple[int, ...]) -> str | None:
 
 
 def describe_transitions(view: StoryView, moral_label: str | None) -> list[Json]:
-    """Return the T - 1 transitions; the moral label stands on exactly one of them, if there is a label."""
-    types = transition_types(view)
-    links = view.links
-    bearer = types.index("moral_choice") if "moral_choice" in types else view.count - 2
+    """Return the T - 1 transitions; the moral label stands on the last one, if there is a label.
+
+    A transition is of cause and effect where the story states its cause; of what type another is, rules
+    cannot tell.
+    """
+    causes = find_causes(view)
     return [
-        {
-            **_fields(view, at, links),
-            "transition_type": types[at],
-            "moral_target": moral_label if at == bearer else None,
-        }
+        {**_fields(view, at, causes), "moral_target": moral_label if at == view.count - 2 else None}
         for at in range(view.count - 1)
     ]
 
 
-def quotas(total: int) -> dict[str, int]:
-    """Return how many transitions of each type a story has: the weights of Table 9 by largest remainder."""
-    weights = vocabulary("transition_type").targets
-    whole = sum(weights.values())
-    counts = {name: total * weight // whole for name, weight in weights.items()}
-    rest = sorted(weights, key=lambda name: -(total * weights[name] % whole))
-    for name in rest[: total - sum(counts.values())]:
-        counts[name] += 1
-    return counts
-
-
-def transition_types(view: StoryView) -> list[str | None]:
-    """Return the coarse type of each transition.
-
-    The quota of moral choices goes to the transitions into the scenes with most words of decision, that of
-    revealed consequences to those with most words of outcome, later ones first; the rest is cause and
-    effect. Without cue lists the types are not known.
-    """
-    total = view.count - 1
-    if not view.english:
-        return [None] * total
-    left = quotas(total)
-    types: list[str | None] = ["cause_effect"] * total
-    free = set(range(total))
-    for name, key in (("consequence_reveal", "reveal"), ("moral_choice", "decision")):
-        worth = {at: (_cues(view, at + 1, key) + _lateness(name, at, total), at) for at in sorted(free)}
-        for at in sorted(free, key=lambda at: worth[at], reverse=True)[: left[name]]:
-            types[at] = name
-            free.discard(at)
-    return types
-
-
-def _lateness(name: str, at: int, total: int) -> float:
-    # An outcome is told last unless the words say otherwise.
-    return 2.5 * (at + 1) / total if name == "consequence_reveal" else 0.0
-
-
-def _cues(view: StoryView, scene: int, key: str) -> int:
-    cues = word_set("verbs", key)
-    return sum(word in cues for word in lower_words(view.scene_text(scene)))
-
-
-def _fields(view: StoryView, at: int, links: Sequence[Link]) -> Json:
+def _fields(view: StoryView, at: int, causes: Sequence[StatedCause]) -> Json:
     action = main_statement(view, at + 1)
-    link = _stated(view, at, links)
+    cause = _stated(view, at, causes)
     return {
         "story_id": view.id,
         "from_scene": at + 1,
         "to_scene": at + 2,
         "action": action.text if action else None,
-        "causality": link.text if link else None,
+        "transition_type": "cause_effect" if cause else None,
+        "causality": cause.text if cause else None,
         "intention": intention_of(view, (at, at + 1)),
         "emotion": _emotion(view, at),
-        "consequence": link.effect.text if link else None,
+        "consequence": cause.effect if cause else None,
         "expected_change": _change(view, at),
-        "recoverability_target": f"that {link.text}" if link else None,
+        "recoverability_target": f"that {cause.text}" if cause else None,
     }
 
 
-def _stated(view: StoryView, at: int, links: Sequence[Link]) -> Link | None:
-    """Return the cause stated for a transition: across its two scenes, else within the later one."""
-    places = [(view.scene_at(link.cause), view.scene_at(link.effect), link) for link in links]
-    across = [link for cause, effect, link in places if (cause, effect) == (at, at + 1)]
-    within = [link for cause, effect, link in places if cause == effect == at + 1]
-    return next(iter([*across, *within]), None)
+def _stated(view: StoryView, at: int, causes: Sequence[StatedCause]) -> StatedCause | None:
+    """Return the first cause of something in the later scene, one whose effect stands alone before others."""
+    start, end = view.spans[at + 1]
+    here = [cause for cause in causes if start <= cause.start < end]
+    return next(iter([*(cause for cause in here if cause.effect), *here]), None)
 
 
 def _emotion(view: StoryView, at: int) -> str | None:
@@ -218,7 +172,8 @@ def _transition(entry: Json, story: Json, problems: Problems) -> Json:
 
 STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
-    version=3,
+    version=5,
+    libraries=("lemminflect",),
     writes=("transitions",),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "moral_label"),
     sketch=Sketch.of,

@@ -9,13 +9,15 @@ A corrected label is carried over to the parts that repeat it, and by rules to t
 question that was drafted in English. One that a person wrote, or in another language, stays as it is; where
 it no longer fits, the record is marked for review. A story that had no label gets its moral target, and no
 moral question: the number of parts stays.
+
+The prompts for the picture of a corrected scene are made anew, but for those that a person wrote.
 """
 
 from collections.abc import Iterator, Sequence
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, canonical_text
-from ...schemas.paths import format_path, get_at, parse_path, replace_at
+from ...schemas.paths import Steps, format_path, get_at, parse_path, replace_at
 from ...schemas.text import primary_language
 from ...schemas.vocabulary import vocabulary
 from ..editing import Refused
@@ -39,10 +41,11 @@ from .drafts import (
     with_repairs,
 )
 from .question_rules import relabelled
+from .scene_prompts import with_prompts
 
 SPEC = StageSpec(
     name="apply_edits",
-    version=3,
+    version=4,
     shape="map",
     reads=("story", *NARRATIVE, "given", "edits", *PARTS, *REPAIRS, *GROWN),
     writes=("draft", "labels"),
@@ -87,7 +90,24 @@ def apply_edit(draft: Json, edit: Json, story: Json) -> Json:
         raise Refused(f"{_where(edit)}: {_FIXED}")
     made = [*draft["producers"], {"path": format_path(steps), "producer": f"edit:{edit['who']}"}]
     changed = {**changed, "producers": made}
-    return _carry_over(changed, str(steps[0]), story) if steps in _LABEL_PATHS else changed
+    if steps in _LABEL_PATHS:
+        return _carry_over(changed, str(steps[0]), story)
+    return _with_new_prompts(changed, steps, story)
+
+
+def _with_new_prompts(draft: Json, steps: Steps, story: Json) -> Json:
+    """Return the draft with the drafted prompts of a corrected scene, or of all with another title, anew."""
+    numbers = range(len(draft["scenes"])) if steps == ("title",) else steps[1:2] * (steps[0] == "scenes")
+    scenes, made = list(draft["scenes"]), list(draft["producers"])
+    for number in map(int, numbers):
+        now = with_prompts(scenes[number], {**story, "title": draft["title"]}, len(scenes))
+        for name in ("generation_prompt", "generation_prompt_long"):
+            path = f"$.scenes[{number}].{name}"
+            maker = maker_of(path, draft["producers"])
+            if now[name] != scenes[number].get(name) and not by_person(maker):
+                scenes[number] = {**scenes[number], name: now[name]}
+                made += [] if maker == RULES else [{"path": path, "producer": RULES}]
+    return {**draft, "scenes": scenes, "producers": made}
 
 
 def _where(edit: Json) -> str:

@@ -15,6 +15,7 @@ from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
 from ..spending import draft_sample, tell_plan
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
+from .tell_quotas import execute_told
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -117,7 +118,7 @@ def estimate_katha(
 
 
 DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_plan),
+    RunKind(PIPELINE, tell_plan, runs=execute_told),
     build_katha,
     BuildOptions,
     EDITING,

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer
-from ..text.clauses import Token, words
 from ..text.emotions import told_feeling
 from ..text.reading import StoryView
 from ..text.spans import with_scene
 from ..text.statements import Statement
+from ..text.tokens import Token, words
 from ..text.words import base_form, lexicon, share, word_set
+from .stated_causes import find_breaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +140,14 @@ def _reacts(view: StoryView, statement: Statement) -> bool:
     return any(char.isalnum() for char in after) or statement.reading.link in ("but", "yet", "so", "and so")
 
 
-_NO_CAUSE = "for no reason that anyone could see"
-
-
 def break_causal_link(view: StoryView, scene: int) -> Iterator[Change]:
-    """A cause that ends its sentence is taken away; what it caused still happens."""
-    text, base = view.text, view.spans[scene][0]
-    for link in view.links:
-        cause = link.cause.reading
-        if cause.link != "because" or not cause.last or link.effect.kind == "state":
-            continue
-        start = text.rfind("because", base, cause.start)
-        if start < 0 or view.scene_at(link.cause) != scene or view.scene_at(link.effect) != scene:
-            continue
-        start -= text[:start].endswith(", ") * 2
-        changed = _replaced(view, scene, start, cause.end, f"{' ' * (text[start] == ',')}{_NO_CAUSE}")
-        delta = f'The cause "{link.cause.plain}" is taken away; its effect still happens.'
-        yield Change("break_causal_link", scene, changed, delta)
+    """What a stated cause brought about still happens, and the text says that it was not for that reason."""
+    start, end = view.spans[scene]
+    for link in find_breaks(view):
+        if start <= link.start and link.end < end:
+            changed = _replaced(view, scene, link.start, link.end, link.new)
+            delta = f'The link is broken: "{link.effect}" still happens, and not for the reason that is told.'
+            yield Change("break_causal_link", scene, changed, delta)
 
 
 def reorder_events(view: StoryView, scene: int) -> Iterator[Change]:

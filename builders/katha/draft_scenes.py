@@ -17,6 +17,7 @@ from ...validators.view import mentions
 from ..replies import Drafted, Problems, ask, by_number, language, listed, needed, optional
 from ..step import PlannerSettings, Step, Unfit
 from ..text import boundaries
+from ..text.openings import paragraph_starts
 from ..text.reading import StoryView, main_statement
 from ..text.segments import Analysis, segment_texts, sentence_spans
 from ..text.words import lower_words, word_count, word_set
@@ -27,9 +28,11 @@ ARC = ("setup", "action", "complication", "consequence", "resolution")
 """The arc of a story (section C.3); with more or fewer scenes its phases are spread evenly."""
 
 
-def draft_scene_texts(text: str, analysis: Json, count: int) -> tuple[str, ...] | None:
+def draft_scene_texts(story: Json, analysis: Json, count: int) -> tuple[str, ...] | None:
     """Return the texts of the scenes, or None where the story has fewer clauses than scenes."""
-    spans = boundaries.divide(text, Analysis.from_json(analysis), count)
+    text: str = story["normalized_text"]
+    paragraphs = paragraph_starts(story["text"], text)
+    spans = boundaries.divide(text, Analysis.from_json(analysis), count, paragraphs)
     return None if spans is None else tuple(text[start:end] for start, end in spans)
 
 
@@ -134,7 +137,7 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
         texts = scene_texts(given)
     elif len(sketch.narrated) == settings.scenes:
         texts = list(sketch.narrated)
-    elif divided := draft_scene_texts(sketch.story["normalized_text"], sketch.analysis, settings.scenes):
+    elif divided := draft_scene_texts(sketch.story, sketch.analysis, settings.scenes):
         texts = list(divided)
     return None if texts is None else describe_scenes(sketch.view(texts))
 
@@ -286,7 +289,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=4,
+    version=5,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,
@@ -300,6 +303,6 @@ STEP = Step(
         "too_short": "The story has fewer sentences and clauses than scenes.",
         "not_five_scenes": "Contiguous scenes cannot tell the story: too few sentences, or scenes too long.",
     },
-    libraries=("jinja2",),
+    libraries=("jinja2", "lemminflect"),
     prompts=("scene_image",),
 )

@@ -4,10 +4,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ...engine.stage import Ask, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...models.spec import ENCODES, ModelSettings
-from ...models.vectors import encode_request, packed, unpacked
-from ...schemas.canonical import Json
+from ..encoding import encode_text
 
 
 class Settings(ModelSettings):
@@ -25,28 +24,11 @@ SPEC = StageSpec(
     name="embed_stories", version=1, shape="map", reads=("story",), writes=("vector",), settings=Settings
 )
 
-_NONE = frozenset({"refused", "blocked", "truncated", "empty", "malformed", "bad_request", "too_long"})
-
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the packed vector of the story; null without an encoder, and where it gave none."""
-    settings = tools.settings
-    assert isinstance(settings, Settings)
+    settings = tools.own(Settings)
     if tools.asker is None or settings.model is None:
         return Made({"vector": None})
     text = item["story"]["normalized_text"][: settings.characters]
-    request = encode_request(settings.model, text)
-    try:
-        answer = await tools.asker.ask(Ask(request, _read, "", repair=False, sample=settings.sample))
-    except NoAnswer as missed:
-        if missed.code not in _NONE:
-            raise
-        return Made({"vector": None})
-    return Made({"vector": answer.value})
-
-
-def _read(text: Json) -> str:
-    try:
-        return packed(unpacked(text).tolist())
-    except ValueError as error:
-        raise BadReply(str(error)) from error
+    return Made({"vector": await encode_text(tools, settings.model, text)})

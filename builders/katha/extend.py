@@ -24,8 +24,8 @@ from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
 from ...engine.walk import Items
 from ...errors import ConfigError, InputError, RunError
 from ...schemas.canonical import Json, digest, sha256_file
+from ...schemas.layout import BALANCE
 from ...schemas.plain_files import read_json
-from ...validators.katha.dataset import BALANCE
 from ..rows import Reader
 from ..spending import tell_added, without_models
 from ..story_rows import Settings as LoadSettings

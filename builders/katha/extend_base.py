@@ -15,8 +15,9 @@ from ...errors import InputError, RunError, UserError
 from ...releases.katha.form import FORM
 from ...releases.run_folder import finished_run
 from ...schemas.canonical import digest, sha256_file
+from ...schemas.layout import RECORDS
 from ...schemas.values import Edit
-from ...validators.katha.dataset import RECORDS, iter_bundles
+from ...validators.katha.dataset import iter_bundles
 from .pipeline import PIPELINE
 
 LOADED = ("story", "source", "given", "edits", "withdrawn", "added_at")

@@ -8,10 +8,11 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import SCHEMA_VERSION
-from ...validators.katha.dataset import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
+from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_splits import RunBalance
 from ..step import added_fields, keeping_added, with_packages
 from .measure_edits import ROWS, SUMMARY, EditSummary
+from .tell_quotas import QuotaTally
 
 STAGES = (
     "load_stories",
@@ -66,7 +67,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     The items are gone through once and written as they come; only counts and assignments are held. The edit
     distances wait in a file without a name while the records are written.
     """
-    balance, edited = RunBalance(), EditSummary()
+    balance, edited, quotas = RunBalance(), EditSummary(), QuotaTally.of_run(folder)
     assignments: list[Json] = []
     groups: dict[str, list[str]] = {}
     links: list[Json] = []
@@ -76,6 +77,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
         for item in keeping_added(folder, items, _ADDED):
             bundle, fields = item["bundle"], item["edit_distances"]
             balance.add(bundle["record"], item["stratum"])
+            quotas.add(bundle["record"])
             assignments.append({"id": item.id, "split": item["split"], "stratum": item["stratum"]})
             links.extend(item["links"])
             if item["source"] is not None:
@@ -95,6 +97,7 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
         distances.seek(0)
         write_atomic(folder / ROWS, distances)
     write_atomic(folder / SUMMARY, [pretty_bytes(edited.document())])
+    quotas.write(folder)
 
 
 def retelling_lines(groups: Mapping[str, Sequence[str]], links: Sequence[Json]) -> Iterator[Json]:

@@ -6,62 +6,21 @@ extra ones is fixed by the id. A question is written only about clauses that are
 does not say so is not asked about, and a story may get no question at all.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
 from ..text.emotions import Felt
-from ..text.reading import LONGEST_CLAUSE, StoryView
+from ..text.reading import StoryView
 from ..text.statements import Link, Statement
-from ..text.words import content_words, lexicon, pick, share
+from ..text.words import lexicon, pick, share, word_set
+from .action_questions import ask_actions, ask_first
 from .annotate_transitions import feeling_shift
-
-_FORMS = 5
-"""Accepted answers that the rules give to one question at most."""
-
-
-def accepted_answers(gold: str, question: str, *, extra: Iterable[str] = ()) -> tuple[str, ...] | None:
-    """Return the accepted answers, the canonical one first, or None where it may not be asked for.
-
-    Every answer has a content word, none is contained in the question, and no two are equal after
-    normalisation. An answer that is too long to be compared is not asked for.
-    """
-    if len(gold.split()) > LONGEST_CLAUSE:
-        return None
-    asked = normalize_answer(question)
-    kept: dict[str, str] = {}
-    for form in (gold, *extra):
-        normal = normalize_answer(form)
-        if len(normal) > 1 and content_words(form) and not contains_phrase(asked, normal):
-            kept.setdefault(normal, form)
-    return tuple(kept.values())[:_FORMS] if normalize_answer(gold) in kept else None
-
-
-def answer_forms(view: StoryView, statement: Statement) -> list[str]:
-    """Return shorter ways to say a clause: with a pronoun, and what is said of the subject alone."""
-    forms = [f"{view.referents.pronoun(statement.reading.subject)} {statement.plain_predicate}"]
-    if len(statement.plain_predicate.split()) > 1:
-        forms.append(statement.plain_predicate)
-    return [form for form in forms if not form.startswith(" ")]
-
+from .asked import Asked, accepted_answers, answer_forms, scene_target
+from .draft_scenes import scene_casts
 
 EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
 """Share of stories with a second causal, a second emotional, and an action question (Table 14)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question in the making; scenes are indices from 0."""
-
-    kind: str
-    question: str
-    gold: str
-    accepted: tuple[str, ...]
-    scenes: tuple[int, ...]
-    evidence: str
-    transition: tuple[int, int] | None = None
-    scene: int | None = None
 
 
 def ask_questions(view: StoryView, transitions: Sequence[Json], moral_label: str | None) -> list[Json]:
@@ -71,8 +30,18 @@ def ask_questions(view: StoryView, transitions: Sequence[Json], moral_label: str
     asked = [question for question, _ in causal]
     asked += [*_emotional(view), *_moral(view, transitions, moral_label)]
     asked += _consequence(view, [link for link in links if link not in [used for _, used in causal]])
-    asked += [*_temporal(view), *_action(view)]
-    return [_record(view, number, question) for number, question in enumerate(asked, start=1)]
+    asked += [*(list(_temporal(view)) or ask_first(view)), *ask_actions(view)]
+    shown = [question for question in asked if question.kind == "moral" or _is_shown(view, question)]
+    return [_record(view, number, question) for number, question in enumerate(shown, start=1)]
+
+
+def _is_shown(view: StoryView, asked: Asked) -> bool:
+    """Whether the evidence scenes hold every word of the answer, or name whoever is in it as a character."""
+    texts = [view.scene_text(scene) for scene in asked.scenes]
+    casts = [name for scene in asked.scenes for name in scene_casts(view)[scene]]
+    shown, gold = normalize_answer(" ".join((*texts, *casts))), normalize_answer(asked.gold)
+    content = (word for word in gold.split() if word not in word_set("words", "function"))
+    return contains_phrase(shown, gold) or all(contains_phrase(shown, word) for word in content)
 
 
 def _record(view: StoryView, number: int, asked: Asked) -> Json:
@@ -96,11 +65,6 @@ def _word_it(view: StoryView, form: str, **values: object) -> str:
     return str(pick(lexicon("questions")[form], view.id, form)).format(**values)
 
 
-def _place(first: int, second: int) -> tuple[tuple[int, int] | None, int | None]:
-    """Return the target transition for two adjacent scenes, else the target scene."""
-    return ((first, second), None) if second - first == 1 else (None, second)
-
-
 def _causal(view: StoryView, links: Sequence[Link]) -> Iterator[tuple[Asked, Link]]:
     """Ask for stated causes in an earlier scene than their effects: the transition must be what tells."""
     wanted = 1 + (share(view.id, "causal") < EXTRA_CAUSAL)
@@ -112,7 +76,7 @@ def _causal(view: StoryView, links: Sequence[Link]) -> Iterator[tuple[Asked, Lin
         if first >= second or accepted is None or not wanted:
             continue
         wanted -= 1
-        transition, scene = _place(first, second)
+        transition, scene = scene_target(first, second)
         evidence = f'It must be visible that "{gold}" brings about "{link.effect.text}".'
         yield Asked("causal", question, gold, accepted, (first, second), evidence, transition, scene), link
 
@@ -208,12 +172,12 @@ def relabelled(question: Json, label: str) -> Json | None:
 def _consequence(view: StoryView, links: Sequence[Link]) -> Iterator[Asked]:
     for link in reversed(links):
         first, second = view.scene_at(link.cause), view.scene_at(link.effect)
-        if first > second:
+        if first > second or link.effect.kind in ("speech", "thought", "modal"):
             continue
         question, gold = f"What happened because {link.cause.plain}?", link.effect.text
         accepted = accepted_answers(gold, question, extra=answer_forms(view, link.effect))
         if accepted is not None:
-            transition, scene = _place(first, second)
+            transition, scene = scene_target(first, second)
             evidence = f'It must be visible that "{gold}" comes of "{link.cause.plain}".'
             places = tuple(dict.fromkeys((first, second)))
             yield Asked("consequence", question, gold, accepted, places, evidence, transition, scene)
@@ -233,7 +197,7 @@ def _temporal(view: StoryView) -> Iterator[Asked]:
         accepted = accepted_answers(before.text, question, extra=answer_forms(view, before))
         if accepted is not None:
             scenes = (view.scene_at(before), view.scene_at(after))
-            transition, scene = _place(*scenes)
+            transition, scene = scene_target(*scenes)
             shown = (
                 f'scene {scenes[0] + 1} must show "{before.text}"',
                 f'scene {scenes[1] + 1} "{after.text}"',
@@ -258,25 +222,3 @@ def _follows(view: StoryView, before: Statement, after: Statement) -> bool:
         and all(event.kind == "event" and not event.negated for event in (before, after))
         and told_once
     )
-
-
-def _action(view: StoryView) -> Iterator[Asked]:
-    """Ask for what somebody does something visible to, where the scene tells it once."""
-    if share(view.id, "action") >= ACTION:
-        return
-    seen = [(scene, s) for scene in range(view.count) for s in view.said_in(scene) if s.is_seen]
-    start = int(share(view.id, "which") * len(seen))
-    for scene, statement in seen[start:] + seen[:start]:
-        parts = statement.object_parts
-        words = view.scene_text(scene).lower().split()
-        if parts is None or words.count(statement.verb) != 1:
-            continue
-        before, thing, after = parts
-        rest = " ".join(part for part in (before, after) if part)
-        question = f"{statement.asks('What', rest).rstrip('?')} in scene {scene + 1}?"
-        extra = [statement.text, *answer_forms(view, statement)]
-        accepted = accepted_answers(thing, question, extra=extra)
-        if accepted is not None:
-            evidence = f'Scene {scene + 1} must show: "{statement.text}".'
-            yield Asked("action_visibility", question, thing, accepted, (scene,), evidence, scene=scene)
-            return

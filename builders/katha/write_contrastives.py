@@ -214,7 +214,8 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=3,
+    version=5,
+    libraries=("lemminflect",),
     writes=("variants",),
     reads=(
         "story",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...releases.layout import WITHDRAWN
 from ...schemas.canonical import Json
+from ...schemas.layout import WITHDRAWN
 from ...schemas.shots import CharacterFacts, ShotScript, StoryFacts
 from ...validators.shots.script_rules import FIELDS, check_plot, check_script
 from .draft import official_script, sketch_of

@@ -78,7 +78,7 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
 
 STEP = Step(
     id="shots/plan_shots",
-    version=1,
+    version=2,
     writes=("plot",),
     reads=("story", "analysis", "given"),
     sketch=Sketch.of,

@@ -13,7 +13,7 @@ from .words import words_of
 
 SPEC = StageSpec(
     name="analyze_story",
-    version=2,
+    version=3,
     shape="map",
     reads=("story",),
     writes=("analysis",),

@@ -1,8 +1,7 @@
 """Where the scenes begin: dynamic programming over sentences and clauses.
 
 The cost of a division is the sum over scenes of (length / mean length - 1) squared, plus for every
-boundary a penalty for splitting a sentence, less a bonus for signs of a new scene: words of time or
-place, a contrast, a character who was not there before.
+boundary a penalty for splitting a sentence and what ``openings`` says of the sentence that begins there.
 """
 
 from collections.abc import Sequence
@@ -11,28 +10,32 @@ from itertools import pairwise
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced
 from ..replies import Problems, check_count
+from .openings import opening_costs
 from .segments import Analysis, Segment
-from .words import phrase_pattern
 
 SPLIT_PENALTY = (0.0, 0.35, 0.6, 0.9)
-TIME_BONUS, PLACE_BONUS, CONTRAST_BONUS, CHARACTER_BONUS = 0.3, 0.1, 0.1, 0.2
+EVENNESS = 0.7
+"""How much the lengths of scenes count beside what the sentences say."""
 WIDE = 120
 """Up to so many segments every division is looked at; beyond, only the best near each equal share."""
 CANDIDATES = 60
 
 
-def divide(text: str, analysis: Analysis, count: int) -> tuple[tuple[int, int], ...] | None:
+def divide(
+    text: str, analysis: Analysis, count: int, paragraphs: frozenset[int] = frozenset()
+) -> tuple[tuple[int, int], ...] | None:
     """Return the spans of the scenes in the text, or None where it has fewer segments than scenes.
 
     Args:
         text: the normalised text.
         analysis: what was read off it.
         count: the number of scenes, at least 2.
+        paragraphs: where paragraphs begin.
     """
     segments = analysis.segments
     if len(segments) < count:
         return None
-    first = _best_starts(_lengths(text, segments), _boundary_costs(text, analysis), count)
+    first = _best_starts(_lengths(text, segments), _boundary_costs(text, analysis, paragraphs), count)
     starts = [segments[index].start for index in first]
     ends = [segments[index - 1].end for index in (*first[1:], len(segments))]
     return tuple(zip(starts, ends, strict=True))
@@ -44,31 +47,13 @@ def _lengths(text: str, segments: Sequence[Segment]) -> list[int]:
     return [len(text[segment.start : segment.end].split()) for segment in segments]
 
 
-def _boundary_costs(text: str, analysis: Analysis) -> list[float]:
+def _boundary_costs(text: str, analysis: Analysis, paragraphs: frozenset[int]) -> list[float]:
     """Return the cost of beginning a scene at each segment."""
-    costs = [SPLIT_PENALTY[segment.strength] for segment in analysis.segments]
-    for entity in analysis.entities:
-        if entity.character:
-            costs[entity.at[0]] -= CHARACTER_BONUS
-    if analysis.english:
-        for number, segment in enumerate(analysis.segments):
-            costs[number] -= _cue_bonus(text[segment.start : segment.end])
-    return costs
-
-
-def _cue_bonus(clause: str) -> float:
-    # A cue opens a clause, perhaps after "and" or "but".
-    head = clause[:32]
-    bonus = 0.0
-    time = phrase_pattern("connectives", "time").search(head)
-    if time and time.start() <= 5:
-        bonus += TIME_BONUS
-    contrast = phrase_pattern("connectives", "contrast").match(head)
-    if contrast:
-        bonus += CONTRAST_BONUS
-    if phrase_pattern("connectives", "place").search(clause):
-        bonus += PLACE_BONUS
-    return bonus
+    opening = opening_costs(text, analysis, paragraphs)
+    return [
+        SPLIT_PENALTY[segment.strength] + opening.get(number, 0.0)
+        for number, segment in enumerate(analysis.segments)
+    ]
 
 
 def _best_starts(lengths: Sequence[int], costs: Sequence[float], count: int) -> list[int]:
@@ -80,7 +65,7 @@ def _best_starts(lengths: Sequence[int], costs: Sequence[float], count: int) -> 
     size = len(lengths)
 
     def scene_cost(first: int, end: int) -> float:
-        return ((total[end] - total[first]) / mean - 1) ** 2
+        return EVENNESS * ((total[end] - total[first]) / mean - 1) ** 2
 
     # best[end] = (cost, starts) of dividing the segments before `end` into the scenes so far.
     best: dict[int, tuple[float, list[int]]] = {0: (0.0, [0])}

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from .clauses import words as grammar
 from .segments import Feeling, Segment
 from .statements import Statement
+from .tokens import words as grammar
 from .words import Word, lexicon
 
 

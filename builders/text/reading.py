@@ -10,7 +10,7 @@ from .emotions import Felt, told_feeling
 from .referents import Referents
 from .segments import Analysis, Entity, Feeling, strip_lead
 from .spans import Span, scene_spans
-from .statements import Link, Statement, find_links, read_statements
+from .statements import Link, Statement, Told, find_links, read_statements
 from .words import Kind, find_verb, is_participle, lexicon, lower_words, verb_kind, word_set
 
 _RELATIVE = ("who", "whose", "which", "where", "that", "than")
@@ -74,13 +74,13 @@ class StoryView:
         return len(self.spans)
 
     @cached_property
-    def _said(self) -> tuple[tuple[Statement | None, ...], Referents]:
+    def _told(self) -> Told:
         return read_statements(self.text, self.analysis)
 
     @property
     def statements(self) -> tuple[Statement | None, ...]:
         """What the story says outright, in order; None stands for what is unread."""
-        return self._said[0]
+        return self._told.statements
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
@@ -90,7 +90,7 @@ class StoryView:
     @property
     def referents(self) -> Referents:
         """Whom the pronouns of the story mean."""
-        return self._said[1]
+        return self._told.referents
 
     def scene_at(self, statement: Statement) -> int:
         """Return the index of the scene in which a statement begins."""
@@ -107,6 +107,10 @@ class StoryView:
     def said_in(self, scene: int) -> tuple[Statement, ...]:
         """Return the statements that begin in a scene."""
         return self._by_scene[scene]
+
+    def unnamed_in(self, scene: int) -> tuple[Statement, ...]:
+        """Return the clauses that begin in a scene and whose subject may be several."""
+        return tuple(s for s in self._told.unnamed if self.scene_at(s) == scene)
 
     def scene_text(self, scene: int) -> str:
         """Return the text of a scene, by index from 0."""

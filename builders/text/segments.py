@@ -123,6 +123,8 @@ _STRONG = frozenset(";:؛；：—–")
 _QUOTES = {"“": "”", '"': '"', "「": "」", "«": "»"}
 _QUOTE = re.compile("[" + "".join(_QUOTES) + "]")
 _PIECE = re.compile(r"\S+")
+# After a full stop and a closing mark another sentence begins, whatever the library says.
+_SAID = re.compile(r"(?<=\.[\"”])(?= [A-Z\"“])")
 _AFTER_AND = whole_words(["and", "but", "so", "yet"])
 
 
@@ -134,12 +136,19 @@ def segment_text(text: str, language: str, english: bool) -> tuple[Segment, ...]
     """
     spaceless = is_unspaced(text)
     segments: list[Segment] = []
-    for number, (start, end) in enumerate(sentence_spans(text, language)):
+    for number, (start, end) in enumerate(_sentences(text, language)):
         cuts = [(start, 0), *_clause_cuts(text, start, end, english, spaceless)]
         ends = [place for place, _ in cuts[1:]] + [end]
         for (begin, strength), stop in zip(cuts, ends, strict=True):
             segments.append(Segment(*trim(text, begin, stop), number, strength))
     return tuple(segments)
+
+
+def _sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the sentences, cut also after a full stop with a closing mark."""
+    for start, end in sentence_spans(text, language):
+        cuts = [match.start() for match in _SAID.finditer(text, start, end)]
+        yield from zip([start, *(cut + 1 for cut in cuts)], [*cuts, end], strict=True)
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -177,7 +186,7 @@ def _clause_cuts(
     text: str, start: int, end: int, english: bool, spaceless: bool
 ) -> Iterator[tuple[int, int]]:
     sentence = _Sentence(text, start, end)
-    quoted = _quoted_spans(text, start, end)
+    quoted = quoted_spans(text, start, end)
     begins = [begin for begin, _ in quoted]
     candidates = sorted(set(_mark_cuts(text, start, end, english)) | set(_joiner_cuts(sentence, english)))
     last = start
@@ -243,7 +252,7 @@ class _Sentence:
         return inside > 0 or (stop - first > 1 and is_verb(self.words[stop - 2 : stop], 1))
 
 
-def _quoted_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def quoted_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return the spans between quotation marks, in order; a mark that is never closed opens nothing."""
     spans: list[tuple[int, int]] = []
     unclosed: set[str] = set()

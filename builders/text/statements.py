@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from .clauses import QUOTE, Reading, SentenceReader, Token, read_tokens, sentence_groups, words
+from .clauses import Reading, SentenceReader
+from .phrases import Part
 from .referents import OBJECTS, PRONOUNS, Referents, is_followed_by_noun, is_plural
 from .segments import Analysis
+from .tokens import QUOTE, Token, read_tokens, sentence_groups, words
 from .words import base_form, lexicon, word_set
 
 LONGEST_SENTENCE = 120
@@ -27,6 +29,7 @@ class Statement:
         subject: whom or what it is about, such as ``the fox``; a pronoun is replaced.
         rest: what follows the verb, pronouns replaced.
         opens: whether it is the first clause of its sentence.
+        words: what stands in ``rest`` for each word of the reading's.
     """
 
     reading: Reading
@@ -34,6 +37,7 @@ class Statement:
     subject: str
     rest: str
     opens: bool
+    words: tuple[str, ...] = ()
 
     @property
     def verb(self) -> str:
@@ -95,6 +99,14 @@ class Statement:
         )
         return next((kind for kind, table, key in kinds if verb in word_set(table, key)), "event")
 
+    def part(self, kind: str) -> str:
+        """Return the first part of a kind (``phrases.Part``), or "" where there is none."""
+        return next((self.part_text(part) for part in self.reading.parts if part.kind == kind), "")
+
+    def part_text(self, part: Part) -> str:
+        """Return a part in words."""
+        return " ".join(self.words[part.start : part.end])
+
     @property
     def plain_predicate(self) -> str:
         """Everything but the subject, as in ``plain``."""
@@ -155,18 +167,31 @@ def _emotions() -> frozenset[str]:
     return frozenset(lexicon("emotions")["adjectives"])
 
 
-@lru_cache(maxsize=8)
-def read_statements(text: str, analysis: Analysis) -> tuple[tuple[Statement | None, ...], Referents]:
-    """Return what a story says, in order, None where something is unread, and whom its pronouns mean.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an English story says outright.
 
-    The stages of a story share it.
+    Attributes:
+        statements: its clauses in order; None where something is unread.
+        unnamed: clauses whose subject is a pronoun that may mean several; their subject is "".
+        referents: whom its pronouns mean.
+    """
+
+    statements: tuple[Statement | None, ...]
+    unnamed: tuple[Statement, ...]
+    referents: Referents
+
+
+@lru_cache(maxsize=128)
+def read_statements(text: str, analysis: Analysis) -> Told:
+    """Return what a story says. The stages of a story share it.
 
     Args:
         text: the normalised text.
         analysis: what was read off it; another language than English gives nothing.
     """
     if not analysis.english:
-        return (), Referents((), frozenset(), frozenset())
+        return Told((), (), Referents((), frozenset(), frozenset()))
     starts: dict[int, int] = {}
     for segment in analysis.segments:
         starts.setdefault(segment.sentence, segment.start)
@@ -182,7 +207,10 @@ def read_statements(text: str, analysis: Analysis) -> tuple[tuple[Statement | No
         for order, reading in enumerate(readings[number]):
             said = None if reading is None else _statement(reading, number, tokens, referents, order == 0)
             statements.append(said)
-    return tuple(statements), referents
+    unnamed = [said for said in statements if said is not None and not said.subject]
+    return Told(
+        tuple(said if said and said.subject else None for said in statements), tuple(unnamed), referents
+    )
 
 
 def _statement(
@@ -190,34 +218,35 @@ def _statement(
 ) -> Statement | None:
     subject = _subject(reading.subject, referents)
     impersonal = reading.subject[0].lower == "it" and reading.verb.lower in words("impersonal")
-    if subject is None or impersonal:
+    if impersonal or (subject is None and reading.subject[0].lower not in ("he", "she", "they")):
         return None
-    rest = _phrase(reading.rest, referents, reading, definite=False, context=tokens)
+    rest = _words(reading.rest, referents, reading, definite=False, context=tokens)
     if rest is None:
         return None
-    return Statement(reading, sentence, subject, rest, opens)
+    return Statement(reading, sentence, subject or "", " ".join(rest), opens, tuple(rest))
 
 
 def _subject(own: Sequence[Token], referents: Referents) -> str | None:
     first = own[0]
     if first.lower in PRONOUNS and len(own) == 1:
         return referents.meant(first)
-    return _phrase(own, referents, None, definite=True)
+    named = _words(own, referents, None, definite=True)
+    return None if named is None else " ".join(named)
 
 
 def _is_many(own: Sequence[Token]) -> bool:
     return own[0].lower == "they" or any(t.lower == "and" for t in own) or is_plural(own[-1].lower)
 
 
-def _phrase(
+def _words(
     own: Sequence[Token],
     referents: Referents,
     clause: Reading | None,
     *,
     definite: bool,
     context: Sequence[Token] = (),
-) -> str | None:
-    """Return tokens as text, pronouns replaced by whom they mean; None where one is not clear.
+) -> list[str] | None:
+    """Return the text of tokens, pronouns replaced by whom they mean; None where one is not clear.
 
     A possessive pronoun may stand where it can only be the subject's own, or is clear.
     """
@@ -236,8 +265,10 @@ def _phrase(
                 owner = _subject(subject, referents) if subject else None
                 own_part = i + 1 < len(own) and own[i + 1].lower in words("own_parts")
                 same = owner is not None and meant is not None and meant.split()[-1] == owner.split()[-1]
-                bound = clause is not None and (own_part or _keeps_to_itself(clause))
-                if same or (owner is not None and bound and _agrees(lower, subject, referents)):
+                alone = bool(subject) and referents.may_own(token, subject[-1])
+                bound = clause is not None and (own_part or _keeps_to_itself(clause) or alone)
+                unnamed = bool(subject) and subject[0].lower in PRONOUNS
+                if same or ((owner is not None or unnamed) and bound and _agrees(lower, subject, referents)):
                     text = lower
                 elif meant is None:
                     return None
@@ -249,11 +280,11 @@ def _phrase(
                 return None
         elif definite and i == 0:
             named = referents.is_name(token) or (len(own) > 1 and referents.is_name(own[1]))
-            text = "the" if lower in _ARTICLES else (text if named else lower)
+            text = "the" if lower in _ARTICLES else (text if named else text.lower())
         elif definite and lower in ("a", "an") and own[i - 1].lower == "and":
             text = "the"
         parts.append(text)
-    return " ".join(parts)
+    return parts
 
 
 def _keeps_to_itself(clause: Reading) -> bool:
@@ -327,5 +358,7 @@ def _is_main(statement: Statement) -> bool:
 
 def _is_sound(link: Link) -> bool:
     """Whether both sides say what happened or was so, and not the same."""
+    if any(side.part("adjective").endswith("er") for side in (link.cause, link.effect)):
+        return False  # "he was fonder of peace" waits for "than"
     clear = not link.effect.negated or link.effect.reading.link in ("so", "and so", "", "result")
     return clear and link.cause.text != link.effect.text

@@ -2,7 +2,7 @@
 
 The cue lists are data files, loaded once, on first use.
 
-Verbs are found without a tagger: which word of a clause is its verb, of what kind, its base form.
+Verbs are found without a tagger: which word of a clause is its verb, and of what kind.
 """
 
 import hashlib
@@ -20,11 +20,6 @@ Kind = Literal["event", "speech", "stative"]
 
 _ING_NOUNS = frozenset(
     ["spring", "string", "nothing", "something", "anything", "everything", "darling", "wedding"]
-)
-_DOUBLED = re.compile(r"(.*[^aeiou]?[aeiou])([bdgklmnprt])\2$")
-_SILENT_E = re.compile(
-    r"(?:[csvzu]|[rld]g|[^aeiou](?:at|iat|ir|ur|ik|ak|ok|id|ad|ap|op|yp|il|ul|ol|am|im|om|um"
-    r"|in|un|on|ar|or|ag|ud|od|ut|uk|ot|iz|bl|pl|tl|dl|gl|kl|fl|cl|y[lrp]))$"
 )
 
 
@@ -67,31 +62,13 @@ def verb_kind(words: Sequence[str], i: int) -> Kind:
     return "stative" if word in word_set("verbs", "stative") else "event"
 
 
-def base_form(word: str) -> str:
-    """Return the base form of an English past-tense verb, such as ``carry`` for ``carried``.
-
-    Exact for the irregular and listed verbs, by spelling rules for the rest.
-    """
-    listed = _listed_forms().get(word)
-    if listed is not None:
-        return listed
-    if not word.endswith("ed") or len(word) < 4:
-        return word
-    if word.endswith("ied"):
-        return word[:-3] + "y"
-    stem = word[:-2]
-    doubled = _DOUBLED.match(stem)
-    if doubled and doubled[2] not in "l":
-        return stem[:-1]
-    if stem.endswith(("ss", "x", "rs", "ns", "ks", "ts", "ow", "ew")):
-        return stem if not stem.endswith(("rs", "ns")) else stem + "e"
-    return stem + "e" if _SILENT_E.search(stem) else stem
-
-
 @cache
-def _listed_forms() -> dict[str, str]:
-    table = lexicon("verbs")
-    return {**table["lemmas"], **lexicon("grammar")["irregular"], **table["irregular"]}
+def base_form(word: str) -> str:
+    """Return the base form of a verb in lower case, such as ``carry`` for ``carried``, by ``lemminflect``."""
+    from lemminflect import getLemma
+
+    listed = {**lexicon("verbs")["irregular"], **lexicon("grammar")["irregular"]}
+    return str(listed[word] if word in listed else getLemma(word, upos="VERB")[0])
 
 
 @cache

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
-from ...releases.layout import ANNOTATIONS, VARIANTS
 from ...schemas.canonical import canonical_text, digest, sha256_file
 from ...schemas.judgement import EvaluationManifest
+from ...schemas.layout import ANNOTATIONS, VARIANTS
 
 UNSAID = {"attempts": 1}
 """What a protocol means that does not say it: archives of before had one attempt at each question. A metric

@@ -279,6 +279,14 @@ def _warnings(scores: EventScores, accounts: Accounts) -> Iterator[str]:
         yield "The archive has no replies."
 
 
+def tables_of(scores: EventScores) -> Iterator[ScoreTable | CountTable]:
+    """Yield the scores as tables: completion by class, other votings, and what was counted."""
+    yield _headline(scores)
+    yield _votings(scores)
+    yield _coverage(scores)
+    yield from _reasons(scores)
+
+
 def _headline(scores: EventScores) -> ScoreTable:
     labels = list(dict.fromkeys(label for panel in scores.panels for label in panel.classes))
     measures = [AVERAGE_MEASURE] if AVERAGE in labels else []

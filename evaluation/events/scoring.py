@@ -1,7 +1,8 @@
 """Scoring, comparing and showing evaluations of videos as the commands ask for it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError
 from ..protocol import UNCERTAINTY, Chosen, Scoring
@@ -9,6 +10,9 @@ from ..report.model import ReportDocument
 from .compare import EventComparisons, compare_folders
 from .score import EventScores, score_folder
 from .votes import Definitions
+
+if TYPE_CHECKING:
+    from ..report.formats import Table
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
@@ -64,6 +68,27 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     return events_report(folder, chosen.options.get("release"))
 
 
+def tables(scores: EventScores) -> "Iterator[Table]":
+    """Yield the scores as tables: completion by class, other votings, and what was counted."""
+    from .report import tables_of
+
+    yield from tables_of(scores)
+
+
+def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
+    """Yield what a calibration found as tables."""
+    from .report import people_tables
+
+    yield from people_tables(document)
+
+
 SCORING = Scoring(
-    "videos (events)", score, compare, report, None, ("release", "suite", "voting", "partial", "nonresponse")
+    "videos (events)",
+    score,
+    compare,
+    report,
+    None,
+    ("release", "suite", "voting", "partial", "nonresponse"),
+    tables=tables,
+    of_people=of_people,
 )

@@ -73,7 +73,10 @@ def last_attempts(rows: Iterable[Json]) -> list[Json]:
 async def _rows(packet: Packet, spec: str, vote: int, settings: JudgeSettings, tools: Tools) -> list[Json]:
     assert tools.asker is not None
     request = packet.request(settings.for_judge(spec), tools.seed)
-    question = Ask(request, packet.read, packet.prompt.label, repair=False, sample=settings.sample + vote)
+    question = Ask(
+        request, packet.read, packet.prompt.label, repair=False, sample=settings.sample + vote,
+        strict=packet.strict,
+    )  # fmt: skip
     came: list[tuple[Receipt | None, dict[str, Json]]]
     try:
         answer = await tools.asker.ask(question)

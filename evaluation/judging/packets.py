@@ -12,7 +12,7 @@ from ...models.chat import ChatRequest, Image, Message, Part
 from ...models.spec import ModelSettings
 from ...prompts.loader import Prompt, fenced
 from ...schemas.canonical import Json, digest
-from ...schemas.judgement import Kind
+from ...schemas.judgement import Condition, Kind
 from ...schemas.katha import Question, StoryRecord, Variant
 from ...schemas.text import normalize_answer
 from ...schemas.vocabulary import vocabulary
@@ -30,25 +30,26 @@ class Packet:
     """One question under one condition, before it is known who is asked.
 
     Attributes:
-        kind: ``question``, ``moral_label``, ``contrast``, ``match`` for a verdict on an answer, or
-            ``alignment`` for a rating of a shot; with a dot, what a package asks.
-        item: question id, story id, pair id, or what of a shot is rated.
+        kind: what is asked; one of :data:`fabula.schemas.judgement.KINDS`, or with a dot what a package asks.
+        item: question id, story id, pair id, or what of a shot or an entity is rated.
         condition: which evidence is shown.
         prompt: the prompt.
         inputs: what is filled into it.
         pictures: the pictures, in story order; none under text-only evidence.
         read: makes what the archive keeps of a reply that satisfies the prompt's schema.
         asked: the texts of the question itself, options included; everything else is evidence.
+        strict: whether a reply that breaks the prompt's schema is no answer; else ``read`` says what is.
     """
 
     kind: Kind
     item: str
-    condition: Evidence
+    condition: Condition
     prompt: Prompt
     inputs: Mapping[str, Json]
     pictures: tuple[Image, ...] = field(repr=False)
     read: Reader = field(repr=False)
     asked: tuple[str, ...] = ()
+    strict: bool = True
 
     def parts(self) -> tuple[Part, ...]:
         """Return everything that is sent, in order: the texts and pictures of all messages."""

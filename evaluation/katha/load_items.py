@@ -10,11 +10,11 @@ from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
-from ...releases.layout import JSONL_FILES, VOTE_FILES
 from ...releases.loading import Release, load
 from ...releases.subsets.requests import FOLDER
 from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
+from ...schemas.layout import JSONL_FILES, VOTE_FILES
 from ...schemas.plain_files import parse_json, read_plain
 from ..archive.protocols import release_sha256
 from ..judging.settings import SelectionSettings

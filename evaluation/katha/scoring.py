@@ -1,7 +1,8 @@
 """Scoring, comparing and showing evaluations of storyboards as the commands ask for it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..protocol import UNCERTAINTY, Chosen, Scoring
 from ..recoverability.compare import KathaComparison, compare_folders
@@ -10,6 +11,9 @@ from ..recoverability.score import judged_folder, read_weights, scores_of, write
 from ..recoverability.scores import KathaScores
 from ..report.model import ReportDocument
 from .affected import Affected, affected_judgements
+
+if TYPE_CHECKING:
+    from ..report.formats import Table
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
@@ -54,7 +58,25 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
     return affected_judgements(folder, old, new, chosen.stories)
 
 
+def tables(scores: KathaScores) -> "Iterator[Table]":
+    """Yield the scores as tables: main numbers, details, each judge alone, and what was counted."""
+    from .report.tables import accounting, details, headline, judges_table
+
+    yield headline(scores)
+    yield from details(scores)
+    yield judges_table(scores)
+    yield from accounting(scores)
+
+
+def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
+    """Yield what a calibration found as tables."""
+    from .report.page import people_tables
+
+    yield from people_tables(document)
+
+
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
     ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
+    tables=tables, of_people=of_people,
 )  # fmt: skip

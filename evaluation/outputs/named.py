@@ -52,7 +52,7 @@ def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
         return kind()
     try:
         data = read_plain(path, _MOST_BYTES, follow=True)
-        return kind.model_validate(json.loads(data, object_pairs_hook=_each_once))
+        return kind.model_validate(json.loads(data, object_pairs_hook=pairs_once))
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         raise InputError(
@@ -158,7 +158,12 @@ def _below(folder: Path, name: str, noun: str) -> Path:
     return resolved
 
 
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def pairs_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the object that JSON pairs make.
+
+    Raises:
+        ValueError: a key is there twice.
+    """
     names = [name for name, _ in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

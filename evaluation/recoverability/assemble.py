@@ -58,7 +58,9 @@ def method_scores(
         gaps=gaps,
         moral_target=_moral(method, estimates, items),
         pairs={
-            rate.name: estimates.score(f"pairs.{rate.name}", counts=_pairs(method)) for rate in columns.PAIRS
+            rate.name: estimates.score(f"pairs.{rate.name}", counts=counts)
+            for rates, counts in ((columns.CONTRASTS, _pairs(method)), (columns.TWINS, _twins(method, items)))
+            for rate in rates
         },
         triples=triples_of(method.outcomes),
         judges=judges,
@@ -143,6 +145,12 @@ def _checked(method: Method) -> dict[str, int]:
 
 def _pairs(method: Method) -> dict[str, int]:
     return {"judged": int((method.choices[:, 1] != UNJUDGED).sum())}
+
+
+def _twins(method: Method, items: Items) -> dict[str, int]:
+    """Return how many outputs of variants were judged, and how many pairs there are."""
+    judged = method.variant_choices[:, 1] != UNJUDGED
+    return {"judged": int(judged.sum()), "pairs": len(judged) * len(items.pairs)}
 
 
 def _negative(

@@ -141,19 +141,24 @@ NO_PAIR = "no contrastive pair was judged, or none has a label of its own"
 _choice = partial(Rate, range=(0, 1), needs=("contrast:image",), why=NO_PAIR)
 _label = partial(Rate, needs=("moral_label:text", "moral_label:image"), why=NO_PAIR)
 _twin = partial(
-    Rate, direction="higher", range=(0, 1), needs=("variant:image",), shown=False,
+    Rate, direction="higher", range=(0, 1), needs=("variant:image",),
     why="the method made no outputs of variants, or none was judged",
 )  # fmt: skip
-PAIRS = (
+TWINS = (
+    _twin(name="variant_accuracy", label="Variant accuracy", of=share(6, 7)),
+    _twin(name="both_accuracy", label="Both told apart", of=share(8, 9)),
+)
+"""Of the columns of :func:`twin_columns`, behind those of :func:`contrast_columns`."""
+CONTRASTS = (
     _choice(name="accuracy", label="Pair accuracy", direction="higher", of=share(0, 2)),
     _choice(name="confusion", label="Confusion", direction="lower", of=lambda part: 1 - share(0, 2)(part)),
     _choice(name="contrastive_chosen", label="Contrastive chosen", direction="lower", of=share(1, 2)),
     _label(name="text", label="From text", direction="higher", range=(0, 1), of=share(3, 5), shown=False),
     _label(name="image", label="From images", direction="lower", range=(0, 1), of=share(4, 5), shown=False),
     _label(name="gap", label="Gap to contrastive labels", direction="higher", range=(-1, 1), of=gap(3, 4, 5)),
-    _twin(name="variant_accuracy", label="Variant accuracy", of=share(6, 7)),
-    _twin(name="both_accuracy", label="Both told apart", of=share(8, 9)),
 )
+"""Of the columns of :func:`contrast_columns`."""
+PAIRS = (*CONTRASTS, *TWINS)
 """Of the columns of :func:`contrast_columns`, then of :func:`twin_columns`."""
 
 

@@ -243,12 +243,24 @@ class Measure(Own):
         return cls(**{"unit": "points" if quantity.range[0] < 0 else "percent", **fields_of, **more})
 
 
+class Trace(Own):
+    """Something that a number was made of."""
+
+    label: str = Field(description="Which it is, such as an episode, a shot and an entity.")
+    text: str = Field(description="Its value, or why it has none.")
+    anchor: str | None = Field(default=None, description="Where the page shows it; null where it does not.")
+
+
 class ScoreRow(Own):
     """The scores of one method, judge, dimension or group."""
 
     label: str = Field(description="What the scores are of.")
     scores: dict[str, Score] = Field(description="Measure -> score; a measure that is not there is blank.")
     note: str | None = Field(default=None, description="A warning or remark about the row.")
+    heading: bool = Field(default=False, exclude=True, description="Whether it heads those that follow.")
+    anchor: str | None = Field(default=None, exclude=True, description="Its name in links of the page.")
+    traces: tuple[Trace, ...] = Field(default=(), exclude=True, description="What it was made of.")
+    traces_note: str = Field(default="", exclude=True, description="How these were chosen, of how many.")
 
 
 class ScoreTable(Own):
@@ -384,6 +396,74 @@ class Cases(Own):
     shown: tuple[Case, ...] = Field(description="Those that are shown.")
 
 
+class SeenCell(Own):
+    """A scheduled entity in a shot."""
+
+    shot: str = Field(description="Key of the shot.")
+    anchor: str = Field(default="", exclude=True, description="Its name in links of the page.")
+    picture: Snap = Field(description="Its crop.")
+    status: str = Field(description="present, weak or absent; missing without a video; not looked for.")
+    fidelity: float | None = Field(description="Overall fidelity, 0 to 1.")
+    gate: str = Field(description="Whether it is compared across shots.")
+    values: dict[str, float] = Field(default_factory=dict, description="What was measured -> value.")
+    missing: dict[str, str] = Field(default_factory=dict, description="What has no value -> why.")
+    replies: tuple[Verdict, ...] = Field(default=(), description="What judges said of it.")
+
+
+class SeenEntity(Own):
+    """An entity of the registry in the shots of an episode."""
+
+    name: str = Field(description="Its name.")
+    type: str = Field(description="character, object or location.")
+    description: str = Field(description="What the registry says of it.")
+    where: str = Field(default="", description="Method and episode, where it stands by itself.")
+    value: float | None = Field(default=None, description="By what it was chosen.")
+    anchor: str = Field(default="", exclude=True, description="Its name in links of the page.")
+    cells: tuple[SeenCell | None, ...] = Field(description="By shot; null where it is not scheduled.")
+    replies: tuple[Verdict, ...] = Field(default=(), description="What judges said of all its shots at once.")
+
+
+class SeenShot(Own):
+    """One shot of an episode."""
+
+    shot: str = Field(description="Its key.")
+    anchor: str = Field(exclude=True, description="Its name in links of the page.")
+    picture: Snap = Field(description="Its frames as the judge of actions saw them, or one of them.")
+    action: str = Field(description="What the script says.")
+    continues: bool = Field(description="Whether it continues the shot before.")
+    values: dict[str, float] = Field(default_factory=dict, description="What was measured -> value.")
+    missing: dict[str, str] = Field(default_factory=dict, description="What has no value -> why.")
+    replies: tuple[Verdict, ...] = Field(default=(), description="What judges said of it.")
+
+
+class SeenEpisode(Own):
+    """One episode by one method."""
+
+    method: str = Field(description="The method.")
+    episode_id: str = Field(description="The episode.")
+    tier: str | None = Field(description="Its tier.")
+    shots: tuple[SeenShot, ...] = Field(description="Its shots, in order.")
+    entities: tuple[SeenEntity, ...] = Field(description="What is scheduled in it.")
+
+
+class WorstEntities(Own):
+    """The entities that are worst in one respect."""
+
+    title: str = Field(description="Heading.")
+    label: str = Field(description="What the value is.")
+    total: int = Field(description="How many have a value.")
+    entities: tuple[SeenEntity, ...] = Field(description="The worst first.")
+
+
+class EpisodesPart(Own):
+    """What a report on episodes shows beside tables and plots."""
+
+    polar: Polar | None = Field(default=None, description="Polar charts.")
+    worst: tuple[WorstEntities, ...] = Field(default=(), description="The worst entities.")
+    note: str = Field(default="", description="How the episodes were chosen, and where pictures come from.")
+    episodes: tuple[SeenEpisode, ...] = Field(default=(), description="Those that are shown.")
+
+
 class Definition(Own):
     """A named definition that the numbers use."""
 
@@ -422,6 +502,7 @@ class ReportDocument(Own):
     )
     cases: Cases | None = Field(default=None, description="What is behind the scores.")
     shots: ShotsPart | None = Field(default=None, description="What is shown of shot images alone.")
+    episodes: EpisodesPart | None = Field(default=None, description="What is shown of episodes alone.")
     agreement: tuple[ScoreTable, ...] = Field(default=(), description="Between judges.")
     agreement_note: str = Field(default="", description="How agreement was measured, or why it was not.")
     cost: CountTable | None = Field(default=None, description="Per judge.")

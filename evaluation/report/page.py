@@ -68,8 +68,10 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
         beside: name for readers -> name of a file in the same folder.
     """
     style, script = style_of("page.css", __package__), _resource("page.js")
-    if document.shots is not None:
+    if document.shots is not None or document.episodes is not None:
         style += _resource("shots.css")
+    if document.episodes is not None:
+        style += _resource("episodes.css")
     page: str = (
         _environment()
         .get_template("page.j2")
@@ -106,7 +108,7 @@ def _choices(document: ReportDocument) -> dict[str, tuple[str, ...]]:
     }
 
 
-PARTS = ("page.j2", "parts.j2", "shots.j2")
+PARTS = ("page.j2", "parts.j2", "shots.j2", "episodes.j2")
 """The templates of a report; it imports those of all pages as well."""
 
 

@@ -86,6 +86,15 @@ def pictures_of_run(folder: Path) -> Pictures:
     return Pictures(pictures)
 
 
+def kept_picture(folder: Path, name: object) -> Path | None:
+    """Return a picture that a run keeps; None where it is gone, or its name leads out of the folder."""
+    if not isinstance(name, str):
+        return None
+    root = folder.resolve()
+    path = (root / name).resolve()
+    return path if path.is_relative_to(root) and path.is_file() else None
+
+
 def pictures_of_outputs(
     folders: Sequence[Path], records: Sequence[StoryRecord], judged: Mapping[str, Any]
 ) -> Pictures:

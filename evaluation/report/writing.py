@@ -11,12 +11,11 @@ from typing import Any
 from ...errors import TargetError
 from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
-from ...schemas.values import Score
-from .model import ReportDocument
+from .formats import COLUMNS, Row, numbers, plain, score_rows
+from .model import ReportDocument, SeenEpisode
 from .page import render_page
 from .showing import interval_text, value_text
 
-SCORES = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
 VERDICTS = (
     "unit", "place", "method", "seed", "why", "item", "group", "question", "valid", "judge", "condition",
     "vote", "outcome", "answer", "status", "confidence", "correct",
@@ -24,12 +23,10 @@ VERDICTS = (
 
 SHOTS = ("method", "story_id", "shot", "picture", "onstage", "found", "expected", "matched")
 
-Row = tuple[object, ...]
-
 
 def scores_csv(document: ReportDocument) -> str:
     """Return every score, comparison and count of a report, one a line; values are fractions."""
-    return csv_text(SCORES, _score_rows(document))
+    return csv_text(COLUMNS, _score_rows(document))
 
 
 def verdicts_csv(document: ReportDocument) -> str:
@@ -53,26 +50,22 @@ def shots_csv(document: ReportDocument) -> str:
 
 def _score_rows(document: ReportDocument) -> Iterator[Row]:
     for table in (document.headline, *document.details, *document.agreement, *document.people):
-        for row in table.rows:
-            for name, score in row.scores.items():
-                yield (table.name, row.label, name, *_numbers(score))
+        yield from score_rows(table)
     for plot in document.plots:
         for group, points in plot.groups.items():
             for point in points:
-                yield (f"plot_{plot.name}", group, point.series, *_numbers(point.score))
+                yield (f"plot_{plot.name}", group, point.series, *numbers(point.score))
     yield from _comparison_rows(document)
     yield from _rank_rows(document)
     for counts in (*document.controls, *document.accounting, *([document.cost] if document.cost else [])):
-        for counted in counts.rows:
-            for name, told in counted.values.items():
-                yield (counts.name, counted.label, name, *_plain(told))
+        yield from score_rows(counts)
 
 
 def _comparison_rows(document: ReportDocument) -> Iterator[Row]:
     for one in document.comparisons:
-        yield ("comparison", f"{one.first} less {one.second}", one.measure, *_numbers(one.difference))
+        yield ("comparison", f"{one.first} less {one.second}", one.measure, *numbers(one.difference))
         for name, value in (*one.p.items(), *one.effects.items()):
-            yield ("comparison", f"{one.first} less {one.second}", name, *_plain(value))
+            yield ("comparison", f"{one.first} less {one.second}", name, *plain(value))
 
 
 def _rank_rows(document: ReportDocument) -> Iterator[Row]:
@@ -86,16 +79,6 @@ def _rank_rows(document: ReportDocument) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _numbers(score: Score) -> Row:
-    return (
-        score.value, score.low, score.high, score.numerator, score.denominator, score.status, score.reason,
-    )  # fmt: skip
-
-
-def _plain(value: object) -> Row:
-    return (value, None, None, None, None, "undefined" if value is None else "ok", None)
-
-
 def _verdict_rows(document: ReportDocument) -> Iterator[Row]:
     for case in document.cases.shown if document.cases else ():
         for item in case.items:
@@ -105,6 +88,22 @@ def _verdict_rows(document: ReportDocument) -> Iterator[Row]:
                     item.valid, one.judge, one.condition, one.vote, one.outcome, one.answer, one.status,
                     one.confidence, one.correct,
                 )  # fmt: skip
+    for episode in document.episodes.episodes if document.episodes else ():
+        yield from _reply_rows(episode)
+
+
+def _reply_rows(episode: SeenEpisode) -> Iterator[Row]:
+    """Yield the replies on one episode; what was asked is the group, the entity the item."""
+    rows = [(shot.shot, "", reply) for shot in episode.shots for reply in shot.replies]
+    for entity in episode.entities:
+        rows += [("", entity.name, reply) for reply in entity.replies]
+        rows += [(cell.shot, entity.name, reply) for cell in entity.cells if cell for reply in cell.replies]
+    for shot, name, reply in rows:
+        yield (
+            episode.episode_id, shot, episode.method, None, None, name, reply.condition, None, None,
+            reply.judge, reply.condition, reply.vote, reply.outcome, reply.answer, reply.status,
+            reply.confidence, reply.correct,
+        )  # fmt: skip
 
 
 PAGE = "evaluation_report.html"
@@ -128,6 +127,7 @@ class Written:
         main = {
             row.label: {name: score.as_json() for name, score in row.scores.items()}
             for row in self.document.headline.rows
+            if row.scores
         }
         return {
             "kind": self.document.kind,
@@ -146,7 +146,8 @@ class Written:
                 if score is not None:
                     value, ends = value_text(score.value, measure.unit), interval_text(score, measure.unit)
                     told.append(f"{measure.label} {value} {ends}".strip())
-            yield f"{row.label}: {'; '.join(told)}"
+            if told:
+                yield f"{row.label}: {'; '.join(told)}"
         yield from (f"note: {warning}" for warning in self.document.warnings)
         yield from (f"{name}: {path}" for name, path in self.files.items())
 

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...builders.spending import tell_plan
-from ...engine.config import RUN, RunConfig, parse_set, read_settings
+from ...engine.config import RUN, RunConfig
 from ...engine.execute import RunRequest, Source
 from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...engine.running import RunKind
 from ...errors import ConfigError
-from ...models.vision.needs import VisionSettings, with_weights
+from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
 from ..judging.settings import JUDGES, JudgeSettings, judges_of
+from ..looking import check_weights, device_named, given_settings, pinned
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
@@ -30,7 +31,6 @@ from .settings import (
     PictureSettings,
     ShotSelection,
     check_needs,
-    check_weights,
     models_needed,
 )
 
@@ -113,8 +113,7 @@ def images_request(
     metrics = _metrics(options.metrics)
     judged = any(metric.judged for metric in all_metrics(metrics))
     judges = judges_of(options, options.judges) if judged else ()
-    toml = options.settings_file
-    given = _given({} if toml is None else read_settings(toml), options.texts)
+    given = given_settings(options)
     chosen = _defaults(options, metrics, given)
     chosen |= {f"load_stories.{name}": value for name, value in options.outputs.items()}
     if judges:
@@ -129,18 +128,9 @@ def images_request(
         {JUDGES},
         item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
     )
-    config = _pinned(_trimmed(request.config, metrics))
+    config = pinned(_trimmed(request.config, metrics))
     check_needs(config, metrics)
     return replace(request, config=config)
-
-
-def _pinned(config: RunConfig) -> RunConfig:
-    """Return settings with the hashes of the files of weights that they name."""
-    stages = {
-        name: with_weights(settings) if isinstance(settings, VisionSettings) else settings
-        for name, settings in config.stages.items()
-    }
-    return replace(config, stages=stages)
 
 
 def image_budget(request: RunRequest) -> ImageBudget:
@@ -214,12 +204,6 @@ def _metrics(named: Sequence[str]) -> tuple[str, ...]:
     return known if "all" in wanted else tuple(name for name in known if name in wanted)
 
 
-def _given(read: Mapping[str, Any], settings: Sequence[str]) -> set[tuple[str, str]]:
-    """Return stage and key of every setting that the user gave."""
-    toml = {(stage, key) for stage, keys in read.items() if isinstance(keys, dict) for key in keys}
-    return toml | {parse_set(text)[:2] for text in settings}
-
-
 def _defaults(
     options: ImageOptions, metrics: Collection[str], given: Collection[tuple[str, str]]
 ) -> dict[str, object]:
@@ -229,21 +213,8 @@ def _defaults(
         for need in models_needed(metrics)
         if need.key not in given and not _is_more(need)
     }
-    device = options.device
-    if device == "auto":
-        device = _fastest()
+    device = device_named(options.device)
     return made | {f"{stage}.device": device for stage in LOOKING if (stage, "device") not in given}
-
-
-def _fastest() -> str:
-    """Return the fastest device here; without torch there is the CPU alone."""
-    from ...errors import MissingRequirement
-    from ...models.vision.weights import available
-
-    try:
-        return available()[0]
-    except MissingRequirement:
-        return "cpu"
 
 
 def _is_more(need: Need) -> bool:

@@ -1,7 +1,8 @@
 """Scoring, comparing and showing evaluations of shot images as the commands ask for it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..archive.archive import read_archive
 from ..protocol import UNCERTAINTY, Chosen, Scoring
@@ -12,6 +13,9 @@ from .found import read_found
 from .score import score_folder
 from .scores import ImageScores
 from .tables import scored_shots, write_scores
+
+if TYPE_CHECKING:
+    from ..report.formats import Table
 
 OF_REPORT = ("define", "unranked", "stories", "methods", "megabytes")
 
@@ -51,6 +55,31 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
     return images_report(folder, given.get("release"), given.get("outputs", ()), wanted)
 
 
+def tables(scores: ImageScores) -> "Iterator[Table]":
+    """Yield the scores as tables: of every method, and by kind of story and character."""
+    from .report.page import by_strata
+    from .report.tables import headline
+
+    yield headline(scores, [method.method for method in scores.methods])
+    yield from by_strata(scores)
+
+
+def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
+    """Yield what a calibration found as tables."""
+    from .report.page import people_tables
+
+    yield from people_tables(document)
+
+
 SCORING = Scoring(
-    "shots (images)", score, compare, report, None, ("define", "tables"), ("release", "outputs", *OF_REPORT)
+    "shots (images)",
+    score,
+    compare,
+    report,
+    None,
+    ("define", "tables"),
+    ("release", "outputs", *OF_REPORT),
+    tables=tables,
+    of_people=of_people,
+    unit="number",
 )

@@ -3,20 +3,19 @@
 Which models each metric needs is checked before anything is looked at.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from ...engine.config import RunConfig
 from ...errors import ConfigError, MissingRequirement
-from ...models.vision.needs import VisionSettings, lacks_of, listed
-from ...models.vision.registry import MODELS, check_vision
+from ...models.vision.needs import VisionSettings
 from ...models.vision.types import Definition
-from ...models.vision.weights import DEVICES, Place
 from ...schemas.values import Own
 from ..judging.pictures import ImageSettings
 from ..judging.settings import JudgeSettings
+from ..looking import check_places, missing_libraries
 from ..metrics.alignment import DIMENSIONS
 from ..metrics.metric import Need
 from ..metrics.registry import metrics
@@ -163,22 +162,13 @@ def check_needs(config: RunConfig, names: Collection[str]) -> None:
         ConfigError: there is no judge, no such model or device, or a setting is wrong.
         MissingRequirement: libraries are missing; all that is missing is listed.
     """
-    wrong, missing = [], []
-    for name, settings in _named(config):
-        try:
-            check_vision(name, settings.options.get(name))
-        except ConfigError as error:
-            wrong.append(error)
-        except MissingRequirement as error:
-            missing.append(f"{error.where.removeprefix('the library ')} for {name}")
+    missing = missing_libraries(config)
     asking = config.stages["judge_alignment"]
     assert isinstance(asking, AlignmentSettings)
-    if wrong:
-        raise wrong[0]
     judged = {name for name in names if any(metric.judged for metric in metrics([name]))}
     lacks_judge = bool(judged) and not asking.judges
     if missing:
-        listed = [*dict.fromkeys(missing), *(["a judge for alignment (--judge)"] if lacks_judge else [])]
+        listed = [*missing, *(["a judge for alignment (--judge)"] if lacks_judge else [])]
         raise MissingRequirement(
             "--metrics", what=f"{', '.join(names)} cannot be computed here. Missing: {'; '.join(listed)}",
             fix='pip install "fabula[metrics]", or choose others with --metrics',
@@ -189,37 +179,4 @@ def check_needs(config: RunConfig, names: Collection[str]) -> None:
             fix="name models with --judge, or choose metrics without alignment: --metrics"
             f" {','.join(name for name in names if name not in judged) or 'cids'}",
         )  # fmt: skip
-    _check_places(config)
-
-
-def check_weights(config: RunConfig) -> None:
-    """Check that every model has its weights, which are fetched where they can be, as on first use.
-
-    Raises:
-        ConfigError: there is no such model or device, or an option is wrong. MissingRequirement: weights are
-            missing; all that are missing are listed.
-    """
-    looking = [stage for stage in config.stages.values() if isinstance(stage, VisionSettings)]
-    lacks = [lack for settings in looking for lack in lacks_of(settings, *settings.looking())]
-    if lacks:
-        raise MissingRequirement(
-            "models that look at pictures",
-            what=f"these weights are not here, and could not be fetched: {listed(lacks)}",
-            fix="fetch them where there is a network, or name files of yours (docs/vision.md)",
-        )
-
-
-def _named(config: RunConfig) -> Iterator[tuple[str, VisionSettings]]:
-    """Yield every model that looks, with the settings of its stage."""
-    for settings in config.stages.values():
-        if isinstance(settings, VisionSettings):
-            for name in settings.looking():
-                yield name, settings
-
-
-def _check_places(config: RunConfig) -> None:
-    """Check that the devices are there; a CPU always is, and models of others may need no torch for it."""
-    own = {model.name for model in MODELS}
-    for name, settings in _named(config):
-        if name in own or settings.device != DEVICES[0]:
-            Place(settings.device, settings.dtype).checked()
+    check_places(config)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import MissingRequirement, UserError
 from .registry import check_vision, open_vision
-from .types import Box, Detector, Encoder, Predictor, TextEncoder, VisionModel, cut
+from .types import Box, Detector, Encoder, Flow, Predictor, TextEncoder, VisionModel, cut
 from .weights import Place
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _PHOTOGRAPHS = {
 CAPTIONS = ("a person in a red coat", "a house under a blue sky")
 """What the two drawings show."""
 _NORM = 1e-3  # most by which the length of a vector may differ from 1
+_SHIFT = 8  # pixels by which a drawing is moved for a flow
+_USUAL = {"musiq-spaq": (0, 100)}  # least and greatest value of a predictor; 1 to 10 of others
 _AROUND = 0.4  # of a face's sides, that its crop holds around it
 
 
@@ -120,8 +122,10 @@ def _looked_over(model: VisionModel) -> Iterator[tuple[str, Status, str]]:
         yield from _predictor(model)
     elif isinstance(model, Detector):
         yield from _detector(model)
+    elif isinstance(model, Flow):
+        yield from _flow(model)
     else:
-        yield "kind", "failed", "neither encoder nor predictor nor detector"
+        yield "kind", "failed", "neither encoder nor predictor nor detector nor flow"
 
 
 def _encoder(model: Encoder) -> Iterator[tuple[str, Status, str]]:
@@ -176,7 +180,7 @@ def _texts(model: TextEncoder) -> Iterator[tuple[str, Status, str]]:
 
 
 def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:
-    """Check shape and range: probabilities of classes, or one value of about 1 to 10."""
+    """Check shape and range: probabilities of classes, or one value."""
     drawings = draw_pair()
     rows = model.predict(drawings)
     finite = bool(rows.shape[0] == len(drawings) and np.isfinite(rows).all())
@@ -189,8 +193,34 @@ def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:
         sound = bool((np.abs(sums - 1) <= _NORM).all() and (rows >= 0).all())
         yield "range", _judged(sound), f"sums {sums.min():.4f} to {sums.max():.4f}, 1 wanted"
     else:
-        usual = bool(((rows > 0) & (rows < 11)).all())
-        yield "range", "ok" if usual else "warning", f"{rows.min():.2f} to {rows.max():.2f}, 1 to 10 usual"
+        least, most = _USUAL.get(model.card.name, (1, 10))
+        usual = bool(((rows > least - 1) & (rows < most + 1)).all())
+        text = f"{rows.min():.2f} to {rows.max():.2f}, {least} to {most} usual"
+        yield "range", "ok" if usual else "warning", text
+
+
+def _flow(model: Flow) -> Iterator[tuple[str, Status, str]]:
+    """Check shape and batches, and that a drawing that is moved to the right is seen to be."""
+    drawings = draw_pair()
+    pairs = [(drawing, _shifted(drawing)) for drawing in drawings]
+    flows = model.flows(pairs)
+    wanted = (len(pairs), 2, SIDE, SIDE)
+    sound = flows.shape == wanted and bool(np.isfinite(flows).all())
+    yield "shape", _judged(sound), f"{flows.shape}, {wanted} wanted"
+    apart = float(np.abs(np.concatenate([model.flows([pair]) for pair in pairs]) - flows).max())
+    limit = model.card.tolerance
+    yield "batches", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
+    across, down = (float(np.median(flows[:, axis])) for axis in (0, 1))
+    seen = abs(across - _SHIFT) < 1 and abs(down) < 1
+    text = f"median {across:.1f} to the right, {down:.1f} down; {_SHIFT} and 0 are true"
+    yield "movement", "ok" if seen else "warning", text
+
+
+def _shifted(image: "Image") -> "Image":
+    from PIL import Image
+
+    pixels = np.asarray(image)
+    return Image.fromarray(np.concatenate([np.repeat(pixels[:, :1], _SHIFT, 1), pixels[:, :-_SHIFT]], 1))
 
 
 def _detector(model: Detector) -> Iterator[tuple[str, Status, str]]:

@@ -1,6 +1,7 @@
-"""CLIP ViT-L/14: the projected embedding of a picture, for stylised characters, and of a text."""
+"""CLIP ViT-L/14 and ViT-B/32: the projected embedding of a picture and of a text."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ class ClipEncoder(NetworkEncoder):
 
 
 def load_clip(place: Place, local: Path | None = None) -> ClipEncoder:
-    """Return both towers of CLIP with their projections.
+    """Return both towers of CLIP ViT-L/14 with their projections.
 
     Args:
         place: where it runs.
@@ -104,14 +105,37 @@ def load_clip(place: Place, local: Path | None = None) -> ClipEncoder:
     Raises:
         MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
     """
+    return _load(place, local, SOURCE, CARD)
+
+
+B_32_SOURCE = Source("openai/clip-vit-base-patch32", "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268")
+B_32_CARD = replace(
+    CARD, name="clip-vit-b-32", source=B_32_SOURCE.repo, revision=B_32_SOURCE.revision, dimensions=512
+)
+
+
+def load_clip_b_32(place: Place, local: Path | None = None) -> ClipEncoder:
+    """Return both towers of CLIP ViT-B/32 with their projections; see :func:`load_clip`.
+
+    Args:
+        place: where it runs.
+        local: folder with the weights; None for the pinned ones of the Hub.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    """
+    return _load(place, local, B_32_SOURCE, B_32_CARD)
+
+
+def _load(place: Place, local: Path | None, source: Source, card: Card) -> ClipEncoder:
     try:
         from transformers import CLIPVisionModelWithProjection
     except ImportError as error:
         raise missing("transformers") from error
-    module = settled(load_pretrained(CLIPVisionModelWithProjection, SOURCE, local), place.checked())
+    module = settled(load_pretrained(CLIPVisionModelWithProjection, source, local), place.checked())
     side = module.config.image_size
-    card = loaded_card(CARD, SOURCE, local)
     network = Network(
-        card, place, lambda pixels: module(pixel_values=pixels).image_embeds, Preparation(side, side)
-    )
-    return ClipEncoder(network, lambda: load_text_tower(place, SOURCE, local))
+        loaded_card(card, source, local), place, lambda pixels: module(pixel_values=pixels).image_embeds,
+        Preparation(side, side),
+    )  # fmt: skip
+    return ClipEncoder(network, lambda: load_text_tower(place, source, local))

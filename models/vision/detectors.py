@@ -51,6 +51,16 @@ class Asked:
         return f"{self.prompt.strip().lower().rstrip('.')}."
 
 
+_WORDS = ("input_ids", "token_type_ids", "attention_mask")
+
+
+class Features(NamedTuple):
+    """What the backbone makes of one picture: maps with their masks, and positions, level by level."""
+
+    maps: tuple[tuple[Any, Any], ...]
+    positions: tuple[Any, ...]
+
+
 class GroundingDino:
     """An open-vocabulary detector.
 
@@ -58,13 +68,14 @@ class GroundingDino:
         card: what it is.
         place: where it runs.
         module: of transformers, in evaluation mode.
-        words: the tokens of the text, each of shape (1, length).
-        asked: what is looked for.
+        tokenizer: of the same model.
+        asked: what is looked for where no texts are given.
     """
 
-    def __init__(self, card: Card, place: Place, module: Any, words: dict[str, Any], asked: Asked) -> None:  # noqa: ANN401 - the library's own
+    def __init__(self, card: Card, place: Place, module: Any, tokenizer: Any, asked: Asked) -> None:  # noqa: ANN401 - the library's own
         self.card, self.place = card, place
-        self._module, self._words, self._asked = module, words, asked
+        self._module, self._tokenizer, self._asked = module, tokenizer, asked
+        self._backbone = kept_backbone(module)
 
     @property
     def identity(self) -> str:
@@ -85,20 +96,91 @@ class GroundingDino:
             groups.setdefault(fitted(image.size, self._asked.sides), []).append(index)
         boxes_of: dict[int, tuple[Box, ...]] = {}
         for size, places in groups.items():
-            scores, boxes = self._forward([images[index] for index in places], size)
+            pixels = self._prepared([images[index] for index in places], size)
+            scores, boxes = self._forward(pixels, [self._asked.text] * len(places))
             for row, index in enumerate(places):
                 boxes_of[index] = self._kept(scores[row], boxes[row], images[index].size)
         return [boxes_of[index] for index in range(len(images))]
 
-    def _forward(self, images: "Sequence[Image]", size: tuple[int, int]) -> tuple[Rows, Rows]:
-        """Return scores, shape (images, queries), and boxes in shares, shape (images, queries, 4)."""
+    def ground(
+        self, images: "Sequence[Image]", texts: Sequence[Sequence[str]], batch: int = 1
+    ) -> list[list[tuple[Box, ...]]]:
+        """Return the boxes of each text in its picture, highest score first.
+
+        Each text is looked for by itself. What depends on a picture alone, the backbone, is computed once for
+        all texts of the picture; the rest starts with fusing picture and text, and nothing of it is shared.
+
+        Args:
+            images: the pictures.
+            texts: of each picture, what is looked for; beyond 256 tokens the network reads nothing.
+            batch: pairs of a picture and a text that go through the network together, of pictures of one
+                size; texts are padded to the longest of them.
+        """
+        boxes_of: dict[tuple[int, int], tuple[Box, ...]] = {}
+        groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for index, image in enumerate(images):
+            pairs = groups.setdefault(fitted(image.size, self._asked.sides), [])
+            pairs.extend((index, number) for number in range(len(texts[index])))
+        for size, pairs in groups.items():
+            kept: dict[int, Features] = {}
+            for start in range(0, len(pairs), batch):
+                some = pairs[start : start + batch]
+                there = list(dict.fromkeys(index for index, _ in some))
+                fresh = [index for index in there if index not in kept]
+                features = self._features([images[index] for index in fresh], size)
+                kept = {index: kept[index] for index in there if index in kept} | dict(
+                    zip(fresh, features, strict=True)
+                )
+                asked = [Asked(texts[index][number], 0, None, size).text for index, number in some]
+                scores, boxes = self._fused([kept[index] for index, _ in some], asked, size)
+                for row, pair in enumerate(some):
+                    boxes_of[pair] = self._kept(scores[row], boxes[row], images[pair[0]].size)
+        return [[boxes_of[index, number] for number in range(len(some))] for index, some in enumerate(texts)]
+
+    def _prepared(self, images: "Sequence[Image]", size: tuple[int, int]) -> Any:  # noqa: ANN401 - torch's own
+        pixels = library().from_numpy(np.stack([_pixels(image, size) for image in images]))
+        return pixels.to(self.place.device, number_type(self.place.dtype))
+
+    def _features(self, images: "Sequence[Image]", size: tuple[int, int]) -> list["Features"]:
+        """Return what the backbone makes of each picture."""
+        if not images:
+            return []
         torch = library()
         with torch.inference_mode():
-            pixels = torch.from_numpy(np.stack([_pixels(image, size) for image in images]))
-            words = {key: value.repeat(len(images), 1) for key, value in self._words.items()}
-            output = self._module(
-                pixel_values=pixels.to(self.place.device, number_type(self.place.dtype)), **words
+            pixels = self._prepared(images, size)
+            mask = torch.ones((len(images), *pixels.shape[-2:]), dtype=torch.long, device=pixels.device)
+            maps, positions = self._backbone(pixels, mask)
+        return [
+            Features(tuple((level[row : row + 1], seen[row : row + 1]) for level, seen in maps),
+                     tuple(level[row : row + 1] for level in positions))
+            for row in range(len(images))
+        ]  # fmt: skip
+
+    def _fused(
+        self, features: Sequence["Features"], texts: Sequence[str], size: tuple[int, int]
+    ) -> tuple[Rows, Rows]:
+        """Return what :meth:`_forward` does, of pictures that went through the backbone before."""
+        torch = library()
+        with torch.inference_mode():
+            levels = range(len(features[0].maps))
+            maps = [tuple(torch.cat([of_pair.maps[level][part] for of_pair in features]) for part in (0, 1))
+                    for level in levels]  # fmt: skip
+            self._backbone.given = (
+                maps,
+                [torch.cat([of_pair.positions[level] for of_pair in features]) for level in levels],
             )
+            stand_in = torch.zeros(1, device=self.place.device, dtype=number_type(self.place.dtype))
+            try:
+                return self._forward(stand_in.expand(len(texts), 3, size[1], size[0]), texts)
+            finally:
+                self._backbone.given = None
+
+    def _forward(self, pixels: Any, texts: Sequence[str]) -> tuple[Rows, Rows]:  # noqa: ANN401 - torch's own
+        """Return scores, shape (pairs, queries), and boxes in shares, shape (pairs, queries, 4)."""
+        words = self._tokenizer(list(texts), return_tensors="pt", padding=True)
+        given = {name: words[name].to(self.place.device) for name in _WORDS}
+        with library().inference_mode():
+            output = self._module(pixel_values=pixels, **given)
             scores = output.logits.float().sigmoid().amax(dim=-1)
             return scores.cpu().numpy(), output.pred_boxes.float().cpu().numpy()
 
@@ -140,9 +222,27 @@ def load_grounding_dino(
         raise missing("transformers") from error
     asked = Asked(prompt, threshold, suppression, sides)
     module = settled(load_pretrained(GroundingDinoForObjectDetection, DINO_SOURCE, local), place.checked())
-    tokens = load_pretrained(AutoTokenizer, DINO_SOURCE, local)(asked.text, return_tensors="pt")
-    words = {key: tokens[key].to(place.device) for key in ("input_ids", "token_type_ids", "attention_mask")}
-    return GroundingDino(loaded_card(DINO_CARD, DINO_SOURCE, local), place, module, words, asked)
+    tokenizer = load_pretrained(AutoTokenizer, DINO_SOURCE, local)
+    return GroundingDino(loaded_card(DINO_CARD, DINO_SOURCE, local), place, module, tokenizer, asked)
+
+
+def kept_backbone(module: Any) -> Any:  # noqa: ANN401 - torch's own
+    """Put a backbone in the place of that of a Grounding DINO, and return it.
+
+    It gives what stands in its ``given``, where something does, and else what the one before gives.
+    """
+
+    class Kept(library().nn.Module):  # type: ignore[misc]
+        def __init__(self, inner: Any) -> None:  # noqa: ANN401 - torch's own
+            super().__init__()
+            self.inner, self.position_embedding, self.given = inner, inner.position_embedding, None
+
+        def forward(self, pixels: Any, mask: Any) -> Any:  # noqa: ANN401 - torch's own
+            return self.inner(pixels, mask) if self.given is None else self.given
+
+    kept = Kept(module.model.backbone)
+    module.model.backbone = kept
+    return kept
 
 
 def fitted(size: tuple[int, int], sides: tuple[int, int]) -> tuple[int, int]:

@@ -1,19 +1,19 @@
 """What stages that look at pictures share: settings, needs of models, each opened once in a process."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import Field
 
 from ...errors import MissingRequirement
 from ...schemas.canonical import canonical_text, digest
 from ...schemas.values import Own
-from . import predictors
+from . import flow, predictors
 from .registry import MODELS, Kind, check_vision, files_of, open_vision
 from .types import Device, Dtype, VisionModel
 from .weights import DEVICES, Place, Source, fetch_file, fetch_pretrained, needed, revision_of
@@ -37,6 +37,10 @@ class VisionSettings(Own):
         """Return the names of the models that look."""
         return ()
 
+    def pinned(self) -> Self:
+        """Return the settings with what else they name looked up, before the run begins."""
+        return self
+
 
 S = TypeVar("S", bound=VisionSettings)
 
@@ -48,7 +52,9 @@ def with_weights(settings: S) -> S:
 
     Raises:
         ConfigError: there is no such model, or an option is wrong.
+        UserError: something else that the settings name cannot be used.
     """
+    settings = settings.pinned()
     hashes: dict[str, str] = {}
     for name in settings.looking():
         try:
@@ -113,11 +119,18 @@ def files_hash(name: str, options: Mapping[str, Any]) -> str | None:
 _FACES = ("faces", "SOURCE", "detector")
 _SOURCES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "clip-vit-l-14": (("clip", "SOURCE", "local"),),
+    "clip-vit-b-32": (("clip", "B_32_SOURCE", "local"),),
     "dinov2-l-14": (("networks", "DINOV2_SOURCE", "local"),),
     "csd-vit-l": (("csd", "SOURCE", "local"),),
     "aesthetic-v2.5": (("predictors", "SIGLIP_SOURCE", "local"),),
     "inception-v3": (("predictors", "INCEPTION", "local"),),
     "grounding-dino-swin-t": (("detectors", "DINO_SOURCE", "local"),),
+    "dinov2-base": (("networks", "DINOV2_BASE_SOURCE", "local"),),
+    "dino-b-16": (("dino", "SOURCE", "local"),),
+    "raft-large": (("flow", "RAFT", "local"),),
+    "laion-b-32": (("clip", "B_32_SOURCE", "local"),),
+    "laion-l-14": (("clip", "SOURCE", "local"),),
+    "musiq-spaq": (("musiq", "SOURCE", "local"),),
     "people-yolo11n": (("detectors", "PEOPLE_SOURCE", "local"),),
     "faces-scrfd-10g": (("faces", "SOURCE", "local"),),
     "arcface-r100": (("faces", "ARCFACE_SOURCE", "local"), _FACES),
@@ -127,10 +140,18 @@ _SOURCES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
 """Module and name of what a model's weights come from, and the option that names a file instead."""
 _BY_HAND = {
     "aesthetic-v2.5": ("head", "the weights of its head"),
+    "laion-b-32": ("head", "the weights of its head"),
+    "laion-l-14": ("head", "the weights of its head"),
     "adaface-ir101": ("local", "its weights as ONNX"),
     "facenet-vggface2": ("local", "its weights as ONNX"),
 }
 """Option of a file that nothing can be fetched for, and what it is."""
+
+
+_PUBLISHED: Mapping[Source, Callable[[], None]] = {
+    predictors.INCEPTION: predictors.fetch_published, flow.RAFT: flow.fetch_published
+}  # fmt: skip
+"""Weights that a library fetches by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +229,8 @@ def _fetch(source: Source, local: Path | None) -> None:
     if local is not None:
         if not local.exists():
             raise needed(source, f"no {local}")
-    elif source == predictors.INCEPTION:
-        predictors.fetch_published()
+    elif source in _PUBLISHED:
+        _PUBLISHED[source]()
     elif source.file:
         fetch_file(source)
     else:

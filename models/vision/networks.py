@@ -112,8 +112,8 @@ class Network:
             return np.asarray(values.float().cpu().numpy(), dtype=np.float32)
 
 
-class NetworkEncoder:
-    """An encoder whose network gives the vector before it is made a unit vector.
+class _Named:
+    """A network under its own name.
 
     Args:
         network: the network.
@@ -131,31 +131,18 @@ class NetworkEncoder:
     def identity(self) -> str:
         """What its results depend on."""
         return self._network.identity
+
+
+class NetworkEncoder(_Named):
+    """An encoder whose network gives the vector before it is made a unit vector."""
 
     def encode(self, images: "Sequence[Image]") -> Rows:
         """Return unit vectors, shape (images, dimensions)."""
         return unit_rows(self._network.values(images))
 
 
-class NetworkPredictor:
-    """A predictor whose network gives the values themselves.
-
-    Args:
-        network: the network.
-    """
-
-    def __init__(self, network: Network) -> None:
-        self._network = network
-
-    @property
-    def card(self) -> Card:
-        """What it is."""
-        return self._network.card
-
-    @property
-    def identity(self) -> str:
-        """What its results depend on."""
-        return self._network.identity
+class NetworkPredictor(_Named):
+    """A predictor whose network gives the values themselves."""
 
     def predict(self, images: "Sequence[Image]") -> Rows:
         """Return shape (images, values)."""
@@ -207,15 +194,41 @@ def load_dinov2(place: Place, local: Path | None = None) -> NetworkEncoder:
     Raises:
         MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
     """
+    return _dinov2(place, local, DINOV2_SOURCE, DINOV2_CARD)
+
+
+def _dinov2(run_on: Place, local: Path | None, source: Source, card: Card) -> NetworkEncoder:
     try:
         from transformers import Dinov2Model
     except ImportError as error:
         raise missing("transformers") from error
-    module = settled(load_pretrained(Dinov2Model, DINOV2_SOURCE, local), place.checked())
-    card = loaded_card(DINOV2_CARD, DINOV2_SOURCE, local)
-    return NetworkEncoder(
-        Network(card, place, lambda pixels: module(pixel_values=pixels).pooler_output, DINOV2_PREPARATION)
-    )
+    module = settled(load_pretrained(Dinov2Model, source, local), run_on.checked())
+
+    def forward(pixels: Any) -> Any:  # noqa: ANN401 - torch's own
+        return module(pixel_values=pixels).pooler_output
+
+    loaded = loaded_card(card, source, local)
+    return NetworkEncoder(Network(loaded, run_on, forward, DINOV2_PREPARATION))
+
+
+DINOV2_BASE_SOURCE = Source("facebook/dinov2-base", "f9e44c814b77203eaa57a6bdbbd535f21ede1415")
+DINOV2_BASE_CARD = replace(
+    DINOV2_CARD, name="dinov2-base", source=DINOV2_BASE_SOURCE.repo, revision=DINOV2_BASE_SOURCE.revision,
+    dimensions=768,
+)  # fmt: skip
+
+
+def load_dinov2_base(run_on: Place, local: Path | None = None) -> NetworkEncoder:
+    """Return DINOv2 ViT-B/14, prepared and read as :func:`load_dinov2` does.
+
+    Args:
+        run_on: where it runs.
+        local: folder with the weights; None for the pinned ones of the Hub.
+
+    Raises:
+        MissingRequirement: a library or the weights are missing. ConfigError: there is no such device.
+    """
+    return _dinov2(run_on, local, DINOV2_BASE_SOURCE, DINOV2_BASE_CARD)
 
 
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}

@@ -14,11 +14,11 @@ from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
 from ...schemas.plugins import plugins
-from .types import Detector, Encoder, Predictor, TextEncoder, VisionModel
+from .types import Detector, Encoder, Flow, Grounder, Predictor, TextEncoder, VisionModel
 from .weights import Place, missing
 
-Kind = Literal["detector", "encoder", "text encoder", "predictor"]
-"""What a model does; an encoder of texts is one of pictures, too."""
+Kind = Literal["detector", "grounder", "encoder", "text encoder", "predictor", "flow"]
+"""What a model does; an encoder of texts is one of pictures, too, and ours that finds texts a detector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,18 @@ _FACES = ("insightface", "onnxruntime", "cv2")
 
 MODELS: tuple[Registered, ...] = (
     Registered("clip-vit-l-14", ".clip:load_clip", "text encoder"),
+    Registered("clip-vit-b-32", ".clip:load_clip_b_32", "text encoder"),
     Registered("dinov2-l-14", ".networks:load_dinov2", "encoder"),
+    Registered("dinov2-base", ".networks:load_dinov2_base", "encoder"),
     Registered("csd-vit-l", ".csd:load_csd", "encoder"),
     Registered("aesthetic-v2.5", ".predictors:load_aesthetic", "predictor"),
     Registered("inception-v3", ".predictors:load_inception", "predictor", ("torch", "torchvision")),
-    Registered("grounding-dino-swin-t", ".detectors:load_grounding_dino", "detector"),
+    Registered("grounding-dino-swin-t", ".detectors:load_grounding_dino", "grounder"),
+    Registered("dino-b-16", ".dino:load_dino", "encoder"),
+    Registered("raft-large", ".flow:load_raft", "flow", ("torch", "torchvision")),
+    Registered("laion-b-32", ".laion:load_laion_b_32", "predictor"),
+    Registered("laion-l-14", ".laion:load_laion_l_14", "predictor"),
+    Registered("musiq-spaq", ".musiq:load_musiq", "predictor", ("torch", "pyiqa")),
     Registered("people-yolo11n", ".detectors:load_people", "detector", ("torch", "ultralytics")),
     Registered("faces-scrfd-10g", ".faces:load_faces", "detector", _FACES),
     Registered("arcface-r100", ".faces:load_arcface", "encoder", _FACES),
@@ -60,7 +67,8 @@ GROUP = "fabula.vision_models"
 
 Loader: TypeAlias = Callable[..., VisionModel]
 _PROTOCOLS: dict[Kind, type] = {
-    "detector": Detector, "text encoder": TextEncoder, "encoder": Encoder, "predictor": Predictor,
+    "grounder": Grounder, "detector": Detector, "text encoder": TextEncoder, "encoder": Encoder,
+    "predictor": Predictor, "flow": Flow,
 }  # fmt: skip
 
 
@@ -178,5 +186,6 @@ def _nobody(name: str, found: str) -> ConfigError:
 
 
 def _listed(kind: Kind) -> str:
-    kinds = ("encoder", "text encoder") if kind == "encoder" else (kind,)
+    more: dict[Kind, Kind] = {"encoder": "text encoder", "detector": "grounder"}
+    kinds = (kind, more.get(kind, kind))
     return ", ".join(model.name for model in MODELS if model.kind in kinds) or "none is registered"

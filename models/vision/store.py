@@ -93,6 +93,22 @@ class VectorStore:
         keys = [vector_key(model.identity, image) for image in images]
         return self._rows(keys, images, model.encode if isinstance(model, Encoder) else model.predict, batch)
 
+    def kept(
+        self, keys: Sequence[bytes], things: Sequence[T], make: Callable[[Sequence[T]], Rows], batch: int = 16
+    ) -> Rows:
+        """Return a row for each thing, from the store where it has them.
+
+        Args:
+            keys: what each row is known by: whatever it depends on, as :func:`group_key` makes it.
+            things: what rows are made of; those with one key are made once.
+            make: makes rows of things.
+            batch: things that are made at once.
+
+        Returns:
+            Shape (things, values), float32.
+        """
+        return self._rows(keys, things, make, batch)
+
     def texts(self, model: TextEncoder, texts: Sequence[str], batch: int = 16) -> TextRows:
         """Return the rows of texts and what was cut off, from the store where it has them.
 
@@ -181,6 +197,11 @@ def vector_key(identity: str, image: "Image") -> bytes:
     plain = image if image.mode == "RGB" else image.convert("RGB")
     head = f"{identity}\0{plain.width}x{plain.height}\0".encode()
     return hashlib.sha256(head + plain.tobytes()).digest()
+
+
+def group_key(identity: str, pictures: Sequence[bytes]) -> bytes:
+    """Return what a row of several pictures is known by, given :func:`vector_key` of each, in their order."""
+    return hashlib.sha256(f"{identity}\0group\0".encode() + b"".join(pictures)).digest()
 
 
 def text_key(identity: str, text: str) -> bytes:

@@ -135,11 +135,41 @@ class Detector(VisionModel, Protocol):
 
 
 @runtime_checkable
+class Grounder(VisionModel, Protocol):
+    """Finds what a text describes in a picture, each text by itself."""
+
+    def ground(
+        self, images: "Sequence[Image]", texts: Sequence[Sequence[str]], batch: int = 1
+    ) -> list[list[tuple[Box, ...]]]:
+        """Return the boxes of each text in its picture, highest score first.
+
+        Args:
+            images: the pictures.
+            texts: of each picture, what is looked for.
+            batch: pairs of a picture and a text that are looked at together.
+        """
+        ...
+
+
+@runtime_checkable
 class Predictor(VisionModel, Protocol):
     """Makes numbers of a picture that are no unit vector: a score, or class probabilities."""
 
     def predict(self, images: "Sequence[Image]") -> Rows:
         """Return shape (images, values)."""
+        ...
+
+
+@runtime_checkable
+class Flow(VisionModel, Protocol):
+    """Finds out where each pixel of a picture is in another one."""
+
+    def flows(self, pictures: "Sequence[tuple[Image, Image]]") -> Rows:
+        """Return shape (pairs, 2, height, width): by how many pixels each moved right, and down.
+
+        Raises:
+            ValueError: the pictures are not all of one size.
+        """
         ...
 
 

@@ -100,11 +100,15 @@ def library() -> Any:  # noqa: ANN401 - a module
     return torch
 
 
+_EXTRAS = {"pyiqa": "musiq"}
+"""Library -> the extra that it comes with, where that is not ``metrics``."""
+
+
 def missing(name: str) -> MissingRequirement:
-    """Return the error for a library of the extra ``metrics`` that is not installed."""
+    """Return the error for a library that is not installed, with the extra that it comes with."""
     return MissingRequirement(
         f"the library {name}", what="it is not installed",
-        fix='pip install "fabula[metrics]"',
+        fix=f'pip install "fabula[{_EXTRAS.get(name, "metrics")}]"',
     )  # fmt: skip
 
 
@@ -200,16 +204,22 @@ class Source:
     sha256: str = ""
 
 
-def load_pretrained(kind: Any, source: Source, local: Path | None = None) -> Any:  # noqa: ANN401 - the library's
+def load_pretrained(kind: Any, source: Source, local: Path | None = None, **made: Any) -> Any:  # noqa: ANN401
     """Return a model or tokenizer of transformers from a local folder, or from the Hub at its pinned commit.
+
+    Args:
+        kind: its class.
+        source: where its weights come from.
+        local: a folder instead of that.
+        **made: what the class is made with besides its configuration.
 
     Raises:
         MissingRequirement: the weights are neither there nor to be had, are damaged, or lack tensors that
             the model has: the library would make those up.
     """
-    origin, how = source.repo, dict[str, Any](revision=source.revision)
+    origin, how = source.repo, dict[str, Any](revision=source.revision, **made)
     if local is not None:
-        origin, how = str(local), dict[str, Any](local_files_only=True)
+        origin, how = str(local), dict[str, Any](local_files_only=True, **made)
     elif unreachable() is not None:
         how["local_files_only"] = True  # the library would go on asking
     if not hasattr(kind, "base_model_prefix"):

@@ -8,10 +8,10 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...schemas.canonical import Json
+from ...schemas.layout import CHANGES, RELEASE, files_in
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
-from ..layout import CHANGES, RELEASE, files_in
-from ..subsets.stories import read_subsets
+from ..subsets.requests import read_subsets
 from .changes import Change, changes_between, has_path
 from .compare import Move, RecordChange, ReleaseDiff, gone_from, with_reasons
 from .form import DiffForm

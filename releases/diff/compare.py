@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
-from ..layout import RELEASE
+from ...schemas.layout import RELEASE
 from .changes import Change, changes_between, pattern_of
 from .form import DiffForm, RecordFile
 from .sections import ABOUT, HiddenChange, hidden_change, sections_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json
-from ..layout import FORMAT
+from ...schemas.layout import FORMAT
 from ..pages import policy_of, save_page, style_of, template_of
 from .changes import Change, pattern_of
 from .compare import Gone, Move, ReleaseDiff

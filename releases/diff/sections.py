@@ -6,9 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ...schemas.canonical import Json, canonical_text
-from ..layout import DATA, RELEASE, SUMS
-from ..subsets.requests import SubsetRequest
-from ..subsets.stories import read_subsets
+from ...schemas.layout import DATA, RELEASE, SUMS
+from ..subsets.requests import SubsetRequest, read_subsets
 from .changes import Change, changes_between, path_text
 from .form import DiffForm, Reasons, Section
 from .sides import Side

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes, sha256_file
+from ...schemas.layout import RELEASE, STATISTICS
 from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
-from ..layout import RELEASE, STATISTICS
 from ..loading import read_release_document
 
 _NAMED = 5

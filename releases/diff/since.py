@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
-from ..layout import HIDDEN_SPLIT
+from ...schemas.layout import HIDDEN_SPLIT
 from ..loading import stated_languages
 from ..options import AUTO, PackOptions
 from .compare import ReleaseDiff, diff_sides, version_of

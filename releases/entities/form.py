@@ -10,14 +10,14 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeRecord
+from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.values import Issue
 from ...validators.entities.counting import fixed
 from ...validators.entities.view import BLOCKING
 from ..diff.form import DiffForm, RecordFile
-from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
-from ..form import LAST_FILES, Facts, ReleaseForm
-from ..layout import SOURCE_MANIFEST, STATISTICS
-from ..loading import UNSTATED, LoadedRelease, load_records
+from ..flat_records import FlatRecords
+from ..form import Facts, ReleaseForm
+from ..loading import LoadedRelease, load_records
 from .tables import TABLES, set_rows
 from .tree import (
     ENTITIES,
@@ -39,7 +39,6 @@ _FILES = (
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "every number of the paper's tables over these episodes, and findings by code"),
     (SOURCE_MANIFEST, "what the episodes were made from"),
-    *LAST_FILES,
 )
 
 
@@ -186,8 +185,6 @@ def _notes(facts: Facts) -> Iterator[str]:
     if findings:
         count = sum(findings.values())
         yield f"{count} findings of {len(findings)} kinds stand in statistics.json and on the card"
-    if facts.languages == [UNSTATED]:
-        yield "the language of the episodes is not stated; --language names it"
 
 
 RECORDS = FlatRecords(
@@ -199,6 +196,8 @@ RECORDS = FlatRecords(
     check_official=_check_official,
     notes=_notes,
     items="videos, shots or episodes",
+    files=_FILES,
+    texts="episodes",
 )
 FORM = ReleaseForm(
     kind=ENTITIES,
@@ -220,12 +219,8 @@ FORM = ReleaseForm(
     ),
     templates=("entities/card.j2", "entities/license.j2", "entities/responsible_ai.j2"),
     changes=DiffForm({EPISODES: RecordFile(f"record of {EPISODES}", f"records of {EPISODES}")}),
-    packing=RECORDS.packing,
-    reading=RECORDS.reading,
     load=load_entity_release,
-    files=flat_files(_FILES),
     summary=_summary,
     details=_details,
-    makers=flat_makers,
-    document=flat_document,
+    **RECORDS.parts(),
 )

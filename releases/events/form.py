@@ -9,15 +9,15 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.events import DIFFICULTIES, Suite, SuiteRecord
+from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import read_plain
 from ...schemas.values import Issue
 from ...validators.events.rules import check_entry, prompt_statistics, suite_statistics
 from ...validators.rules import RuleSet
 from ..diff.form import DiffForm, RecordFile
-from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
-from ..form import LAST_FILES, Facts, ReleaseForm
-from ..layout import SOURCE_MANIFEST, STATISTICS
-from ..loading import UNSTATED, LoadedRelease, load_records, read_rows
+from ..flat_records import FlatRecords
+from ..form import Facts, ReleaseForm
+from ..loading import LoadedRelease, load_records, read_rows
 from ..tables import Column, PlacedRow, Table, read_lines, row_of
 from .suites import (
     EVENTS,
@@ -37,7 +37,6 @@ _FILES = (
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "counts and distributions"),
     (SOURCE_MANIFEST, "what the prompts were made from"),
-    *LAST_FILES,
 )
 
 
@@ -171,8 +170,6 @@ def _details(facts: Facts) -> dict[str, Any]:
 def _notes(facts: Facts) -> Iterator[str]:
     if not _is_graded(facts):
         yield "no prompt has a difficulty: it comes from judged videos (fabula build events --results)"
-    if facts.languages == [UNSTATED]:
-        yield "the language of the prompts is not stated; --language names it"
 
 
 RULES = RuleSet(open_suite, check_read, statistics_of_suite)
@@ -185,6 +182,8 @@ RECORDS = FlatRecords(
     check_official=_check_official,
     notes=_notes,
     items="prompts",
+    files=_FILES,
+    texts="prompts",
 )
 FORM = ReleaseForm(
     kind=EVENTS,
@@ -206,12 +205,8 @@ FORM = ReleaseForm(
     ),
     templates=("events/card.j2", "events/license.j2", "events/responsible_ai.j2"),
     changes=DiffForm({PROMPTS: RecordFile("prompt", "prompts", frozenset(("origin", "producers")))}),
-    packing=RECORDS.packing,
-    reading=RECORDS.reading,
     load=load_suite_release,
-    files=flat_files(_FILES),
     summary=_summary,
     details=_details,
-    makers=flat_makers,
-    document=flat_document,
+    **RECORDS.parts(),
 )

@@ -13,15 +13,17 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes
+from ...schemas.layout import ANNOTATIONS, RELEASE, VARIANTS
 from ...schemas.plain_files import json_lines, open_plain, read_plain
-from ..layout import ANNOTATIONS, VARIANTS
+from ...schemas.values import Issue
 
+CURE = "do not publish this release; pack the run again"
 SCHEME = "hmac-sha256/1"
 SALT_FILE = "hidden.salt"
 """Where a run keeps its salt."""
@@ -183,3 +185,58 @@ def write_salt(path: Path, salt: bytes) -> bool:
             fix="make the folder writable, or free the disk",
         ) from error
     return True
+
+
+_OTHER = "find the hidden folder and the salt that were packed together"
+
+
+def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:
+    """Yield what is wrong with the commitments of a public release, as far as anybody can see.
+
+    Args:
+        document: its ``release.json``; one that was packed before there were commitments has none.
+    """
+    if "commitments" not in document:
+        return
+    part, stories = document["commitments"], document.get("hidden_test", {}).get("stories")
+    if not isinstance(part, dict) or part.get("scheme") != SCHEME:
+        yield _issue(f"not of the scheme {SCHEME}", "use the version of Fabula that packed it")
+    elif len(set(part["values"])) != stories or part["values"] != sorted(part["values"]):
+        yield _issue(f"not one commitment for each of the {stories} hidden stories, sorted", CURE)
+
+
+def check_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes) -> Iterator[Issue]:
+    """Yield the hidden stories to which a public release did not commit, and the commitments without story.
+
+    Args:
+        document: the ``release.json`` of this version of the public release, or of an older one.
+        hidden: the folder of the hidden-test stories.
+        salt: the salt of the commitments.
+    """
+    version = document.get("version")
+    if "commitments" not in document:
+        cure = (
+            "fetch or pack this version again; if it is from before there were commitments, give a later one"
+        )
+        yield _issue(f"version {version} has no commitments to hidden stories", cure)
+        return
+    promised = {str(value) for value in document["commitments"]["values"]}
+    actual = commitments_of(hidden, salt)
+    kept = promised & set(actual.values())
+    if promised and actual and not kept:
+        message = f"none of the {len(promised)} commitments of version {version} fits stories and salt"
+        yield _issue(message, _OTHER)
+        return
+    for story_id, value in sorted(actual.items()):
+        if value not in promised:
+            message = f"{story_id} is not as version {version} committed to it, or not one of its stories"
+            yield Issue(f"{hidden.name}/{ANNOTATIONS}", "$", "commitment", message, _OTHER)
+    if len(kept) < len(promised):
+        message = (
+            f"{len(promised) - len(kept)} of {len(promised)} commitments of version {version} fit no story"
+        )
+        yield _issue(message, _OTHER)
+
+
+def _issue(message: str, cure: str) -> Issue:
+    return Issue(RELEASE, "$.commitments", "commitment", message, cure)

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ...schemas.layout import ANNOTATIONS, VARIANTS
 from ...schemas.plain_files import json_lines
 from ...validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
-from ..layout import ANNOTATIONS, VARIANTS
 from .decodings import plain
 
 _MARK = 120

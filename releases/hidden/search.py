@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json
+from ...schemas.layout import HIDDEN_SPLIT, files_in
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.values import Issue
-from ..layout import HIDDEN_SPLIT, files_in
 from ..tables import batches, open_table
+from .commitments import CURE
 from .decodings import key_of, readings
 from .marks import Marks
 
-CURE = "do not publish this release; pack the run again"
 _SPLIT_ROW = re.compile(rb'"(?:split|subset)"\s*:\s*"' + HIDDEN_SPLIT.encode() + rb'"')
 _SPLIT_COLUMNS = ("split", "subset")
 _ARCHIVES = {

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.layout import RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_plain
-from ..layout import RELEASE, SUMS, files_in
 from ..loading import read_release_document
 from ..options import SEMVER
 from ..target import require_free, staged

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from ...errors import TargetError
 from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.layout import README, RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_plain
-from ..layout import README, RELEASE, SUMS, files_in
 from ..options import SEMVER
 from .client import DATASET, Hub, HubFile, Refs
 from .faults import HubFault

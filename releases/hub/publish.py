@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...schemas.canonical import Json, sha256_file
-from ...validators.katha.dataset import IMPORTED, as_user_error
+from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, files_in
+from ...validators.report import as_user_error
 from ..form import ReleaseForm
-from ..layout import LICENSE, README, RELEASE, files_in
 from ..loading import read_release_document
 from ..options import SEMVER
 from ..verify.verification import verify

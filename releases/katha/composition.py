@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
+from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
 from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
 from ...validators.katha.field_rules import names_judges
-from ..layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
 
 if TYPE_CHECKING:

@@ -1,16 +1,15 @@
-"""What a run found out about hidden stories, for the folder of the maintainers alone.
+"""What a run found out about stories beside their records: which retell one another, where they are from.
 
-Evidence that names a hidden story (which stories it retells, where it is from) is in no public file.
+What names a hidden story goes to the folder of the maintainers alone, and is in no public file.
 """
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
+from ...schemas.layout import ANNOTATIONS, RETELLINGS, SOURCES
 from ...schemas.plain_files import json_lines
 from ...schemas.values import Issue
-from ...validators.katha.dataset import RETELLINGS, SOURCES
-from ..layout import ANNOTATIONS
 
 EVIDENCE = (RETELLINGS, SOURCES)
 """The files; a folder whose stories have none of it has none of them."""
@@ -30,6 +29,48 @@ def write_evidence(run: Path, folder: Path, hidden: Collection[str], public: Col
         rows = list(choose(path, hidden, public)) if path.is_file() else []
         if rows:
             write_atomic(folder / name, jsonl_lines(rows))
+
+
+def write_retellings(run: Path, folder: Path, public: Collection[str]) -> bool:
+    """Write the groups of public stories that retell one another, each with the links between them.
+
+    A group has the id of its first public story: that of the run may be a hidden one. Stories that only a
+    hidden one links are in no group.
+
+    Args:
+        run: the folder of the run.
+        folder: the public folder.
+        public: ids of the public stories.
+
+    Returns:
+        Whether there is a group; without one there is no file.
+    """
+    path = run / RETELLINGS
+    rows = []
+    for row in json_lines(path) if path.is_file() else ():
+        links = [link for link in row["links"] if all(story in public for story in link["stories"])]
+        stories = sorted({story for link in links for story in link["stories"]})
+        if stories:
+            rows.append({"id": stories[0], "stories": stories, "links": links})
+    if rows:
+        write_atomic(folder / RETELLINGS, jsonl_lines(sorted(rows, key=lambda row: str(row["id"]))))
+    return bool(rows)
+
+
+def check_retellings(folder: Path, public: Collection[str]) -> Iterator[Issue]:
+    """Yield groups of a public folder that name a story which is not in it, or none.
+
+    Whether a group is in one split, the rule ``split-retelling`` of records says.
+    """
+    for number, row in enumerate(json_lines(folder / RETELLINGS), 1):
+        linked = sorted({story for link in row["links"] for story in link["stories"]})
+        if row["stories"] != linked or len(linked) < 2:
+            message = "the stories of the group are not those that its links name"
+        elif strange := [story for story in row["stories"] if story not in public]:
+            message = f"no public record has the id {strange[0]!r}"
+        else:
+            continue
+        yield Issue(f"{RETELLINGS}:{number}", "$.stories", "retelling-stories", message, "pack the run again")
 
 
 def _groups(path: Path, hidden: Collection[str], public: Collection[str]) -> Iterator[Json]:

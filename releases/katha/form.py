@@ -5,19 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...schemas.canonical import Json, pretty_bytes
-from ...schemas.vocabulary import vocabulary
-from ...validators.katha.dataset import DRAFTS, RECORDS, REVIEWS
-from ..diff.form import DiffForm, RecordFile
-from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
-from ..layout import (
+from ...schemas.layout import (
     ANNOTATIONS,
     CANARY,
     CHANGES,
+    DRAFTS,
     LICENSE,
     MORAL_BALANCE,
     PRODUCERS,
     RECORD_IDS,
+    RECORDS,
     RELEASE,
+    REVIEWS,
     SOURCE_MANIFEST,
     SPLIT_FILES,
     STATISTICS,
@@ -26,13 +25,18 @@ from ..layout import (
     VARIANTS,
     WITHDRAWN,
 )
+from ...schemas.vocabulary import vocabulary
+from ..canary import canary_file
+from ..diff.form import DiffForm, RecordFile
+from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
 from ..loading import load
-from ..pack.additions import StoryFacts, canary_file
-from ..subsets.stories import Subset, subset_files, title_of
 from ..templates import Markup, markdown
+from .additions import StoryFacts
 from .composition import TABLES, Composition, story_rows
+from .hidden import check_hidden, check_hidden_folder
 from .packing import StoryPacking
 from .reading import StoryReading
+from .subsets import Subset, subset_files, title_of
 
 _FILES = (
     (ANNOTATIONS, "one record per story: text, scenes, transitions, questions, provenance, status, split"),
@@ -319,5 +323,5 @@ FORM = ReleaseForm(
     manifest=_manifest,
     split_stage="assign_splits",
     additions=True,
-    hidden=HiddenTest(_hidden_document, _salt),
+    hidden=HiddenTest(_hidden_document, _salt, check_hidden, check_hidden_folder),
 )  # fmt: skip

@@ -8,10 +8,7 @@ from pathlib import Path
 
 from ...errors import InputError, UserError
 from ...schemas.katha import HumanValidation, ProducerLine, StoryRecord, Variant
-from ...schemas.plain_files import open_plain
-from ...schemas.values import Own
-from ...validators.katha.dataset import REVIEWS
-from ..layout import (
+from ...schemas.layout import (
     ANNOTATIONS,
     CARD,
     CROISSANT,
@@ -19,11 +16,14 @@ from ..layout import (
     MORAL_BALANCE,
     PRODUCERS,
     RELEASE,
+    REVIEWS,
     SOURCE_MANIFEST,
     STATISTICS,
     VARIANTS,
     VOTE_FILES,
 )
+from ...schemas.plain_files import open_plain
+from ...schemas.values import Own
 
 TYPES: dict[str, type[Own]] = {
     VARIANTS: Variant,

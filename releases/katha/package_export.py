@@ -6,11 +6,10 @@ from pathlib import Path
 
 from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
+from ...schemas.layout import IMPORTED, RECORD_IDS, RELEASE, SUMS, files_in
 from ...schemas.plain_files import open_plain, parse_json
 from ...schemas.values import Issue
-from ...validators.katha.dataset import IMPORTED
-from ..layout import KIND, RECORD_IDS, RELEASE, SUMS, files_in
-from ..loading import read_release_document
+from ..loading import KIND, read_release_document
 from ..target import require_free, staged
 from ..verify.files import check_listing, check_records, check_release_document
 from .package import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23, copy_file

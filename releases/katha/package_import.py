@@ -13,12 +13,22 @@ from typing import Any
 from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, sha256_file
 from ...schemas.katha import SCHEMA_VERSION
+from ...schemas.layout import (
+    CROISSANT,
+    FORMAT,
+    IMPORTED,
+    JSONL_FILES,
+    MORAL_BALANCE,
+    RELEASE,
+    STATISTICS,
+    SUMS,
+    WHOLE,
+)
 from ...schemas.text import slug
-from ...validators.katha.dataset import IMPORTED
 from ...validators.lines import ignore, read_document
 from ...validators.statistics import HiddenCounts, hidden_counts, moral_balance
 from ..hub.address import looks_like_reference
-from ..layout import CROISSANT, FORMAT, JSONL_FILES, KIND, MORAL_BALANCE, RELEASE, STATISTICS, SUMS, WHOLE
+from ..loading import KIND
 from ..options import SEMVER, PackOptions, licence
 from ..pack.documents import checksums, file_entries
 from ..target import require_free, staged

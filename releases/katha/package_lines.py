@@ -7,6 +7,7 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.katha import StoryRecord
+from ...schemas.layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS, VARIANTS
 from ...schemas.plain_files import open_plain
 from ...schemas.text import is_language_tag, normalize_text
 from ...schemas.values import Issue, Own
@@ -14,7 +15,6 @@ from ...validators.codes import label, show
 from ...validators.katha.field_rules import record_hashes
 from ...validators.lines import read_objects
 from ...validators.statistics import StatisticsCollector
-from ..layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS, VARIANTS
 from .composition import Composition
 from .package import GOLD, IDS, TYPES, Package
 from .package_fit import Misfit, NoteCounts, Notes, fit, plain

@@ -4,22 +4,30 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...schemas.layout import (
+    ANNOTATIONS,
+    JSONL_FILES,
+    PRODUCERS,
+    RECORD_IDS,
+    SOURCES,
+    SPLIT_FILES,
+    VARIANTS,
+    VOTE_FILES,
+)
 from ...schemas.plain_files import json_lines
-from ...validators.katha.dataset import SOURCES, as_user_error, iter_bundles
+from ...validators.katha.dataset import iter_bundles
+from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
-from ..layout import ANNOTATIONS, JSONL_FILES, PRODUCERS, RECORD_IDS, SPLIT_FILES, VARIANTS, VOTE_FILES
 from ..options import Licence, PackOptions, licence
-from ..pack.additions import Additions, StoryFacts, Wanted, add, wanted
-from ..pack.selection import Selection, left_out_files, left_out_reason, require_records
-from ..reviews import check_against
 from ..tables import TableWriter, row_of
+from .additions import Additions, StoryFacts, Wanted, add, wanted
 from .composition import (
     PARTS,
     SIZES,
@@ -30,7 +38,9 @@ from .composition import (
     known_details,
     record_rows,
 )
-from .evidence import write_evidence
+from .evidence import write_evidence, write_retellings
+from .reviews import check_against
+from .selection import Selection, left_out_files, left_out_reason, require_records
 
 Hashes = dict[str, dict[str, str]]
 
@@ -128,6 +138,7 @@ class StoryPacking:
         if selection.hidden:
             write_evidence(run.folder, hidden, selection.hidden, selection.public)
         more = add(self._want, run, selection, self.options, (public, hidden))
+        more = replace(more, retold=write_retellings(run.folder, public, selection.public))
         composition = data.counted.composition
         own = StoryFacts(
             composition=composition,

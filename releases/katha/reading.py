@@ -8,19 +8,31 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...schemas.layout import (
+    ANNOTATIONS,
+    DRAFTS,
+    JSONL_FILES,
+    RECORD_IDS,
+    RELEASE,
+    RETELLINGS,
+    REVIEWS,
+    SOURCE_MANIFEST,
+    SUBSETS,
+    VARIANTS,
+)
+from ...schemas.layout import WITHDRAWN as GONE
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
-from ...validators.katha.dataset import DRAFTS, REVIEWS
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
-from ..layout import ANNOTATIONS, JSONL_FILES, RECORD_IDS, RELEASE, SOURCE_MANIFEST, SUBSETS, VARIANTS
-from ..layout import WITHDRAWN as GONE
-from ..pack.additions import Additions, StoryFacts, review_lines
-from ..pack.selection import left_out_files
-from ..reviews import NO_REVIEWS, Reviews, read_reviews
-from ..subsets.stories import Subset, check_subsets, draw_subsets, read_subsets, read_traits, stated_subsets
+from ..subsets.requests import read_subsets
 from ..tables import read_lines
+from .additions import Additions, StoryFacts, review_lines
 from .composition import SOURCES_KEY, Composition, Counted, known_details
+from .evidence import check_retellings
+from .reviews import NO_REVIEWS, Reviews, read_reviews
+from .selection import left_out_files
+from .subsets import Subset, check_subsets, draw_subsets, read_traits, stated_subsets
 
 _CURE = "pack the run again"
 
@@ -31,7 +43,7 @@ class StoryReading:
     Attributes:
         form: the form of releases of stories.
         counts: JSONL file, or rules, -> how many lines.
-        data: the JSONL files of every release of stories.
+        data: the JSONL files of the release beside its reviews.
     """
 
     def __init__(self, form: ReleaseForm) -> None:
@@ -63,6 +75,8 @@ class StoryReading:
         from ...validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
 
         reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
+        retold = (folder / RETELLINGS).is_file()
+        self.data = frozenset((*JSONL_FILES, *((RETELLINGS,) if retold else ())))
         counted = Counted(StatisticsCollector(), Composition(details=_details(folder)))
         hashes = self._count(folder, counted, reviews)
         composition = counted.composition
@@ -76,6 +90,7 @@ class StoryReading:
             canary=stated.canary,
             commitments=document.get("commitments"),
             salt=None,
+            retold=retold,
         )
         gone = document.get(GONE, {})
         own = StoryFacts(
@@ -106,6 +121,11 @@ class StoryReading:
         """Yield the checks of what no document shows: reviews and commitments, and the subsets."""
         yield "documents", self._check_stated(document) if exact else iter(())
         yield SUBSETS, check_subsets(folder)
+        yield RETELLINGS, self._check_retellings(folder)
+
+    def _check_retellings(self, folder: Path) -> Iterator[Issue]:
+        if (folder / RETELLINGS).is_file():
+            yield from check_retellings(folder, {row["story_id"] for row in read_lines(folder / ANNOTATIONS)})
 
     def _check_stated(self, document: Mapping[str, Any]) -> Iterator[Issue]:
         for story_id in self._otherwise:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...schemas.canonical import Json
+from ...schemas.layout import DATA
 from ..form import Facts
-from ..layout import DATA
 from ..tables import Column, Table
 
 Entries = Mapping[str, Mapping[str, Json]]

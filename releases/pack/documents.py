@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, sha256_file
 from ...schemas.katha import SCHEMA_VERSION
-from ..form import Facts, FinishedRun
-from ..layout import (
+from ...schemas.layout import (
     CARD,
     CHANGES,
     CROISSANT,
@@ -26,6 +25,7 @@ from ..layout import (
     SUMS,
     files_in,
 )
+from ..form import Facts, FinishedRun
 from ..templates import render, render_plain, render_properties
 from .croissant import Entries, describe
 from .front_matter import front_matter, front_matter_text

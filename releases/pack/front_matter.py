@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from ...schemas.canonical import Json
+from ...schemas.layout import CARD, parquet_path
 from ...schemas.values import Issue
 from ..form import Facts, ReleaseForm
-from ..layout import CARD, parquet_path
 from ..options import hub_licences
 
 # Task categories that the Hub offers for datasets.

@@ -9,11 +9,11 @@ from pathlib import Path
 from ...engine.lock import keep_private
 from ...errors import ConfigError
 from ...schemas.canonical import Json, pretty_bytes
+from ...schemas.layout import RELEASE, SUMS, hidden_folder
 from ..diff.sides import Side
 from ..diff.since import compare_with_previous, open_previous
 from ..form import Facts, FinishedRun, LeftOut, Packing, ReleaseForm
 from ..hidden.commitments import salt_beside, write_salt
-from ..layout import RELEASE, SUMS, hidden_folder
 from ..options import PackOptions, one_licence
 from ..run_folder import finished_run
 from ..target import remove_half_placed, require_free, require_outside, staged, taken_back

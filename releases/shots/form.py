@@ -13,16 +13,16 @@ from typing import Any
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
+from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import ReferenceImage, ShotRecord
 from ...schemas.values import Issue
 from ..diff.form import DiffForm, RecordFile
-from ..diff.images import REFERENCE_IMAGES
-from ..flat_records import FlatRecords, flat_document, flat_files, flat_makers
-from ..form import LAST_FILES, Facts, ReleaseForm
-from ..layout import SOURCE_MANIFEST, STATISTICS
-from ..loading import UNSTATED, LoadedRelease, load_records
+from ..flat_records import FlatRecords
+from ..form import Facts, ReleaseForm
+from ..loading import LoadedRelease, load_records
 from ..options import licence
+from .diff_images import REFERENCE_IMAGES
 from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
 from .subset import DOCUMENT, is_subset_document, read_subset_document
 from .tables import TABLES, script_rows
@@ -53,7 +53,6 @@ _FILES = (
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "counts and distributions"),
     (SOURCE_MANIFEST, "what the scripts were made from"),
-    *LAST_FILES,
 )
 
 
@@ -272,8 +271,6 @@ def _notes(facts: Facts) -> Iterator[str]:
         count = sum(statistics["findings"].values())
         kinds = ", ".join(sorted(statistics["findings"]))
         yield f"{count} findings stand in statistics.json: {kinds}"
-    if facts.languages == [UNSTATED]:
-        yield "the language of the scripts is not stated; --language names it"
 
 
 RECORDS = FlatRecords(
@@ -285,6 +282,8 @@ RECORDS = FlatRecords(
     check_official=_check_official,
     notes=_notes,
     items="stories",
+    files=_FILES,
+    texts="scripts",
 )
 FORM = ReleaseForm(
     kind=SHOTS,
@@ -311,12 +310,8 @@ FORM = ReleaseForm(
         {SHOT_SCRIPTS: RecordFile("script", "scripts", frozenset(("source_id", "producers")))},
         (REFERENCE_IMAGES,),
     ),
-    packing=RECORDS.packing,
-    reading=RECORDS.reading,
     load=load_shot_release,
-    files=flat_files(_FILES),
     summary=_summary,
     details=_details,
-    makers=flat_makers,
-    document=flat_document,
+    **RECORDS.parts(),
 )  # fmt: skip

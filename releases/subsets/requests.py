@@ -1,11 +1,13 @@
-"""What subsets a person asks for: ``lite=200``, ``even=125/category``, ``strict=50/category:even``."""
+"""What subsets a person asks for, as ``strict=50/category:even``, and those that a release has."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from ...errors import ConfigError
-from ..layout import JSONL_FILES, VOTE_FILES
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.layout import JSONL_FILES, SUBSETS, VOTE_FILES
+from ...schemas.plain_files import json_lines, read_json
 
 OPTION = "--subset"
 DROPPED = "none"
@@ -139,3 +141,40 @@ def _unordered(requests: Sequence[SubsetRequest], known: set[str]) -> ConfigErro
 
 def _error(text: str, expected: str, found: str, fix: str) -> ConfigError:
     return ConfigError(f"{OPTION} {text}", expected=expected, found=found, fix=fix)
+
+
+def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]]]:
+    """Return name -> request and members of the subsets of a release.
+
+    Raises:
+        InputError: what it says of its subsets cannot be read.
+    """
+    try:
+        document = read_json(folder / SUBSETS)
+        texts = [f"{entry['name']}={entry['asked']}" for entry in document["subsets"]]
+        return {request.name: (request, subset_members(folder, request.file)) for request in requested(texts)}
+    except FileNotFoundError as error:
+        if error.filename == str(folder / SUBSETS):
+            return {}
+        raise _unreadable(folder, error) from error
+    except (OSError, ValueError, LookupError, TypeError, ConfigError) as error:
+        raise _unreadable(folder, error) from error
+
+
+def subset_members(folder: Path, file: str) -> tuple[str, ...]:
+    """Return the story ids that the file of a subset lists, in its order.
+
+    Raises:
+        OSError, ValueError, LookupError, TypeError: it cannot be read.
+    """
+    return tuple(str(row["story_id"]) for row in json_lines(folder / file))
+
+
+def _unreadable(folder: Path, error: Exception) -> InputError:
+    problem = UserError(
+        str(folder / SUBSETS),
+        expected="the subsets of a packed release",
+        found=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+        fix="fetch or pack that release again",
+    )
+    return InputError([problem])

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json, sha256_file
+from ...schemas.layout import CROISSANT, DATA, files_in
 from ...schemas.values import Issue
 from ..form import ReleaseForm
-from ..layout import CROISSANT, DATA, files_in
 from ..pack.croissant import CONFORMS_TO, CONTEXT
 
 # The properties of the RAI vocabulary, version 1.0.

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json
-from ...schemas.plain_files import parse_json, read_json, read_plain, read_text
-from ...schemas.values import Issue
-from ..diff.changes import changes_between, path_text
-from ..diff.since import Since
-from ..form import Facts, LeftOut, Reading
-from ..layout import (
+from ...schemas.layout import (
     CARD,
     CHANGES,
     CROISSANT,
@@ -25,6 +20,11 @@ from ..layout import (
     WITHDRAWN,
     files_in,
 )
+from ...schemas.plain_files import parse_json, read_json, read_plain, read_text
+from ...schemas.values import Issue
+from ..diff.changes import changes_between, path_text
+from ..diff.since import Since
+from ..form import Facts, LeftOut, Reading
 from ..options import PackOptions, licence
 from ..pack.documents import ORIGIN, Origin, documents_of, file_entries, tools
 from ..pack.front_matter import check_front_matter, parse_front_matter

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes, sha256_bytes, sha256_file
+from ...schemas.layout import DATA, RELEASE, SUMS, files_in, parquet_path
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.values import Issue
 from ..form import ReleaseForm
-from ..layout import DATA, RELEASE, SUMS, files_in, parquet_path
 from ..pack.documents import checksums, tools
 from ..tables import Table, TableWriter, arrow_schema, batches, open_table
 from .read_back import Digests, digest_of, expected_rows

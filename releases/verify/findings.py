@@ -13,10 +13,10 @@ from typing import Literal
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
+from ...schemas.layout import RELEASE
 from ...schemas.values import Issue
 from ...validators.report import CheckReport
 from ..form import ReleaseForm
-from ..layout import RELEASE
 from ..loading import read_release_document
 from .read_back import OFFLINE
 

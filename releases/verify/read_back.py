@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import Json, canonical_bytes
+from ...schemas.layout import CROISSANT, README, files_in
 from ...schemas.plain_files import open_plain, read_text
 from ...schemas.values import Issue
-from ..layout import CROISSANT, README, files_in
 from ..pack.front_matter import parse_front_matter
 from ..tables import Column, PlacedRow, Table, TooLarge, batches, open_table
 

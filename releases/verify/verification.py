@@ -5,17 +5,15 @@ from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
+from ...schemas.layout import CANARY, CHANGES, CROISSANT, IMPORTED, RELEASE, WHOLE, files_in, hidden_folder
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
-from ...validators.katha.dataset import IMPORTED
+from ..canary import check_canary
 from ..diff.check import check_changes
 from ..form import Reading, ReleaseForm
-from ..hidden.check import check_commitments, check_hidden, check_hidden_folder, check_promises
-from ..hidden.commitments import read_salt, salt_beside
+from ..hidden.commitments import check_commitments, check_promises, read_salt, salt_beside
 from ..hidden.search import search_rows
-from ..layout import CANARY, CHANGES, CROISSANT, RELEASE, WHOLE, files_in, hidden_folder
 from ..loading import misshapen
-from ..pack.additions import check_canary
 from .croissant import check_croissant
 from .documents import check_documents, check_left_out, made_by_these_tools, recount
 from .files import (
@@ -67,10 +65,8 @@ def verify(
         )
     findings, reading = Findings(), form.reading(form)
     document = _check_data(folder, reading, findings)
-    whole = True
-    if form.hidden is not None:
-        _check_hidden_test(folder, form, document, findings, hidden, salt)
-        whole = document.get("visibility") != "hidden"
+    _check_hidden_test(folder, form, document, findings, hidden, salt)
+    whole = form.hidden is None or document.get("visibility") != "hidden"
     if whole and IMPORTED in document:
         findings.documents = None if quick else "imported"
     elif whole:
@@ -88,6 +84,8 @@ def _check_hidden_test(
     given_salt: str | Path | None,
 ) -> None:
     """Check what a release says of its hidden test, and the hidden folder and salt, given or beside it."""
+    if (test := form.hidden) is None:
+        return
     public = document.get("visibility") != "hidden"
     sibling = hidden_folder(folder.absolute()) if given_hidden is None else Path(given_hidden)
     beside = public and (given_hidden is not None or sibling.is_dir())
@@ -101,13 +99,13 @@ def _check_hidden_test(
     if beside:
         hidden_findings = Findings()
         held = _check_data(sibling, form.reading(form), hidden_findings)
-        hidden_findings.gather("hidden", check_hidden_folder(sibling, held))
+        hidden_findings.gather("hidden", test.check_folder(sibling, held))
         findings.take(hidden_findings, sibling.name, "hidden")
-        findings.gather("hidden", check_hidden(folder, document, sibling, secret))
+        findings.gather("hidden", test.check(folder, document, sibling, secret))
         if secret is not None:
             _gather_commitments(document, sibling, secret, findings)
     if not public:
-        findings.gather("hidden", check_hidden_folder(folder, document))
+        findings.gather("hidden", test.check_folder(folder, document))
 
 
 def _prove(path: Path, hidden: str | Path | None, salt: str | Path | None) -> VerifyReport:

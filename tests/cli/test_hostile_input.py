@@ -93,6 +93,7 @@ CASES = (
     Case("suite", "stats IN/suite.json", "*.json"),
     Case("suite", "outputs check IN/videos --suite IN/suite.json"),
     Case("suite", "import storyeval-results IN/results.json --suite IN/suite.json --out OUT", "*.json"),
+    Case("results", "import entitybench-results IN --out OUT", "*.json"),
     Case("tables", "correlate IN/a.csv IN/b.csv --on method"),
 )  # fmt: skip
 
@@ -123,6 +124,21 @@ def write_suite(folder: Path) -> None:
         write_video(folder / "videos" / name, 12)
 
 
+def write_results(folder: Path) -> None:
+    pair = {"entity_name": "Ana", "entity_type": "character", "gap": 2, "similarity": 0.5}
+    near = {"shot": "1:1", "sim_to_centroid": 0.9, "clip_text_sim": 0.3}
+    entity = {"mean_sim_to_centroid": 0.9, "vlm_anchor_shot": "1:1", "per_shot_sim_to_centroid": [near]}
+    counted = {"value": 0.5, "n_evaluated": 2, "n_failed": 0, "n_skipped": 1}
+    result = {
+        "episode_id": "film__run1", "tier": "easy", "num_shots": 3,
+        "vbench_means": {"dynamic_degree": counted}, "metrics": {"cs_face": counted},
+        "per_entity_scores": {"face_Ana": entity}, "gap_decay_data": [pair],
+    }  # fmt: skip
+    (folder / "film__run1.json").write_text(json.dumps(result, indent=2), "utf-8")
+    told = {"method_name": "ours", "model_checkpoints": {"CLIP": {"path": "/a/b", "type": "directory"}}}
+    (folder / "run_manifest.json").write_text(json.dumps(told), "utf-8")
+
+
 def write_tables(folder: Path) -> None:
     for name in ("a", "b"):
         rows = "".join(f"m{n},{n / 7},{n * n % 5}\n" for n in range(9))
@@ -150,6 +166,7 @@ def material(
     draw_shot_outputs(folders["shots"] / "model", 1)
     write_episodes(folders["episodes"] / "data")
     write_suite(folders["suite"])
+    write_results(folders["results"])
     write_tables(folders["tables"])
     return folders
 

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from fabula.cli.main import app
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_archive
 from fabula.releases.events.suites import suite_bytes
-from fabula.releases.layout import ANNOTATIONS
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
+from fabula.schemas.layout import ANNOTATIONS
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.event_model import EventModel

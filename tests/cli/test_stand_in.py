@@ -23,12 +23,15 @@ from fabula.prompts.loader import load_prompt, prompt_ids
 from fabula.testing import stand_in
 from fabula.testing.asked_prompts import prompt_of, prompts_that_are_asked
 from fabula.testing.drawn import write_video
+from fabula.testing.drawn_entities import SETTINGS as LOOKING_AT_EPISODES
+from fabula.testing.drawn_entities import write_outputs
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.load_films import film_request
 from fabula.testing.model_server import Answer, Asked, ModelServer
 from fabula.testing.table_detector import SETTINGS
+from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
 README = Path(fabula.__file__).parent / "README.md"
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
@@ -126,6 +129,22 @@ def evaluate_images(run: Callable[..., None], folder: Path, model: str) -> None:
         "--device", "cpu", "--metrics", "alignment", "--judge", model, *settings(*SETTINGS))  # fmt: skip
 
 
+def evaluate_episodes(run: Callable[..., None], folder: Path, model: str, locations: str = "paper") -> None:
+    write_episodes(folder / "set")
+    write_outputs(folder / "model-x", [written_episode(), written_episode("ep_b", SECOND)], frames=6)
+    run("evaluate", "episodes", "--release", folder / "set", "--outputs", folder / "model-x",
+        "--device", "cpu", "--pillars", "2,3", "--locations", locations, "--judge", model,
+        *settings(*LOOKING_AT_EPISODES))  # fmt: skip
+
+
+def evaluate_episodes_as_public_code(run: Callable[..., None], folder: Path, model: str) -> None:
+    evaluate_episodes(run, folder, model, "code")
+
+
+OF_CROPS = (
+    "judge_character", "judge_object", "judge_location", "judge_action", "compare_characters",
+    "compare_objects",
+)  # fmt: skip
 WORDING = (
     "contrast_image", "label_image", "label_text", "label_text_image", "question_image", "question_text",
     "question_text_image",
@@ -142,6 +161,8 @@ FLOWS: dict[Flow, set[str]] = {
     evaluate_events: ids("events", "describe_video", "score_events"),
     evaluate_events_structured: ids("events", "describe_video", "score_events_structured"),
     evaluate_images: ids("images"),
+    evaluate_episodes: ids("episodes", *OF_CROPS, "compare_locations"),
+    evaluate_episodes_as_public_code: ids("episodes", *OF_CROPS, "compare_location_set"),
 }
 PARTS_OF_OTHERS = {"judge/dimension", "judge/heldout/dimension", "repair_reply", "scene_image"}
 

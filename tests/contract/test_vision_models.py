@@ -4,6 +4,7 @@ import importlib.util
 import io
 import os
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,16 @@ import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
-from fabula.models.vision.types import Detector, Encoder, Predictor, TextEncoder, VisionModel
+from fabula.models.vision.types import (
+    Box,
+    Detector,
+    Encoder,
+    Flow,
+    Grounder,
+    Predictor,
+    TextEncoder,
+    VisionModel,
+)
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import draw_faces, tiny_settings
@@ -42,7 +52,8 @@ def registered(request: pytest.FixtureRequest) -> Registered:
     model: Registered = request.param
     for library in (*model.libraries, *(("onnx",) if "onnxruntime" in model.libraries else ())):
         if importlib.util.find_spec(library) is None:
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+            extra = "musiq, for noncommercial use," if library == "pyiqa" else "metrics"
+            pytest.skip(f"{library} is not installed: the extra {extra} is missing")
     return model
 
 
@@ -76,6 +87,9 @@ def rows_of(model: VisionModel, images: "list[Image]") -> Any:
         return model.encode(images)
     if isinstance(model, Predictor):
         return model.predict(images)
+    if isinstance(model, Flow):
+        pairs = [(image.resize((136, 96)), image.resize((136, 96)).rotate(3)) for image in images]
+        return model.flows(pairs).reshape(len(images), -1)
     assert isinstance(model, Detector)
     found = model.detect(images)
     assert len(found) == len(images)
@@ -117,6 +131,50 @@ def test_text_encoder_when_batches_differ_gives_the_same_and_tells_what_it_cut(
             assert np.abs(whole.rows[place] - other).max() <= model.card.tolerance
 
 
+def test_grounder_when_texts_and_pictures_are_batched_finds_the_same_within_its_tolerance(
+    model: VisionModel, registered: Registered, pictures: "list[Image]"
+) -> None:
+    if registered.kind != "grounder":
+        assert not isinstance(model, Grounder)
+        return
+    assert isinstance(model, Grounder)
+    some = [pictures[0], pictures[0].rotate(180), pictures[1]]
+    texts = [["person", "character", "a person. character"], ["person"], ["character", "person"]]
+    whole = model.ground(some, texts, 16)
+    assert [list(map(bool, found)) for found in whole] == [[True] * len(asked) for asked in texts]
+    alone = [
+        [model.ground([image], [[text]])[0][0] for text in asked]
+        for image, asked in zip(some, texts, strict=True)
+    ]
+    turned = model.ground(some[::-1], [asked[::-1] for asked in texts[::-1]], 2)
+    for other in (alone, model.ground(some, texts, 1), [found[::-1] for found in turned[::-1]]):
+        for boxes, others in zip(chain(*whole), chain(*other), strict=True):
+            assert len(boxes) == len(others)
+            for box, its in zip(boxes, others, strict=True):
+                edges = np.abs(np.array(edges_of(box)) - np.array(edges_of(its)))
+                assert edges.max() <= model.card.tolerance
+    assert model.ground([], []) == []
+    assert model.ground(some[:1], [[]]) == [[]]
+
+
+def test_grounder_when_one_text_is_asked_finds_what_the_plain_detector_does(
+    settings: dict[str, Any], registered: Registered, pictures: "list[Image]"
+) -> None:
+    if registered.kind != "grounder":
+        return
+    model = open_vision(registered.name, Place(), {**settings, "prompt": "person"}, "grounder")
+    assert isinstance(model, Grounder) and isinstance(model, Detector)
+    found = model.ground(pictures, [["Person."]] * len(pictures), 1)
+    plain = [model.detect([picture])[0] for picture in pictures]
+    assert [[edges_of(box) for box in boxes] for (boxes,) in found] == [
+        [edges_of(box) for box in boxes] for boxes in plain
+    ]
+
+
+def edges_of(box: Box) -> tuple[float, ...]:
+    return (box.left, box.top, box.right, box.bottom, box.score)
+
+
 def test_model_when_it_has_a_kind_keeps_its_promises(
     model: VisionModel, registered: Registered, pictures: "list[Image]", rows: Any
 ) -> None:
@@ -124,6 +182,8 @@ def test_model_when_it_has_a_kind_keeps_its_promises(
         assert rows.dtype == np.float32 and rows.shape[1] >= 2
         lengths = np.linalg.norm(rows, axis=1)
         assert np.allclose(lengths[~np.isnan(lengths)], 1, atol=1e-5) and not np.isnan(lengths).all()
+    elif registered.kind == "flow":
+        assert rows.dtype == np.float32 and rows.shape[1] == 2 * 96 * 136 and np.isfinite(rows).all()
     elif registered.kind == "predictor":
         assert rows.dtype == np.float32 and np.isfinite(rows).all()
     else:

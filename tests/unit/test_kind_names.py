@@ -24,17 +24,8 @@ EXCEPTIONS = {
     "validators/katha/dataset.py": "words for runs of others that have made nothing, which no kind claims",
 }
 """File -> why it may ask for a name; a list that may only become shorter."""
-IMPORTS = {
-    "releases/diff/images.py": "pictures that lie in a tree are compared as the set of shots has them",
-    "releases/flat_records.py": "errors of validators' files as errors of the user",
-    "releases/hidden/check.py": "a hidden test is of stories so far",
-    "releases/hub/publish.py": "errors of validators' files as errors of the user",
-    "releases/layout.py": "the names of files of stories, which validators read",
-    "releases/pack/additions.py": "reviews and subsets are of stories so far",
-    "releases/reviews.py": "reviews are of stories so far",
-    "releases/subsets/stories.py": "reviews are of stories so far",
-    "releases/verify/verification.py": "the name of an imported package",
-}
+
+IMPORTS: dict[str, str] = {}
 """File of several kinds -> why it may import one kind's folder; a list that may only become shorter."""
 
 

@@ -28,7 +28,8 @@ CIRCLES: list[list[str]] = []
 """Files that need each other, in a circle; a list that may only become shorter."""
 HEAVY = {
     "torch", "cv2", "datasets", "openai", "google.genai", "pyarrow", "numpy", "pandas", "mlcroissant",
-    "scipy", "datasketch", "py3langid", "jsonschema_rs", "jinja2", "pebble", "requests", "huggingface_hub",
+    "scipy", "datasketch", "py3langid", "lemminflect", "jsonschema_rs", "jinja2", "pebble", "requests",
+    "huggingface_hub",
 }  # fmt: skip
 
 
@@ -215,7 +216,7 @@ def test_reading_when_it_is_bounded_or_of_the_package_is_let_through(code: str) 
     assert not list(raw_readings(ast.parse(code)))
 
 
-MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 98_000, 511, 40
+MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 109_000, 586, 40
 """Of the package without ``testing``: raised only with what a new feature brings."""
 
 

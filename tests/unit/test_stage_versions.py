@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import fabula
+from fabula.builders.books.building import PIPELINE as BOOKS
 from fabula.engine.pipeline import Stage, load_pipeline
 from fabula.kinds.registry import kinds, run_kinds
 from fabula.prompts.loader import prompt_source
@@ -34,11 +35,11 @@ def hash_of(stage: Stage, code: Code) -> str:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="syntax trees differ between versions of Python")
 def test_stage_versions_when_code_changed_are_raised() -> None:
     code = Code(ROOT)
+    pipelines = [*(run.pipeline for kind in kinds() for run in run_kinds(kind)), BOOKS]
     stages = {
-        f"{run.pipeline.name}/{stage.name}": stage
-        for kind in kinds()
-        for run in run_kinds(kind)
-        for stage in load_pipeline(run.pipeline).stages
+        f"{pipeline.name}/{stage.name}": stage
+        for pipeline in pipelines
+        for stage in load_pipeline(pipeline).stages
     }
     found = {
         name: {"version": stage.spec.version, "sha256": hash_of(stage, code)}

@@ -11,6 +11,7 @@ from ...engine.manifest import read_manifest
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.katha import SCHEMA_VERSION
+from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RECORDS, RELEASE, REVIEWS, VARIANTS
 from ...schemas.plain_files import open_plain
 from ...schemas.values import Issue
 from ..codes import issue, label, show
@@ -26,6 +27,7 @@ from ..lines import (
     read_document,
     read_objects,
 )
+from ..report import as_user_error
 from ..view import Part, Story
 
 
@@ -100,25 +102,6 @@ class VariantIndex:
 
 
 Kind = Literal["run", "release", "file"]
-
-RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
-"""What a builder writes into a run folder; the engine names the files that it writes itself."""
-SOURCES = "sources.jsonl"
-"""The same: what is known of where stories are from, beyond their collection."""
-RETELLINGS = "retellings.jsonl"
-"""The same: groups of stories that retell one another, with what shows it."""
-
-FORMAT = 1
-"""The newest layout of release folders that this version reads; ``release.json`` states it."""
-
-RELEASE = "release.json"
-ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
-REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
-DRAFTS = "drafts"
-"""How many of its records are drafts, as ``release.json`` says; releases of earlier versions do not."""
-STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
-IMPORTED = "imported"
-"""Key of ``release.json`` under which the import of somebody else's package says where it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +204,6 @@ class Dataset:
         if self.kind == "file" or not (self.path / name).is_file():
             return None
         return read_document(self.path / name, name, report)
-
-
-def as_user_error(problem: Issue) -> UserError:
-    """Return an issue as an error that can be raised."""
-    what = f"{problem.message} (rule {problem.code})"
-    return UserError(f"{problem.where} {problem.path}", what=what, fix=problem.cure)
 
 
 def recognise(data: Mapping[str, Json]) -> str | None:

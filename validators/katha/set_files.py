@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...schemas.canonical import Json
+from ...schemas.layout import ASSIGNMENTS, BALANCE, DRAFTS, MORAL_BALANCE, RELEASE, STATISTICS
 from ...schemas.values import Issue
 from ..codes import issue, show
 from ..lines import ignore
 from ..schema_check import check_schema
 from ..statistics import BalanceTolerance, StatisticsCollector, hidden_counts, moral_balance
 from ..view import Story
-from .dataset import ASSIGNMENTS, BALANCE, DRAFTS, MORAL_BALANCE, RELEASE, STATISTICS, Dataset
+from .dataset import Dataset
 from .set_rules import SetRule
 from .set_splits import RunBalance
 

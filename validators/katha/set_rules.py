@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...schemas.canonical import Json
+from ...schemas.layout import PRODUCERS
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue, show
 from ..schema_check import check_schema
 from ..view import Part, Story
-from .dataset import PRODUCERS, Dataset, VariantIndex
+from .dataset import Dataset, VariantIndex
 from .field_rules import REVIEW_WORDS, VARIANT_WORDS, check_values, producer_path_fits
 
 

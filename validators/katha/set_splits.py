@@ -9,6 +9,7 @@ from math import inf, sqrt
 from typing import ClassVar
 
 from ...schemas.canonical import Json
+from ...schemas.layout import RETELLINGS, STATISTICS
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue, label
@@ -17,7 +18,6 @@ from ..retellings import PLAIN, Link, Traces, links_between
 from ..similarity import DEFAULT_THRESHOLD, near_duplicates, signature
 from ..statistics import hidden_counts
 from ..view import Story
-from .dataset import RETELLINGS, STATISTICS
 from .set_rules import SetRule
 
 SIZE_TOLERANCE = (2.0, 0.02)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...errors import UserError
 from ...schemas.canonical import Json
+from ...schemas.layout import DRAFTS, IMPORTED, STATISTICS
 from ...schemas.values import Issue
 from ..lines import ignore
 from ..record_rules import check_part
@@ -14,7 +15,7 @@ from ..report import IssueBin, ValidationReport
 from ..rules import Opened, RuleSet
 from ..statistics import StatisticsCollector, hidden_counts
 from ..view import Story
-from .dataset import DRAFTS, IMPORTED, STATISTICS, Dataset, open_dataset
+from .dataset import Dataset, open_dataset
 from .field_rules import names_judges
 from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_lines
 from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds

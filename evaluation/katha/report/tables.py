@@ -215,9 +215,17 @@ def _moral(scores: KathaScores) -> Iterator[ScoreTable]:
 
 def _pairs(scores: KathaScores) -> Iterator[ScoreTable]:
     yield from _if_known(
-        scores.methods, "pairs", columns.PAIRS, {},
+        scores.methods, "pairs", columns.CONTRASTS, {},
         title="Contrastive pairs",
         note="Pairs for which judges say that the images show the source story and not the contrastive one.",
+    )  # fmt: skip
+    yield from _if_known(
+        scores.methods, "pairs", columns.TWINS, {}, name="variants",
+        title="Contrastive variants that were drawn, too",
+        note="Variant accuracy: pictures made of a variant for which judges choose the variant. Both told "
+        "apart: pairs for which they choose the story for its own pictures and the variant for the "
+        "variant's; a coin would get a quarter of them. Pairs without judged pictures of the variant are "
+        "left out.",
     )  # fmt: skip
 
 
@@ -233,7 +241,7 @@ def _if_known(
         if any(values[one.name].value is not None for one in own):
             rows.append(ScoreRow(label=name, scores={one.name: values[one.name] for one in measures}))
     if rows:
-        yield ScoreTable(name=part, measures=measures, rows=tuple(rows), **words)
+        yield ScoreTable(name=words.pop("name", part), measures=measures, rows=tuple(rows), **words)
 
 
 def _evidence(scores: KathaScores) -> ScoreTable:

@@ -49,12 +49,12 @@ class Snaps:
     spent: int = 0
     _last: "tuple[Path, Image] | None" = field(default=None, repr=False)
 
-    def whole(self, file: Path | None) -> tuple[Snap, tuple[int, int] | None]:
+    def whole(self, file: Path | None, side: int = SHOT_SIDE) -> tuple[Snap, tuple[int, int] | None]:
         """Return a shot's picture, and its size before it was made small; None where there is none."""
         image = self.open(file)
         if image is None:
             return self.none(), None
-        return self._small(image, SHOT_SIDE), (image.width, image.height)
+        return self._small(image, side), (image.width, image.height)
 
     def crop(self, file: Path | None, box: Sequence[float] | None) -> Snap:
         """Return the part of a picture in a box; all of it without one."""

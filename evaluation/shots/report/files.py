@@ -13,6 +13,7 @@ from ....schemas.judgement import EvaluationManifest
 from ...archive.archive import sources_of
 from ...metrics.story import FoundStory
 from ...outputs.shot_folders import Choice, find_root, shot_number, story_folders
+from ...report.pictures import kept_picture
 from ..load_stories import OUTPUTS, SHOTS
 from ..references import generated_references
 
@@ -85,11 +86,7 @@ class ShotFiles:
 
     def view(self, file: object) -> Path | None:
         """Return a picture that judging kept in the run folder."""
-        if not isinstance(file, str):
-            return None
-        root = self.folder.resolve()
-        path = (root / file).resolve()
-        return path if path.is_relative_to(root) and path.is_file() else None
+        return kept_picture(self.folder, file)
 
     def reference(self, story: FoundStory, sha256: str) -> Path | None:
         """Return a reference image of a story by its hash; None where it is not at hand."""

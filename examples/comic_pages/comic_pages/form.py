@@ -11,12 +11,12 @@ from fabula.errors import InputError, UserError
 from fabula.examples.comic_pages.comic_pages.records import COMICS, PAGES, SPLIT, ComicPage, as_story
 from fabula.examples.comic_pages.comic_pages.rules import check_page
 from fabula.releases.diff.form import DiffForm, RecordFile
-from fabula.releases.flat_records import FlatRecords, flat_document, flat_files, flat_makers
-from fabula.releases.form import LAST_FILES, Facts, ReleaseForm
-from fabula.releases.layout import SOURCE_MANIFEST, STATISTICS
+from fabula.releases.flat_records import FlatRecords
+from fabula.releases.form import Facts, ReleaseForm
 from fabula.releases.loading import LoadedRelease, Release, load_records, read_identified
 from fabula.releases.tables import Column, PlacedRow, Table, read_lines, row_of
 from fabula.schemas.canonical import Json
+from fabula.schemas.layout import SOURCE_MANIFEST, STATISTICS
 from fabula.validators.report import IssueBin
 from fabula.validators.rules import Opened, RuleSet
 
@@ -151,6 +151,12 @@ RECORDS = FlatRecords(
     check_official=_nothing,
     notes=_nothing,
     items="stories",
+    files=(
+        (PAGES, "the pages: panels, transitions, questions with their answers"),
+        ("data/TABLE/test.parquet", "the flat tables"),
+        (STATISTICS, "counts"),
+        (SOURCE_MANIFEST, "what the pages were made from"),
+    ),
 )
 FORM = ReleaseForm(
     kind=COMICS,
@@ -168,21 +174,9 @@ FORM = ReleaseForm(
     keywords=("comics", "visual storytelling", "benchmark"),
     rights_scope="This manifest says what the pages were made from. It gives no right to any drawing.",
     templates=("comic_pages:card.j2", "comic_pages:license.j2", "comic_pages:responsible_ai.j2"),
-    packing=RECORDS.packing,
-    reading=RECORDS.reading,
     load=load_comics,
     changes=DiffForm({PAGES: RecordFile("page", "pages", frozenset(("producers",)))}),
-    files=flat_files(
-        (
-            (PAGES, "the pages: panels, transitions, questions with their answers"),
-            ("data/TABLE/test.parquet", "the flat tables"),
-            (STATISTICS, "counts"),
-            (SOURCE_MANIFEST, "what the pages were made from"),
-            *LAST_FILES,
-        )
-    ),
     summary=_summary,
     details=lambda facts: {},  # noqa: ARG005
-    makers=flat_makers,
-    document=flat_document,
+    **RECORDS.parts(),
 )

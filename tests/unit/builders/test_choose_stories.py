@@ -7,6 +7,8 @@ from pathlib import Path
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.choose_stories import Settings, choose
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
+from fabula.builders.katha.tell_quotas import shortage
+from fabula.engine.progress import Event
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.made_stories import make_story
 
@@ -73,3 +75,46 @@ def test_build_when_balanced_makes_the_chosen_and_reports_the_others(tmp_path) -
         tmp_path / "run", write(tmp_path / "b.jsonl", range(60, 64)), ExtendOptions(workers=0)
     )
     assert (more.added, {item.code for item in more.stopped}) == ((), {"surplus"})
+
+
+class Told:
+    """A reporter that keeps what it is warned of."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def emit(self, event: Event) -> None:
+        self.warnings += [event.data["message"]] if event.kind == "warning" else []
+
+    def close(self) -> None:
+        pass
+
+
+def test_build_when_stories_are_lacking_says_which_quotas_fell_short(tmp_path) -> None:
+    quotas = ("choose_stories.collection={}", "choose_stories.moral_label={}")
+    named = "choose_stories.narrative_type={hidden_consequence=1, moral_semantic=3}"
+    options = BuildOptions(balance=40, workers=0, settings=(*quotas, named))
+    reporter = Told()
+    report = build_katha(
+        write(tmp_path / "a.jsonl", range(1, 60)), tmp_path / "run", options, reporter=reporter
+    )
+    made = Counter(
+        json.loads(line)["payload"]["record"]["narrative_type"]
+        for line in (tmp_path / "run" / "records.jsonl").read_text("utf-8").splitlines()
+    )
+    document = json.loads((tmp_path / "run" / "quotas.json").read_text("utf-8"))
+    assert document["stories"] == {"wanted": 40, "made": report.totals["made"]} and sum(made.values()) < 40
+    # A quarter and three quarters of 40.
+    wanted = {"hidden_consequence": 10, "moral_semantic": 30}
+    assert {row["value"]: (row["wanted"], row["made"]) for row in document["short"]} == {
+        value: (count, made[value]) for value, count in wanted.items() if made[value] < count
+    }
+    (warning,) = reporter.warnings
+    assert f"{report.totals['made']} of 40 stories were made" in warning and "moral_semantic" in warning
+
+
+def test_quotas_when_met_or_not_asked_for_are_not_warned_of(tmp_path) -> None:
+    document = {"stories": {"wanted": 16, "made": 16}, "short": []}
+    assert shortage(document) is None
+    build_katha(write(tmp_path / "a.jsonl", range(1, 4)), tmp_path / "run", BuildOptions(workers=0))
+    assert not (tmp_path / "run" / "quotas.json").exists()

@@ -33,6 +33,55 @@ def test_edit_when_the_old_value_matches_is_applied_and_credited(katha, tale) ->
     assert draft["scenes"][0] == tale["scenes"][0]
 
 
+PROMPTS = ("generation_prompt", "generation_prompt_long")
+
+
+def prompts_of(scene) -> list:
+    return [scene[name] for name in PROMPTS]
+
+
+def test_scene_when_edited_has_its_drafted_prompts_made_anew_and_credited_to_the_rules(katha, tale) -> None:
+    model = {**tale, "scenes_by": "openai:m katha/describe_scenes@1"}
+    old = tale["scenes"][1]["visual_must_show"]
+    draft = apply(katha, model, edit("$.scenes[1].visual_must_show", old, ["a purple leaf"])).fields["draft"]
+    before, after = tale["scenes"][1], draft["scenes"][1]
+    assert all(
+        "a purple leaf" in new and new != was
+        for new, was in zip(*map(prompts_of, (after, before)), strict=True)
+    )
+    assert after == {**before, **{name: after[name] for name in ("visual_must_show", *PROMPTS)}}
+    makers = {name: maker_of(f"$.scenes[1].{name}", draft["producers"]) for name in PROMPTS}
+    assert set(makers.values()) == {"rules@1"}
+    assert maker_of("$.scenes[0].generation_prompt", draft["producers"]) == model["scenes_by"]
+    again = apply(
+        katha, model,
+        edit("$.scenes[1].visual_must_show", old, ["a purple leaf"]),
+        edit("$.scenes[1].generation_prompt", after["generation_prompt"], "A leaf"),
+        edit("$.scenes[1].emotion", before["emotion"], "joy"),
+    ).fields["draft"]["scenes"][1]  # fmt: skip
+    assert again["generation_prompt"] == "A leaf"
+    assert again["generation_prompt_long"] != after["generation_prompt_long"]
+
+
+def test_scene_texts_when_edited_renew_the_long_prompts_of_both_scenes(katha, tale) -> None:
+    first, second = (tale["scenes"][number]["scene_text"] for number in (0, 1))
+    head, _, tail = first.rpartition(" ")
+    draft = apply(
+        katha, tale, edit("$.scenes[0].scene_text", first, head),
+        edit("$.scenes[1].scene_text", second, f"{tail} {second}"),
+    ).fields["draft"]  # fmt: skip
+    for number, text in enumerate((head, f"{tail} {second}")):
+        assert text in draft["scenes"][number]["generation_prompt_long"]
+
+
+def test_scene_when_edited_keeps_the_prompt_that_its_author_gave(katha, tale) -> None:
+    scenes = [{**scene, "generation_prompt": f"picture {n}"} for n, scene in enumerate(tale["scenes"])]
+    hand = {**tale, "scenes": scenes, "given": {"scenes": scenes, "author": "ann"}, "scenes_by": None}
+    old = scenes[1]["visual_must_show"]
+    draft = apply(katha, hand, edit("$.scenes[1].visual_must_show", old, ["a purple leaf"])).fields["draft"]
+    assert prompts_of(draft["scenes"][1]) == prompts_of(scenes[1])
+
+
 def test_edit_when_the_old_value_differs_fails_with_both_values(katha, tale) -> None:
     outcome = apply(katha, tale, edit("$.title", "Another", "New"))
     assert isinstance(outcome, Failed)
@@ -267,6 +316,7 @@ def test_checks_when_a_person_answers_in_other_words_have_no_verdict(katha) -> N
 
 def test_label_when_a_story_had_none_reaches_the_moral_choice(katha, tale) -> None:
     bare = [{**part, "moral_target": None} for part in tale["transitions"]]
+    bare[1]["transition_type"] = "moral_choice"
     fields = {**tale, "moral_label": None, "transitions": bare}
     outcome = apply(katha, fields, edit("$.moral_label", None, "patience"))
     assert isinstance(outcome, Made), outcome

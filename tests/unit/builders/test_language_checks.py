@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.drafts import LISTS
 from fabula.builders.katha.language_checks import detected, language_checks
 from fabula.builders.katha.rule_checks import rule_checks
-from fabula.builders.katha.write_questions import REPEATED, repetitions
+from fabula.builders.katha.write_questions import NEAR, REPEATED, near_repetitions, repetitions
+from fabula.models.vectors import packed
+from fabula.testing.model_server import ModelServer
 
 FRENCH = (
     "Un renard vit un corbeau perché sur une branche. Le corbeau tenait un fromage dans son bec. Le renard"
@@ -118,3 +121,58 @@ def test_record_when_two_questions_ask_the_same_all_the_same_fails(drafted) -> N
     failed = [row for row in rule_checks(tale["story"], doubled) if row["code"] == "question_distinct"]
     last = len(doubled["questions"]) - 1
     assert [(row["path"], row["passed"]) for row in failed] == [(f"$.questions[{last}].question", False)]
+
+
+def test_near_questions_when_the_cosine_reaches_the_threshold_are_left_out() -> None:
+    first, near, far = packed([1.0, 0.0]), packed([0.95, 0.3122499]), packed([0.9, 0.4358899])
+    questions = [question(f"Asked {number}?") for number in range(3)]
+    assert NEAR == 0.92
+    # The vectors have length 1, so that the cosine with (1, 0) is the first number: 0.95 and 0.9.
+    reason = "it asks nearly the same as 'Asked 0?' (cosine of their vectors 0.950)"
+    assert near_repetitions(questions, {0: first, 1: near, 2: far}) == {1: reason}
+    assert near_repetitions(questions, {0: first, 1: near, 2: far}, 0.995) == {}
+    elsewhere = [questions[0], question("Asked 1?", scenes=(1,)), questions[2]]
+    assert near_repetitions(elsewhere, {0: first, 1: near, 2: far}) == {}
+    assert near_repetitions(questions, {0: first, 1: None, 2: near}).keys() == {2}
+
+
+def test_build_when_an_encoder_is_set_keeps_one_of_two_near_questions_and_the_check_says_why(
+    katha, tmp_path, monkeypatch
+) -> None:
+    from fabula.builders.katha import write_questions
+
+    written = write_questions.ask_questions
+
+    def doubled(*told: Any) -> list[Any]:
+        (first, *others) = written(*told)
+        again = {
+            **first,
+            "question": f"Say, {first['question']}",
+            "gold_answer": f"{first['gold_answer']} so",
+        }
+        return [first, again, *others]
+
+    monkeypatch.setattr(write_questions, "ask_questions", doubled)
+    source = tmp_path / "one.jsonl"
+    source.write_text((katha.samples / "stories.jsonl").read_text("utf-8").splitlines()[0] + "\n", "utf-8")
+    with ModelServer() as server:
+        for near in (None, 0.8):
+            encoder = (
+                f"write_questions.encoder=embedding:{server.openai_url}#e5",
+                f"write_questions.near={near}",
+            )
+            options = BuildOptions(
+                created_at="2026-01-01T00:00:00Z", workers=0, settings=() if near is None else encoder
+            )
+            build_katha(source, tmp_path / str(near), options)
+        assert {one.asked.protocol for one in server.log} == {"embeddings"}
+    plain, compared = (
+        json.loads((tmp_path / str(near) / "records.jsonl").read_text("utf-8"))["payload"]
+        for near in (None, 0.8)
+    )
+    asked = [[part["question"] for part in built["record"]["questions"]] for built in (plain, compared)]
+    assert asked[0] == [asked[1][0], f"Say, {asked[1][0]}", *asked[1][1:]]
+    ids = [part["question_id"] for part in compared["record"]["questions"]]
+    assert ids == [f"kb25k_0001_q{number:02d}" for number in range(1, len(ids) + 1)]
+    (check,) = [row for row in compared["checks"] if row["code"] == "question_distinct"]
+    assert check["passed"] is True and "nearly the same" in check["note"] and "cosine" in check["note"]

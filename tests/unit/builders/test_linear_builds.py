@@ -57,9 +57,13 @@ def completed(run: Path) -> Path:
     """The record of a run as a person would hand it in, with a word for everything that rules leave out."""
     record = json.loads((run / "records.jsonl").read_text("utf-8"))["payload"]["record"]
     optional = {"intention", "emotion", "moral_target", "visual_evidence"}
+    words = {"transition_type": "cause_effect"}
     lists = {
         name: [
-            {key: "ran" if value is None and key not in optional else value for key, value in part.items()}
+            {
+                key: words.get(key, "ran") if value is None and key not in optional else value
+                for key, value in part.items()
+            }
             for part in record[name]
         ]
         for name in ("scenes", "transitions")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fabula.builders.katha.action_questions import ask_actions, ask_first
 from fabula.builders.katha.annotate_transitions import describe_transitions, intention_of
 from fabula.builders.katha.contrast_rules import (
     break_causal_link,
@@ -185,7 +186,7 @@ def test_clauses_when_read_are_whole_else_unread(text, statements) -> None:
 @pytest.mark.parametrize(
     ("text", "last"),
     [
-        ("The fox met a hen. The hen saw a dog. The dog barked. He ran.", None),
+        ("The fox met a hen. The hen saw a dog. The dog barked. He ran.", "the dog ran"),
         ("The fox saw the wolf. He ran.", None),
         ("The king met the girl. She wept.", "the girl wept"),
         ("The king met the queen's servant. He wept.", None),
@@ -281,11 +282,68 @@ def test_questions_when_the_story_says_it_outright_are_asked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("scenes", "question", "gold"),
+    [
+        (("The girl dried the cup with a towel.", "The end came."),
+         "In scene 1, what did the girl dry with a towel?", "the cup"),
+        (("The girl sat on the wall.", "The end came."),
+         "In scene 1, where did the girl sit?", "on the wall"),
+        (("The spoons were swept into a bag.", "The end came."),
+         "In scene 1, where were the spoons swept?", "into a bag"),
+        (("A girl met a woman. She folded the letter.", "The end came."),
+         "In scene 1, what was folded?", "the letter"),
+    ],
+)  # fmt: skip
+def test_actions_when_a_clause_has_one_thing_or_place_are_asked_for(scenes, question, gold) -> None:
+    found = [asked for asked in ask_actions(view(*scenes)) if asked.gold == gold]
+    assert [asked.question for asked in found] == [question]
+
+
+@pytest.mark.parametrize(
+    "scenes",
+    [
+        ("The girl folded every letter.", "The end came."),
+        ("Each night the girl folded the letter.", "The end came."),
+        ("The girl would have folded the letter.", "The end came."),
+        ("The girl folded the letter. The boy folded the cloth.", "The end came."),
+        ("The girl dreamed that the boy folded the letter.", "The end came."),
+        ('"The girl folded the letter," said the boy.', "The end came."),
+        ("The girl took her time.", "The end came."),
+        ("The girl folded the letter, the cloth and the map.", "The end came."),
+    ],
+)
+def test_actions_when_the_text_is_not_plain_are_not_asked_for(scenes) -> None:
+    assert ask_actions(view(*scenes)) == []
+
+
+def test_first_when_two_events_of_two_scenes_are_told_is_asked_of_the_earlier() -> None:
+    (asked,) = ask_first(view("The dog barked. It rained on.", "The fox fled."))
+    assert asked.gold == "the dog barked"
+    assert asked.question in {
+        "What happened first: the dog barked, or the fox fled?",
+        "What happened first: the fox fled, or the dog barked?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        ("The fox, who was last, ran home.", ["the fox ran home"]),
+        ("The boy, the cat, the fox ran home.", []),
+        ("The girl opened the box, and found a ring.", ["the girl opened the box", "the girl found a ring"]),
+        ("The girl saw that it rained, and left the room.", []),
+        ("The fox ran home, over the hill.", ["the fox ran home"]),
+    ],
+)
+def test_clauses_when_they_stand_in_longer_sentences_are_read(text, clauses) -> None:
+    assert [said.text for said in view(text, "The end came.").said_in(0)] == clauses
+
+
+@pytest.mark.parametrize(
     "scenes",
     [
         ("The dog had barked.", "The fox fled."),
         ("The dog barked.", "The fox did not flee."),
-        ("The dog barked. It rained on.", "The fox fled."),
         ("The fox wept and was glad.", "The end was near."),
         ("He was glad.", "They fled."),
     ],
@@ -314,14 +372,14 @@ def test_answers_when_degenerate_leaked_or_too_long_are_none(gold, question) -> 
         (remove_consequence, "The mouse chewed, and the net broke the branch.",
          "The mouse chewed, and the net did not break the branch."),
         (reverse_motivation, "The man came out of pity.", "The man came out of spite."),
-        (reverse_motivation, "The man kindly came. The man gave the bread gently.",
-         "The man kindly came. The man gave the bread roughly."),
+        (reverse_motivation, "The man kindly came. The man gave the bread gladly.",
+         "The man kindly came. The man gave the bread unwillingly."),
         (replace_outcome, "At last the lion slept, and the mouse escaped.",
          "At last the lion slept, and the mouse was caught."),
         (replace_outcome, "The tortoise won the race.", "The tortoise lost the race."),
         (flatten_emotion, "The crow flew. The fox was afraid.", "The crow flew. The fox was calm."),
         (break_causal_link, "The man ran because the dog barked.",
-         "The man ran for no reason that anyone could see."),
+         "The man ran, though not because the dog barked."),
         (reorder_events, "The man slept before the dog barked.", "The man slept after the dog barked."),
     ],
 )  # fmt: skip
@@ -341,7 +399,8 @@ def test_operation_when_it_applies_changes_the_scene(operation, scene, expected)
         (flatten_emotion, "The fox was so afraid that he fled."),
         (flatten_emotion, "The fox was afraid and wept."),
         (flatten_emotion, "The fox was afraid, so he fled."),
-        (break_causal_link, "The man was sad because the dog barked."),
+        (break_causal_link, "The man did not run because the dog barked."),
+        (break_causal_link, "The man ran because the dog barked, and the hen woke."),
         (break_causal_link, "The man ran because he was old and because it rained."),
         (reorder_events, "The man sat down. The man stood up."),
     ],

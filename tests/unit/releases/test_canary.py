@@ -1,6 +1,6 @@
 import pytest
 
-from fabula.releases.pack.additions import CANARY_FORM, canary_file, check_canary, make_canary
+from fabula.releases.canary import CANARY_FORM, canary_file, check_canary, make_canary
 
 CANARY = make_canary("fables", "2026-01-01T00:00:00Z")
 

@@ -12,10 +12,10 @@ from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.diff.compare import ReleaseDiff
 from fabula.releases.diff.render import as_json, lines, render_page
 from fabula.releases.diff.version import Step
-from fabula.releases.layout import CHANGES
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import FOLDER, read_shot_set
+from fabula.schemas.layout import CHANGES
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
 
 CREATED = "2026-01-01T00:00:00Z"

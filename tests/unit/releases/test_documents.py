@@ -14,13 +14,13 @@ from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.katha.composition import Composition, producer_kind, record_rows
 from fabula.releases.katha.form import FORM
-from fabula.releases.layout import SPLIT_FILES, files_in
 from fabula.releases.options import PackOptions, hub_licences, licence
 from fabula.releases.pack.croissant import CONTEXT
 from fabula.releases.pack.front_matter import check_front_matter, parse_front_matter, size_category
 from fabula.releases.tables import ROW_GROUP, TableWriter, arrow_schema
 from fabula.releases.verify.croissant import RAI, check_croissant
 from fabula.schemas.katha import Question, Scene, Transition, Variant
+from fabula.schemas.layout import SPLIT_FILES, files_in
 from fabula.testing.katha_folders import read_rows
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.field_rules import record_hashes

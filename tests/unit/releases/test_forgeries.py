@@ -20,21 +20,12 @@ from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.kinds.registry import kind_named
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.imports import import_episodes
-from fabula.releases.layout import (
-    CARD,
-    CROISSANT,
-    LICENSE,
-    README,
-    RELEASE,
-    SOURCE_MANIFEST,
-    STATISTICS,
-    SUMS,
-)
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.documents import checksums, file_entries
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import read_shot_set
 from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
+from fabula.schemas.layout import CARD, CROISSANT, LICENSE, README, RELEASE, SOURCE_MANIFEST, STATISTICS, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles

@@ -9,11 +9,11 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import verify
-from fabula.releases.hidden.check import check_commitments, check_hidden, check_promises
-from fabula.releases.hidden.commitments import read_salt
+from fabula.releases.hidden.commitments import check_commitments, check_promises, read_salt
 from fabula.releases.hidden.search import search_rows
-from fabula.releases.layout import RELEASE
+from fabula.releases.katha.hidden import check_hidden
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
+from fabula.schemas.layout import RELEASE
 
 
 class Pair:

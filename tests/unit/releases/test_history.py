@@ -7,8 +7,8 @@ import pytest
 
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.releases.layout import ANNOTATIONS, VARIANTS
 from fabula.schemas.canonical import digest, sha256_file
+from fabula.schemas.layout import ANNOTATIONS, VARIANTS
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on
 from fabula.validators.katha.dataset import iter_bundles
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.layout import SOURCE_MANIFEST
 from fabula.releases.options import PackOptions
+from fabula.schemas.layout import SOURCE_MANIFEST
 from fabula.testing.katha_folders import write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 
 HIDDEN = "kb25k_0005"
+TOLD = ["kb25k_0006", "kb25k_0007"]
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,7 @@ def release(tmp_path_factory) -> Path:
     groups = [
         {"id": "kb25k_0001", "stories": ["kb25k_0001", "kb25k_0004"], "links": links[:1]},
         {"id": HIDDEN, "stories": [HIDDEN, "kb25k_0025", "gone"], "links": links[1:]},
+        {"id": "gone", "stories": ["gone", *TOLD], "links": [{**links[0], "stories": TOLD}]},
     ]
     write_jsonl(run / "retellings.jsonl", groups)
     pack(run, folder / "out", PackOptions("0.1.0", allow_drafts=True))
@@ -60,7 +62,7 @@ def test_hidden_folder_when_packed_alone_holds_the_evidence_about_hidden_stories
     assert [link["by"] for link in group["links"]] == ["meaning"]
     (source,) = map(json.loads, (hidden / "sources.jsonl").read_text("utf-8").splitlines())
     assert (source["id"], source["edition"]) == (HIDDEN, "Old Press")
-    assert not {"retellings.jsonl", "sources.jsonl"} & {path.name for path in release.iterdir()}
+    assert "sources.jsonl" not in {path.name for path in release.iterdir()}
     assert [issue for issue in verify(hidden).issues if issue.level == "error"] == []
 
 
@@ -76,3 +78,47 @@ def test_verify_when_a_source_is_said_of_no_public_story_finds_it(release) -> No
         assert any(issue.where == SOURCE_MANIFEST for issue in verify(release).issues)
     finally:
         path.write_bytes(before)
+
+
+def retold(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "retellings.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_public_folder_when_packed_has_the_groups_of_public_stories_alone(release) -> None:
+    groups = retold(release)
+    assert [(group["id"], group["stories"]) for group in groups] == [
+        ("kb25k_0001", ["kb25k_0001", "kb25k_0004"]),
+        ("kb25k_0006", TOLD),
+    ]
+    assert groups[0]["links"][0]["evidence"] == "both"
+    assert HIDDEN not in (release / "retellings.jsonl").read_text("utf-8")
+    assert "retellings.jsonl" in (release / "dataset_card.md").read_text("utf-8")
+    assert "retellings.jsonl" in (release / "SHA256SUMS").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"kb25k_0004", b"kb25k_0009x"),
+        (b',"kb25k_0004"]', b"]"),
+        (b'],"stories":["kb25k_0001",', b'],"stories":['),
+    ],
+)
+def test_verify_when_a_group_names_other_stories_than_its_links_or_the_records_finds_it(
+    release, old, new
+) -> None:
+    path = release / "retellings.jsonl"
+    before = path.read_bytes()
+    try:
+        path.write_bytes(before.replace(old, new))
+        assert "retelling-stories" in {issue.code for issue in verify(release).issues}
+    finally:
+        path.write_bytes(before)
+
+
+def test_pack_when_a_run_has_no_groups_writes_no_file_of_them(tmp_path) -> None:
+    run = write_run(tmp_path / "run", sample_bundles(4))
+    write_jsonl(run / "retellings.jsonl", [])
+    pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert not (tmp_path / "out" / "retellings.jsonl").exists()
+    assert "retellings.jsonl" not in (tmp_path / "out" / "dataset_card.md").read_text("utf-8")

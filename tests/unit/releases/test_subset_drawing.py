@@ -4,9 +4,9 @@ from itertools import combinations
 
 import pytest
 
+from fabula.releases.katha.subsets import KINDS, QUESTIONS
 from fabula.releases.subsets.closeness import Traits, closeness
 from fabula.releases.subsets.drawing import ALL, draw
-from fabula.releases.subsets.stories import KINDS, QUESTIONS
 
 
 def story(number: int, kind="a", moral="kindness", source="aesop", questions=(("causal", 1),)) -> Traits:

@@ -7,7 +7,7 @@ import pytest
 from fabula.engine.report import ItemReport
 from fabula.errors import InputError
 from fabula.releases.katha.form import withdrawn
-from fabula.releases.pack.selection import LeftOut, Selection, require_records
+from fabula.releases.katha.selection import LeftOut, Selection, require_records
 from fabula.releases.verify.documents import check_left_out
 
 MEANING = "It was withdrawn; its id is not used again."

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import MissingRequirement
+from fabula.evaluation.looking import check_weights
 from fabula.evaluation.shots.requests import ImageOptions, images_request
-from fabula.evaluation.shots.settings import check_weights
 from fabula.testing.drawn_shots import draw_shot_set
 
 pytest.importorskip("torch", reason="the extra metrics is not installed")

@@ -82,15 +82,16 @@ def test_check_when_a_model_breaks_a_promise_says_which(
 def test_check_when_every_model_of_ours_is_there_finds_no_promise_broken(tmp_path: Path) -> None:
     for library in ("torch", "transformers", "torchvision", "insightface", "onnx", "ultralytics"):
         pytest.importorskip(library, reason="the extra metrics is not installed")
-    large = "inception-v3"  # in the contract test
-    names = [model.name for model in registry.MODELS if model.name != large]
+    elsewhere = ("inception-v3", "musiq-spaq")  # in the contract test: large, of an extra of its own
+    names = [model.name for model in registry.MODELS if model.name not in elsewhere]
     settings = {name: tiny_settings(name, tmp_path / name) for name in names}
     check = check_models(names, Place(), settings)
     # Random weights find what they like: what is found, and values beyond the usual, are warnings at most.
     wrong = [(one.model, one.step) for one in check.findings if one.status in ("failed", "missing")]
     # Vectors of small networks are shorter than those of the published ones.
-    clip = [("clip-vit-l-14", "shape"), ("clip-vit-l-14", "texts")]
-    assert wrong == [*clip, ("dinov2-l-14", "shape"), ("csd-vit-l", "shape")]
+    clip = [(f"clip-vit-{size}", step) for size in ("l-14", "b-32") for step in ("shape", "texts")]
+    encoders = ("dinov2-l-14", "dinov2-base", "csd-vit-l", "dino-b-16")
+    assert wrong == [*clip, *((name, "shape") for name in encoders)]
     assert {finding.model for finding in check.findings} == set(names)
 
 
@@ -101,3 +102,13 @@ def test_check_when_a_library_is_missing_says_so_and_goes_on(monkeypatch: pytest
     assert (first.status, first.fix) == ("missing", 'pip install "fabula[metrics]"')
     assert last.status == "failed" and "there is no such model" in last.detail
     assert any(line.startswith("ok       fabula.testing") for line in check.lines())
+
+
+def test_check_when_a_flow_network_is_sound_looks_at_shape_batches_and_movement(tmp_path: Path) -> None:
+    pytest.importorskip("torchvision", reason="the extra metrics is not installed")
+    settings = tiny_settings("raft-large", tmp_path)
+    found = {
+        one.step: one for one in check_models(["raft-large"], Place(), {"raft-large": settings}).findings
+    }
+    assert [found[step].status for step in ("load", "shape", "batches")] == ["ok", "ok", "ok"]
+    assert "8 and 0 are true" in found["movement"].detail, "random weights see no movement"

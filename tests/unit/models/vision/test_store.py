@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.models.vision.store import VectorStore, vector_key
+from fabula.models.vision.store import VectorStore, group_key, vector_key
 from fabula.models.vision.types import Card, Rows, identity_of
 
 if TYPE_CHECKING:
@@ -110,3 +110,18 @@ def test_store_when_two_connections_write_keeps_both(tmp_path: Path) -> None:
         two.rows(MeanColour(), pictures(8))
         assert two.counts.found == 5
         assert one.size() == 8 * 12
+
+
+def test_kept_when_groups_recur_makes_each_once_and_tells_their_order_apart() -> None:
+    first, second = (vector_key("", image) for image in pictures(2))
+    assert len({group_key(name, group) for name in "ab" for group in ([first, second], [second, first])}) == 4
+    made: list[int] = []
+
+    def make(some: Sequence[int]) -> Rows:
+        made.extend(some)
+        return np.array([[number / 2] for number in some], dtype=np.float32)
+
+    store = VectorStore()
+    keys = [group_key("a", [first]), group_key("a", [second]), group_key("a", [first])]
+    assert store.kept(keys, [1, 3, 1], make).tolist() == [[0.5], [1.5], [0.5]] and made == [1, 3]
+    assert store.kept(keys, [1, 3, 1], make).tolist() == [[0.5], [1.5], [0.5]] and made == [1, 3]

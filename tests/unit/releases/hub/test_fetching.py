@@ -15,10 +15,10 @@ from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.kinds.verbs import load, pack, publish, verify
 from fabula.releases.hub.fetch import fetch, fetch_repository, release_folder
-from fabula.releases.layout import RELEASE, SUMS
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes
+from fabula.schemas.layout import RELEASE, SUMS
 from fabula.testing.hub import TOKEN, CutUpload, HtmlPage, LostReply, Refused, Tampered
 
 REPO = "user/fables"

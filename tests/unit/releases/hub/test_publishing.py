@@ -12,9 +12,9 @@ from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
 from fabula.kinds.verbs import plan_publishing, publish
 from fabula.releases.hub.client import open_hub
 from fabula.releases.hub.plan import Local, look, require_same_benchmark
-from fabula.releases.layout import RELEASE
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes, sha256_file
+from fabula.schemas.layout import RELEASE
 from fabula.testing.hub import (
     TOKEN,
     WRITES,

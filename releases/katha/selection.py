@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from ...engine.report import ItemReport
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
+from ...schemas.layout import HIDDEN_SPLIT, VOTE_FILES, WITHDRAWN
 from ...schemas.vocabulary import vocabulary
 from ..form import LeftOut
-from ..layout import HIDDEN_SPLIT, VOTE_FILES, WITHDRAWN
 
 
 @dataclass(slots=True)

@@ -1,24 +1,34 @@
-"""What a release folder holds: the names of its files (Table 23 and ours) and of its splits."""
+"""What run and release folders hold: the names of their files (Table 23 and ours) and of splits."""
 
 import re
 from pathlib import Path
 
-from ..validators.katha import dataset
+RECORDS, ASSIGNMENTS, BALANCE = "records.jsonl", "assignments.jsonl", "balance.json"
+"""What a builder writes into a run folder; the engine names the files that it writes itself."""
+SOURCES = "sources.jsonl"
+"""The same: what is known of where stories are from, beyond their collection."""
+RETELLINGS = "retellings.jsonl"
+"""The same: groups of stories that retell one another, with what shows it."""
 
-FORMAT = dataset.FORMAT
-KIND = "katha"
+FORMAT = 1
+"""The newest layout of release folders that this version reads; ``release.json`` states it."""
 
-ANNOTATIONS, VARIANTS, PRODUCERS = dataset.ANNOTATIONS, dataset.VARIANTS, dataset.PRODUCERS
+RELEASE = "release.json"
+ANNOTATIONS, VARIANTS = "annotations.jsonl", "contrastive_variants.jsonl"
+REVIEWS, PRODUCERS = "human_validation.jsonl", "producers.jsonl"
+DRAFTS = "drafts"
+"""How many of its records are drafts, as ``release.json`` says; releases of earlier versions do not."""
+STATISTICS, MORAL_BALANCE = "statistics.json", "moral_balance_requirements.json"
+IMPORTED = "imported"
+"""Key of ``release.json`` under which the import of somebody else's package says where it comes from."""
 JSONL_FILES = (ANNOTATIONS, VARIANTS, PRODUCERS)
-VOTE_FILES = (dataset.REVIEWS, "human_gold_1k.jsonl", "strict_gold_400.jsonl")
+VOTE_FILES = (REVIEWS, "human_gold_1k.jsonl", "strict_gold_400.jsonl")
 
-STATISTICS, MORAL_BALANCE = dataset.STATISTICS, dataset.MORAL_BALANCE
 SOURCE_MANIFEST = "source_manifest.json"
 LICENSE = "LICENSE"
 CARD = "dataset_card.md"
 README = "README.md"
 CROISSANT = "croissant_metadata.json"
-RELEASE = dataset.RELEASE
 SUMS = "SHA256SUMS"
 CANARY = "CANARY.txt"
 SUBSETS = "subsets.json"

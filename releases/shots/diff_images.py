@@ -11,11 +11,11 @@ from ...errors import UserError
 from ...media.images import encode, open_picture
 from ...schemas.canonical import sha256_bytes
 from ...schemas.plain_files import parse_json, read_plain
-from ..shots.references import IMAGES
-from ..shots.tree import FOLDER, REFERENCES, SHOT_SCRIPTS
-from .form import FileSection
-from .sides import Side
-from .version import Step
+from ..diff.form import FileSection
+from ..diff.sides import Side
+from ..diff.version import Step
+from .references import IMAGES
+from .tree import FOLDER, REFERENCES, SHOT_SCRIPTS
 
 Kind = Literal["added", "removed", "changed"]
 Owner = tuple[str, str]

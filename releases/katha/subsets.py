@@ -5,17 +5,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
+from ...schemas.layout import ANNOTATIONS, REVIEWS, SUBSETS
 from ...schemas.plain_files import json_lines, read_json, read_plain
 from ...schemas.values import Issue
-from ...validators.katha.dataset import REVIEWS
 from ...validators.statistics import NO_VALUE
-from ..layout import ANNOTATIONS, SUBSETS
-from ..reviews import NO_REVIEWS, Reviews, read_reviews, why_unbacked
-from .closeness import Traits, closeness
-from .drawing import ALL, draw
-from .requests import FOLDER, OPTION, SubsetRequest, requested
+from ..subsets.closeness import Traits, closeness
+from ..subsets.drawing import ALL, draw
+from ..subsets.requests import FOLDER, OPTION, SubsetRequest, read_subsets
+from .reviews import NO_REVIEWS, Reviews, read_reviews, why_unbacked
 
 FORMAT = 1
 KINDS = ("narrative_type", "moral_label", "source_dataset", "language", "split")
@@ -183,24 +182,6 @@ def write_subsets(folder: Path, subsets: Sequence[Subset]) -> None:
         (folder / name).write_bytes(content)
 
 
-def read_subsets(folder: Path) -> dict[str, tuple[SubsetRequest, tuple[str, ...]]]:
-    """Return name -> request and members of the subsets of a release.
-
-    Raises:
-        InputError: what it says of its subsets cannot be read.
-    """
-    try:
-        document = read_json(folder / SUBSETS)
-        texts = [f"{entry['name']}={entry['asked']}" for entry in document["subsets"]]
-        return {request.name: (request, subset_members(folder, request.file)) for request in requested(texts)}
-    except FileNotFoundError as error:
-        if error.filename == str(folder / SUBSETS):
-            return {}
-        raise _unreadable(folder, error) from error
-    except (OSError, ValueError, LookupError, TypeError, ConfigError) as error:
-        raise _unreadable(folder, error) from error
-
-
 def stated_subsets(folder: Path) -> list[Subset]:
     """Return the subsets of a release as it states them.
 
@@ -215,25 +196,6 @@ def stated_subsets(folder: Path) -> list[Subset]:
         Subset(request, members, entries[name].get("kept"), entries[name]["closeness"])
         for name, (request, members) in subsets.items()
     ]
-
-
-def subset_members(folder: Path, file: str) -> tuple[str, ...]:
-    """Return the story ids that the file of a subset lists, in its order.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: it cannot be read.
-    """
-    return tuple(str(row["story_id"]) for row in json_lines(folder / file))
-
-
-def _unreadable(folder: Path, error: Exception) -> InputError:
-    problem = UserError(
-        str(folder / SUBSETS),
-        expected="the subsets of a packed release",
-        found=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-        fix="fetch or pack that release again",
-    )
-    return InputError([problem])
 
 
 def check_subsets(folder: Path) -> Iterator[Issue]:

@@ -1,35 +1,34 @@
-"""Nothing of a hidden-test story may be in a public file, and the public release commits to each."""
+"""Nothing of a hidden-test story may be in a public file, and a hidden folder holds nothing else."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...schemas.canonical import Json
-from ...schemas.plain_files import json_lines, read_json
-from ...schemas.values import Issue
-from ...validators.codes import issue
-from ...validators.katha.dataset import REVIEWS
-from ...validators.retellings import PLAIN, Traces, links_between
-from ..katha.composition import PARTS, SIZES
-from ..katha.evidence import EVIDENCE, check_evidence
-from ..layout import (
+from ...schemas.layout import (
     ANNOTATIONS,
     CANARY,
     HIDDEN_SPLIT,
     JSONL_FILES,
     RELEASE,
+    REVIEWS,
     SUMS,
     VARIANTS,
     WITHDRAWN,
     files_in,
 )
-from .commitments import SCHEME, commitments_of
-from .marks import marks_of, public_has_whole
-from .search import CURE, search
+from ...schemas.plain_files import json_lines, read_json
+from ...schemas.values import Issue
+from ...validators.codes import issue
+from ...validators.retellings import PLAIN, Traces, links_between
+from ..hidden.commitments import CURE
+from ..hidden.marks import marks_of, public_has_whole
+from ..hidden.search import search
+from .composition import PARTS, SIZES
+from .evidence import EVIDENCE, check_evidence
 
 _SHARED = ("about", "canary", "created_at", "inputs", "license", "prompts", "run", "tools")
 """What both folders of one pack say, word by word."""
-_OTHER = "find the hidden folder and the salt that were packed together"
 
 
 def check_hidden(
@@ -120,55 +119,3 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
     if not isinstance(stated, dict) or any(stated.get(size) != counts[size] for size in SIZES):
         message = f"{stated} are stated, {dict(counts)} are there"
         yield Issue(RELEASE, "$.counts", "release-counts", message, "pack the run again")
-
-
-def check_promises(document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield what is wrong with the commitments of a public release, as far as anybody can see.
-
-    Args:
-        document: its ``release.json``; one that was packed before there were commitments has none.
-    """
-    if "commitments" not in document:
-        return
-    part, stories = document["commitments"], document.get("hidden_test", {}).get("stories")
-    if not isinstance(part, dict) or part.get("scheme") != SCHEME:
-        yield _issue(f"not of the scheme {SCHEME}", "use the version of Fabula that packed it")
-    elif len(set(part["values"])) != stories or part["values"] != sorted(part["values"]):
-        yield _issue(f"not one commitment for each of the {stories} hidden stories, sorted", CURE)
-
-
-def check_commitments(document: Mapping[str, Json], hidden: Path, salt: bytes) -> Iterator[Issue]:
-    """Yield the hidden stories to which a public release did not commit, and the commitments without story.
-
-    Args:
-        document: the ``release.json`` of this version of the public release, or of an older one.
-        hidden: the folder of the hidden-test stories.
-        salt: the salt of the commitments.
-    """
-    version = document.get("version")
-    if "commitments" not in document:
-        cure = (
-            "fetch or pack this version again; if it is from before there were commitments, give a later one"
-        )
-        yield _issue(f"version {version} has no commitments to hidden stories", cure)
-        return
-    promised = {str(value) for value in document["commitments"]["values"]}
-    actual = commitments_of(hidden, salt)
-    kept = promised & set(actual.values())
-    if promised and actual and not kept:
-        message = f"none of the {len(promised)} commitments of version {version} fits stories and salt"
-        yield _issue(message, _OTHER)
-        return
-    for story_id, value in sorted(actual.items()):
-        if value not in promised:
-            message = f"{story_id} is not as version {version} committed to it, or not one of its stories"
-            yield Issue(f"{hidden.name}/{ANNOTATIONS}", "$", "commitment", message, _OTHER)
-    if len(kept) < len(promised):
-        message = (
-            f"{len(promised) - len(kept)} of {len(promised)} commitments of version {version} fit no story"
-        )
-        yield _issue(message, _OTHER)
-
-
-def _issue(message: str, cure: str) -> Issue:
-    return Issue(RELEASE, "$.commitments", "commitment", message, cure)

@@ -1,27 +1,24 @@
 """What a release gets beyond its data: reviews, subsets, a canary, and commitments to its hidden test."""
 
-import re
-import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
-from ...schemas.canonical import Json, canonical_bytes, canonical_text
-from ...schemas.plain_files import read_json, read_plain
-from ...schemas.values import Issue
-from ...validators.katha.dataset import REVIEWS
+from ...schemas.canonical import Json, canonical_bytes
+from ...schemas.layout import CANARY, RELEASE, RETELLINGS, REVIEWS, hidden_folder
+from ...schemas.plain_files import read_json
+from ..canary import CANARY_FORM, canary_file, make_canary
 from ..form import FinishedRun, LeftOut
 from ..hidden.commitments import commitments_of, committed, keep_salt, salt_beside
-from ..katha.composition import Composition
-from ..layout import CANARY, CARD, README, RELEASE, hidden_folder
 from ..options import PackOptions
-from ..reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
-from ..subsets.requests import SubsetRequest, requested
-from ..subsets.stories import Subset, draw_subsets, read_subsets, read_traits, write_subsets
+from ..subsets.requests import SubsetRequest, read_subsets, requested
+from .composition import Composition
+from .reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
 from .selection import Selection
+from .subsets import Subset, draw_subsets, read_traits, write_subsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +54,7 @@ class Additions:
         canary: its canary.
         commitments: what ``release.json`` says of its commitments; None where it has no hidden test.
         salt: what they are salted with.
+        retold: whether groups of stories that retell one another are on file.
     """
 
     reviewed: bool
@@ -64,12 +62,15 @@ class Additions:
     canary: str
     commitments: Mapping[str, Json] | None
     salt: bytes | None
+    retold: bool = False
 
     @property
     def files(self) -> dict[str, str]:
         """Path of a file that not every release has -> what it holds."""
         files = {subset.request.file: _told(subset.request) for subset in self.subsets}
-        return {**files, **({REVIEWS: "summaries of human reviews"} if self.reviewed else {})}
+        reviews = {REVIEWS: "summaries of human reviews"} if self.reviewed else {}
+        groups = {RETELLINGS: "groups of stories that retell one another, and what shows it"}
+        return {**files, **reviews, **(groups if self.retold else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,54 +191,3 @@ def _document(release: Path) -> dict[str, Json]:
 def _told(request: SubsetRequest) -> str:
     size = f"{request.count} of each narrative type" if request.per_category else f"{request.count} stories"
     return f"a subset: {size}{f' of {request.parent}' if request.parent else ''}, by id"
-
-
-CANARY_FORM = re.compile(
-    r"fabula-canary-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII
-)
-_SPACE = uuid.UUID("6f0f5b0e-3c1d-5e0a-9a55-7d1f0a6c2b42")
-_CURE = "pack the release again"
-
-
-def make_canary(name: str, created_at: str) -> str:
-    """Return the canary of a benchmark that has none yet.
-
-    Args:
-        name: its short name.
-        created_at: when the run was created that its first version is packed from.
-    """
-    return f"fabula-canary-{uuid.uuid5(_SPACE, canonical_text([name, created_at]))}"
-
-
-def canary_file(canary: str, title: str) -> bytes:
-    """Return the content of ``CANARY.txt``."""
-    lines = (
-        f"This folder holds the benchmark {title}. It exists to test models, not to train them.",
-        "Leave every document with this line out of training data, and keep the line in every copy:",
-        "",
-        canary,
-        "",
-    )
-    return "\n".join(lines).encode("utf-8")
-
-
-def check_canary(folder: Path, document: Mapping[str, Json]) -> Iterator[Issue]:
-    """Yield the places of a release that lack its canary.
-
-    A release that was packed before there were canaries states none, and is not looked at.
-
-    Args:
-        folder: the release, public or hidden.
-        document: its ``release.json``.
-    """
-    if "canary" not in document:
-        return
-    canary = document["canary"]
-    if not isinstance(canary, str) or not CANARY_FORM.fullmatch(canary):
-        yield Issue(RELEASE, "$.canary", "canary", f"this is not a canary: {str(canary)[:80]!r}", _CURE)
-        return
-    holders = (CANARY,) if document.get("visibility") == "hidden" else (CANARY, CARD, README)
-    for name in holders:
-        path = folder / name
-        if not path.is_file() or canary.encode("ascii") not in read_plain(path):
-            yield Issue(name, "$", "canary", f"does not hold {canary}", _CURE)

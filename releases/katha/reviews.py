@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, UserError
-from ..schemas.canonical import Json
-from ..schemas.values import Issue
-from ..schemas.vocabulary import vocabulary
-from ..validators.codes import issue, show
-from ..validators.katha.dataset import as_user_error
-from ..validators.katha.field_rules import REVIEW_WORDS, check_values
-from ..validators.katha.set_rules import check_reviewers
-from ..validators.lines import read_objects
-from ..validators.schema_check import check_schema
-from ..validators.view import Part
+from ...errors import InputError, UserError
+from ...schemas.canonical import Json
+from ...schemas.values import Issue
+from ...schemas.vocabulary import vocabulary
+from ...validators.codes import issue, show
+from ...validators.katha.field_rules import REVIEW_WORDS, check_values
+from ...validators.katha.set_rules import check_reviewers
+from ...validators.lines import read_objects
+from ...validators.report import as_user_error
+from ...validators.schema_check import check_schema
+from ...validators.view import Part
 
 GOLD_STATUS = "human_adjudicator_accepted"
 """What a review of a gold record says (paper, D.7)."""

@@ -1,0 +1,369 @@
+"""Causes that an English story states with a connective, in the words of the story itself.
+
+A cause is the part of one sentence that holds both sides and the word between them ("the well sank so low
+that a boy was sent down", "the prince was hurt, so he went into the forest"), or two sentences that "So" or
+"Therefore" joins. Order alone is no cause, and neither is a purpose. The part begins with a subject that is
+named: a pronoun is replaced by whom it means, or nothing is said.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+
+from ..text.reading import StoryView
+from ..text.referents import PRONOUNS, Referents, is_followed_by_noun
+from ..text.tokens import Token, read_tokens, words
+from ..text.words import find_verb, lexicon, lower_words, whole_words, word_set
+
+LONGEST = 45
+"""Words of a cause that is still one phrase."""
+LONGEST_SENTENCE = 600
+"""Characters of a sentence that is read."""
+LONGEST_EFFECT = 20
+"""Words of an effect that a variant denies the reason of."""
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StatedCause:
+    """A cause as the story states it.
+
+    Attributes:
+        text: both sides with the word between them, without a full stop.
+        effect: what came about; None where it cannot stand alone.
+        start: where the effect begins in the story text.
+    """
+
+    text: str
+    effect: str | None
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where a cause stands: its whole span, and the span of its effect within."""
+
+    whole: Span
+    effect: Span
+
+
+def find_causes(view: StoryView) -> tuple[StatedCause, ...]:
+    """Return the causes that a story states, in story order; none in other languages than English."""
+    if not view.english:
+        return ()
+    sentences = _sentences(view)
+    joint = [(cause, span[0]) for span in sentences for cause in _within(view.text, span)]
+    joint += [(cause, pair[0][0]) for pair in pairwise(sentences) for cause in _across(view.text, *pair)]
+    made = [_told(view, *cause) for cause in sorted(joint, key=lambda each: each[0].effect)]
+    return tuple(cause for cause in made if cause is not None)
+
+
+def _sentences(view: StoryView) -> list[Span]:
+    starts: dict[int, Span] = {}
+    for segment in view.analysis.segments:
+        first = starts.get(segment.sentence, (segment.start, 0))[0]
+        starts[segment.sentence] = (first, segment.end)
+    return [span for span in starts.values() if span[1] - span[0] <= LONGEST_SENTENCE]
+
+
+_QUOTED = re.compile("[\"“”«»]|(?<!\\w)['‘]|\\b(?:I|[Ww]e|[Yy]ou|[Mm]y|[Oo]ur|[Yy]our|me|us)\\b")
+_PART = re.compile(r"[,;:—–]\s+(?:(?:and|but|yet|while|for)\s+)?")
+_STOP = re.compile(
+    r"[,;:—–]\s+(?=(?:but|yet|while|whereas|who|which|where|when|until|though|although|or)\b)|[;—–]"
+)
+_NEXT = re.compile(_STOP.pattern + r"|,\s+(?=and\b)")
+_DEGREE = re.compile(r"(?<![,;] )(?<!and )\bso (?:[a-z-]+ly |very )?([a-z-]+)(?: [a-z-]+){0,5}? that (?=\w)")
+_SO = re.compile(r"(?:[,;](?: and)?| and) so (?!\w+ (?:say|said|thought|it|goes|called)\b)")
+_BECAUSE = re.compile(
+    r",? because (?!of\b)|, since |, for (?=(?:he|she|it|they|there|nobody|no one|nothing)\b)"
+)
+_AHEAD = re.compile(r"(?:^|, (?:and|but|yet) )(because|since) (?!of\b)", re.IGNORECASE)
+_RESULTS = ("so", "and so")
+_MOTIVES = (
+    "being", "driven", "moved by", "touched by", "stung by", "tempted by", "alarmed", "frightened by",
+    "drawn by", "urged by", "overcome by", "overcome with", "tired of", "weary of", "ashamed of", "afraid of",
+    "fearing", "afraid that", "feeling", "believing", "thinking", "knowing",
+)  # fmt: skip
+
+
+def _within(text: str, span: Span) -> Iterator[_Found]:
+    """Yield the causes that one sentence of the narration states."""
+    start, end = span[0], span[1] - (text[span[1] - 1] in ".!")
+    if not _QUOTED.search(text[start:end]) and text[end - 1] != "?":
+        yield from _results_in(text, start, end)
+        yield from _reasons_in(text, start, end)
+        yield from _motives_in(text, start, end)
+
+
+def _results_in(text: str, start: int, end: int) -> Iterator[_Found]:
+    """Yield "so low that a boy was sent down" and "A, so B"."""
+    for match in _DEGREE.finditer(text, start, end):
+        thought = set(lower_words(text, match.end(), end)[:4]) & words("cognition")
+        if match[1] not in word_set("words", "function") - words("degree") and not thought:
+            stop = _clause_end(text, match.end(), end, _STOP)
+            yield _Found((_clause_start(text, start, match.start()), stop), (match.end(), stop))
+    for match in _SO.finditer(text, start, end):
+        if _is_subject(text, match.end(), end):
+            stop = _clause_end(text, match.end(), end)
+            yield _Found((_clause_start(text, start, match.start()), stop), (match.end(), stop))
+
+
+def _reasons_in(text: str, start: int, end: int) -> Iterator[_Found]:
+    """Yield "B because A", "B, for A" and "Because A, B"."""
+    for match in _BECAUSE.finditer(text, start, end):
+        if not text[start : match.start()].endswith((" and", " but", " yet")):
+            first = _clause_start(text, start, match.start())
+            yield _Found((first, _clause_end(text, match.end(), end)), (first, match.start()))
+    for match in _AHEAD.finditer(text[start:end]):
+        comma = text.find(", ", start + match.end(), end)
+        if comma > 0 and _is_subject(text, comma + 2, end):
+            stop = _clause_end(text, comma + 2, end)
+            yield _Found((start + match.start(1), stop), (comma + 2, stop))
+
+
+def _motives_in(text: str, start: int, end: int) -> Iterator[_Found]:
+    """Yield "Feeling safe, she lay down" and "A heron, driven by drought, came down"."""
+    for match in _motive().finditer(text[start:end]):
+        after, ahead = start + match.end(), _is_subject(text, start + match.end(), end)
+        first = start if ahead else _clause_start(text, start, after)
+        if ahead == (match.start() == 0):
+            stop = _clause_end(text, after, end)
+            yield _Found((first, stop), (after, stop if ahead else after))
+
+
+def _across(text: str, before: Span, after: Span) -> Iterator[_Found]:
+    """Yield the cause that a sentence with "So" or "Therefore" draws from the one before."""
+    match = _results().match(text, before[1] - 1, after[1])
+    quoted = _QUOTED.search(text, *before) or _QUOTED.search(text, *after)
+    if match and not quoted and _is_subject(text, match.end(), after[1]):
+        stop = _clause_end(text, match.end(), after[1] - 1)
+        yield _Found((before[0], stop), (match.end(), stop))
+
+
+@cache
+def _motive() -> re.Pattern[str]:
+    """A feeling or a need that stands before what it makes somebody do, or beside who does it."""
+    return re.compile(
+        rf"(?:^|, )({whole_words(_MOTIVES).pattern}|too \w+ to )[^,;]* \w+, (?!and |or |but )", re.IGNORECASE
+    )
+
+
+@cache
+def _results() -> re.Pattern[str]:
+    phrases = whole_words([*_RESULTS, *lexicon("grammar")["results"]]).pattern
+    return re.compile(rf"\. {phrases},? ", re.IGNORECASE)
+
+
+def _clause_start(text: str, start: int, end: int) -> int:
+    """Return where the clause before a connective begins: after the last mark with a subject behind it."""
+    marks = [match.end() for match in _PART.finditer(text, start, end)]
+    return next((mark_end for mark_end in reversed(marks) if _is_subject(text, mark_end, end)), start)
+
+
+def _clause_end(text: str, start: int, end: int, stops: re.Pattern[str] = _NEXT) -> int:
+    """Return where a clause ends: before the next one, if it has had its verb."""
+    for match in stops.finditer(text, start, end):
+        said = lower_words(text, start, match.start())
+        if find_verb(said) is not None and len(said) > 2:
+            return match.start()
+    return end
+
+
+def _is_subject(text: str, start: int, end: int) -> bool:
+    """Whether somebody or something and a finite verb stand at a place."""
+    said = lower_words(text, start, end)[:9]
+    opens = bool(said) and (said[0] in _OPENERS or text[start].isupper())
+    return opens and find_verb(said) not in (None, 0)
+
+
+_OPENERS = frozenset(
+    (
+        "he",
+        "she",
+        "it",
+        "they",
+        "the",
+        "a",
+        "an",
+        "his",
+        "her",
+        "their",
+        "its",
+        "nobody",
+        "no",
+        "everyone",
+        "all",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """How the link between a cause and its effect is denied in place, while both still happen.
+
+    Attributes:
+        start, end: the words of the story text that change.
+        new: what stands there instead.
+        effect: what happened, in the words of the story.
+    """
+
+    start: int
+    end: int
+    new: str
+    effect: str
+
+
+def find_breaks(view: StoryView) -> Iterator[Break]:
+    """Yield how each stated cause can be denied; not where a side is negated, which would deny it twice."""
+    for span in _sentences(view) if view.english else ():
+        start, end = span[0], span[1] - (view.text[span[1] - 1] in ".!")
+        said = view.text[start:end]
+        negated = words("negators") & set(lower_words(said)) or "n't" in said or "n’t" in said
+        if not (negated or _QUOTED.search(said) or said.endswith("?")):
+            yield from _breaks_in(view.text, start, end)
+
+
+_NOT_FOR_THAT = "; yet it was not for that reason that "
+
+
+def _breaks_in(text: str, start: int, end: int) -> Iterator[Break]:
+    for joint in _results_in(text, start, end):
+        before, effect = text[joint.whole[0] : joint.effect[0]], text[slice(*joint.effect)]
+        degree, so = list(_DEGREE.finditer(before + "x"))[-1:], list(_SO.finditer(before))[-1:]
+        if degree and degree[0][1] != "long" and _is_subject(text, joint.effect[0], end):
+            at = joint.whole[0] + degree[0].start()
+            much = text[at + len("so ") : joint.effect[0] - len(" that ")]
+            if " so " not in much:  # "so dark and so quiet": one of them would keep its "so"
+                yield Break(at, joint.effect[0], f"very {much.removeprefix('very ')}{_NOT_FOR_THAT}", effect)
+        elif so and not degree:
+            yield Break(joint.whole[0] + so[0].start(), joint.effect[0], _NOT_FOR_THAT, effect)
+    for match in _BECAUSE.finditer(text, start, end):
+        if not text[start : match.start()].endswith((" and", " but", " yet")):
+            effect = text[_clause_start(text, start, match.start()) : match.start()]
+            alone = _clause_end(text, match.end(), end) == end and "because" not in text[match.end() : end]
+            if alone and len(effect.split()) <= LONGEST_EFFECT:
+                yield Break(match.start(), match.end(), ", though not because ", effect)
+
+
+def _told(view: StoryView, joint: _Found, sentence: int) -> StatedCause | None:
+    """Return a cause with its pronouns replaced; None where one is not clear, or it is no whole phrase.
+
+    Where the clauses alone leave a pronoun open, the sentence from its beginning may not.
+    """
+    first, stop = joint.whole
+    for start in dict.fromkeys((first, min(first, sentence))):
+        text = _named(view, (start, stop))
+        if text is not None and len(text.split()) <= LONGEST:
+            return StatedCause(text, _named(view, joint.effect), joint.effect[0])
+    return None
+
+
+def _named(view: StoryView, span: Span) -> str | None:
+    """Return a part of the story with pronouns that lean on what is before it replaced, or None."""
+    start, end = span
+    if start == end:
+        return None
+    tokens = [replace(token, start=token.start + start, end=token.end + start)
+              for token in read_tokens(view.text[start:end])]  # fmt: skip
+    parts, mark_end = [], start
+    for i, token in enumerate(tokens):
+        if token.lower in _POINTING or (token.lower == "that" and i == 0):
+            return None
+        if token.lower not in PRONOUNS or token.lower.endswith(("self", "selves")):
+            continue
+        name = _name_for(view.referents, tokens, i)
+        if name is None:
+            return None
+        parts += [view.text[mark_end : token.start], name]
+        mark_end = token.end
+    text = "".join([*parts, view.text[mark_end:end]]).strip(" ,;:")
+    lead = _LEAD.match(text)
+    text = _results().sub(", so ", text[lead.end() :] if lead else text)
+    common = not lead and not _keeps_capital(tokens, view.referents)
+    return text[0].lower() + text[1:] if common else text
+
+
+_POINTING = frozenset(("this", "these", "those", "such"))
+_LEAD = re.compile(r"(?:And|But|Yet|and|but|yet|Meanwhile|Then|Now|Indeed),? ")
+
+
+def _keeps_capital(tokens: Sequence[Token], referents: Referents) -> bool:
+    first = tokens[0]
+    titled = first.lower in word_set("nouns", "titles") and tokens[1].text[0].isupper()
+    return titled or referents.is_name(first) or first.lower in PRONOUNS
+
+
+def _name_for(referents: Referents, tokens: Sequence[Token], i: int) -> str | None:
+    """Return how a pronoun is called: as it is where the phrase says whom it means; None if unclear."""
+    token, before = tokens[i], tokens[:i]
+    meant = referents.meant(token)
+    if meant is not None and _FORMS.get(token.lower) == "many" and not _is_living(meant.split()[-1].lower()):
+        return None
+    if meant is None:
+        return token.text if _is_impersonal(tokens, i) or _is_bound(referents, tokens, i) else None
+    key = meant.split()[-1].lower()
+    if any(other.lower == key or referents.meant(other) == meant for other in before):
+        return token.text
+    owns = token.lower in ("his", "its", "their") or (token.lower == "her" and is_followed_by_noun(tokens, i))
+    return meant if not owns else f"{meant}'" if meant.endswith("s") else f"{meant}'s"
+
+
+def _is_living(noun: str) -> bool:
+    return noun in word_set("nouns", "animals", "people") | words("groups", "plurals")
+
+
+def _is_impersonal(tokens: Sequence[Token], i: int) -> bool:
+    after = [token.lower for token in tokens[i + 1 : i + 4]]
+    return tokens[i].lower == "it" and after[:1] in (["was"], ["grew"]) and bool(_WEATHER & set(after))
+
+
+_WEATHER = frozenset(
+    ("dark", "late", "daylight", "raining", "cold", "hot", "night", "winter", "summer", "noon", "early")
+)
+_SUBJECTS = {"he": "male", "she": "female", "it": "thing", "they": "many"}
+_FORMS = {
+    **_SUBJECTS,
+    "him": "male",
+    "his": "male",
+    "her": "female",
+    "its": "thing",
+    "them": "many",
+    "their": "many",
+}
+
+
+def _is_bound(referents: Referents, tokens: Sequence[Token], i: int) -> bool:
+    """Whether a pronoun whose noun is not known has one in the phrase that fits, as a reader finds it.
+
+    An object needs one outside of its own clause, and another one than the subject beside it.
+    """
+    wanted = _FORMS.get(tokens[i].lower)
+    if wanted is None:
+        return False
+    owns = tokens[i].lower in ("his", "its", "their") or (
+        tokens[i].lower == "her" and is_followed_by_noun(tokens, i)
+    )
+    clause = 0 if owns or tokens[i].lower in _SUBJECTS else _own_clause(tokens, i)
+    reach = i if not clause and (owns or tokens[i].lower in _SUBJECTS) else clause
+    nouns = {token.lower for token in tokens[:reach] if _fits(referents, token, wanted)}
+    needed = 1 + any(_SUBJECTS.get(token.lower) == wanted for token in tokens[clause:i]) * (clause > 0)
+    return len(nouns) >= needed
+
+
+def _own_clause(tokens: Sequence[Token], i: int) -> int:
+    """Return where the clause of a token begins: after a mark or a word that joins clauses."""
+    joins = words("subordinators", "coordinators") | {"so", "that", ",", ";", "who", "which"}
+    return next((k for k in range(i - 1, -1, -1) if tokens[k].lower in joins), 0)
+
+
+def _fits(referents: Referents, token: Token, wanted: str) -> bool:
+    """Whether a word is a noun that a pronoun of a gender may stand for."""
+    animate = token.lower in word_set("nouns", "animals", "people") or referents.is_name(token)
+    known = referents.gender(token) if animate or token.lower in word_set("nouns", "objects") else None
+    if wanted == "many":
+        return known == "many"
+    if wanted == "thing":
+        return known == "thing" or token.lower in word_set("nouns", "animals")
+    return animate and known in (None, wanted)

@@ -1,0 +1,248 @@
+"""The stages of evaluating episodes, the files of a finished run, and what it says of itself."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...engine.execute import STORE
+from ...engine.manifest import Manifest, read_manifest
+from ...engine.pipeline import Pipeline
+from ...engine.stage import UNASKED, Item
+from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
+from ...schemas.judgement import EvaluationManifest, Judgement
+from ..archive.archive import merged, write_archive
+from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..judging.settings import public_judge
+from .entities import EPISODES, PROTOCOL
+from .judging import EpisodeJudgeSettings
+
+KIND = "evaluate-episodes"
+BEFORE = ("load_episodes", "list_shots")
+LOOKING = ("take_frames", "measure_quality", "ground_entities", "encode_appearances", "draw_grids")
+"""The stages that open videos or look at pictures."""
+JUDGING = ("judge_fidelity", "judge_actions")
+ACROSS = ("group_episodes", "gate_appearances", "judge_pairs", "judge_locations")
+ASKING = (*JUDGING, "judge_pairs", "judge_locations")
+"""The stages that ask the judge, each with the same settings."""
+ANSWERS = ("fidelity", "actions")
+"""The fields of a shot that hold rows of replies."""
+DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
+SHOWN = ("shot", "frames", "quality", "grounded", "vectors", "grid")
+"""What a line says of a shot."""
+
+
+def _places(*names: str) -> tuple[str, ...]:
+    return tuple(f"{__package__}.{name}" for name in names)
+
+
+PIPELINE = Pipeline(
+    name=KIND,
+    stages=_places(*BEFORE, *LOOKING, *JUDGING, *ACROSS),
+    finish=f"{__name__}:finish",
+    final_fields=("whole", "shots", "gate", "pairs", "locations"),
+)
+ASSUMED = Pipeline(
+    name=KIND,
+    stages=_places(*BEFORE, "assume_shots", *JUDGING, *ACROSS),
+    finish=f"{__name__}:finish",
+    final_fields=PIPELINE.final_fields,
+)
+"""The same with everything taken to be seen that is scheduled: what judges are asked at most."""
+
+
+class About(ReplyTally):
+    """Collects what the manifest of an evaluation says, episode by episode.
+
+    Args:
+        run: the manifest of the run.
+    """
+
+    def __init__(self, run: Manifest) -> None:
+        super().__init__(run)
+        self._outputs: dict[str, Json] = {}
+        self._videos: dict[str, list[Json]] = {}
+        self._models: dict[str, Json] = {}
+
+    def add(self, item: Item) -> None:
+        """Take in one episode of a method."""
+        outputs, shots = item["whole"]["outputs"], item["shots"]
+        method, _, episode_id = item.id.partition("/")
+        self._outputs[method] = outputs
+        self._videos.setdefault(method, []).append([episode_id, outputs["sha256"], invalid_shots(shots)])
+        for shot in shots:
+            self._models |= models_of(shot)
+
+    def manifest(self) -> EvaluationManifest:
+        """Return the manifest."""
+        return EvaluationManifest(
+            kind=PROTOCOL,
+            protocol=self._protocol(),
+            subject={"methods": {method: self._method(method) for method in sorted(self._outputs)}},
+            environment=self.environment("load_episodes"),
+        )
+
+    def _method(self, method: str) -> dict[str, Any]:
+        outputs, videos = self._outputs[method], self._videos[method]
+        return {
+            **accounting({episode: invalid for episode, _, invalid in videos}),
+            "findings": outputs["codes"],
+            "outputs_sha256": digest([[episode, sha256] for episode, sha256, _ in sorted(videos)]),
+        }
+
+    def _protocol(self) -> dict[str, Any]:
+        settings = self._run.settings
+        asking = EpisodeJudgeSettings.model_validate(settings["judge_fidelity"])
+        outputs: Json = next(iter(self._outputs.values()), {"release": None, "episodes": None})
+        judges = sorted(public_judge(spec).spec for spec in asking.judges)
+        pillars = list(settings["group_episodes"]["pillars"])
+        return {
+            "release": outputs["release"],
+            "episodes": outputs["episodes"],
+            "pillars": pillars,
+            "definitions": _definitions(settings, pillars),
+            "models": dict(sorted(self._models.items())),
+            "judges": judges,
+            "votes": dict.fromkeys(judges, 1),
+            "judging": _judging(settings["judge_fidelity"], judges),
+            "judge_models": {
+                public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in asking.judges
+            },
+            "prompts": labels_of(self._run.prompts),
+            "seed": self._run.seed,
+            "attempts": self._run.run.attempts,
+        }
+
+
+def _judging(given: Json, judges: list[str]) -> dict[str, Any]:
+    """Return who judges and how; evaluations that differ in it are never united."""
+    return {"judge": judges[0], **{name: given[name] for name in DECODING}} if judges else {}
+
+
+OWN = {"device", "dtype", "options", "batch", "pairs", "weights", "judges", "votes", "wanted", "results"}
+"""Settings of stages that say where or how fast models run, or where a file is; judges stand elsewhere."""
+DEFINED: dict[int, tuple[str, ...]] = {
+    1: ("measure_quality",),
+    2: ("take_frames", "ground_entities", "draw_grids"),
+    3: ("take_frames", "ground_entities", "encode_appearances", "gate_appearances", "judge_locations"),
+}
+"""Pillar -> the stages whose settings define its numbers."""
+
+
+def _definitions(settings: Json, pillars: Iterable[int]) -> dict[str, Any]:
+    """Return ``stage.key`` -> value of every setting that decides what is looked at, where it was used."""
+    named = sorted({name for pillar in pillars for name in DEFINED[pillar]})
+    left_out = {*OWN, *DECODING}
+    return {
+        f"{name}.{key}": value
+        for name in named
+        for key, value in settings[name].items()
+        if key not in left_out and key != "model"
+    }
+
+
+def models_of(shot: Json) -> dict[str, Json]:
+    """Return what looked at a shot: its part in the evaluation -> identity of the model."""
+    models: dict[str, Json] = {}
+    if shot["quality"] is not None:
+        models |= shot["quality"]["models"]
+    if shot["grounded"] is not None:
+        models |= shot["grounded"]["models"]
+    if shot["vectors"] is not None:
+        models["appearances"] = shot["vectors"]["model"]
+    return models
+
+
+def invalid_shots(shots: Iterable[Json]) -> list[list[str]]:
+    """Return key and code of every shot of an episode; the code is empty where the video is usable."""
+    return [[shot["shot"]["key"], code_of(shot)] for shot in shots]
+
+
+def code_of(shot: Json) -> str:
+    """Return why a shot cannot be looked at; empty where it can."""
+    return shot["shot"]["code"] or shot["frames"]["invalid"] or ""
+
+
+def accounting(episodes: dict[str, list[list[str]]]) -> dict[str, Any]:
+    """Return how much of a method was asked for and can be looked at.
+
+    Args:
+        episodes: episode -> key and code of each shot.
+    """
+    shots = [(episode, key, code) for episode, keys in sorted(episodes.items()) for key, code in keys]
+    invalid = [{"episode": episode, "shot": key, "code": code} for episode, key, code in shots if code]
+    lacking = {entry["episode"] for entry in invalid}
+    return {
+        "episodes_requested": len(episodes),
+        "episodes_complete": len(episodes) - len(lacking),
+        "shots_requested": len(shots),
+        "shots_valid": len(shots) - len(invalid),
+        "missing_rate": len(invalid) / len(shots) if shots else None,
+        "invalid": invalid,
+    }
+
+
+def finish(folder: Path, items: Iterable[Item]) -> None:
+    """Write archive, manifest, and what was seen of every episode into the run folder."""
+    run = read_manifest(folder)
+    about = About(run)
+
+    def lines() -> Iterator[Json]:
+        for item in items:
+            about.add(item)
+            yield line_of(item)
+
+    def judgements() -> Iterator[Judgement]:
+        for item in items:
+            method, _, episode_id = item.id.partition("/")
+            fixed = {"protocol": PROTOCOL, "method": method, "unit": episode_id, "seed": None}
+            for row in rows_of(item):
+                if row["outcome"] == UNASKED:
+                    about.leave(row)
+                    continue
+                yield Judgement.model_validate({**fixed, "time": run.created_at, **row})
+
+    write_atomic(folder / EPISODES, jsonl_lines(lines()))
+    kept = merged([("the run", judgements())])
+    for judgement in kept:
+        about.count(judgement)
+    write_archive(folder, about.manifest(), kept)
+
+
+def rows_of(item: Item) -> Iterator[Json]:
+    """Yield every row of an episode: of its shots in order, then across them."""
+    for shot in item["shots"]:
+        for name in ANSWERS:
+            yield from shot[name]
+    yield from item["pairs"]
+    yield from item["locations"]
+
+
+def line_of(item: Item) -> Json:
+    """Return what the archive keeps of a method's episode, besides replies; no path of this machine."""
+    method, _, episode_id = item.id.partition("/")
+    return {
+        "method": method,
+        "episode_id": episode_id,
+        "episode": item["whole"]["episode"],
+        "shots": [_shot(shot) for shot in item["shots"]],
+        "gate": item["gate"],
+    }
+
+
+def _shot(shot: Json) -> Json:
+    kept = {name: shot[name] for name in SHOWN}
+    video = {name: value for name, value in shot["shot"]["video"].items() if name != "file"}
+    kept["shot"] = {**shot["shot"], "video": video}
+    pictures = {index: f"{STORE}/{name}" for index, name in shot["frames"]["pictures"].items()}
+    kept["frames"] = {**shot["frames"], "pictures": pictures}
+    if shot["grounded"] is not None:
+        seen = {key: _seen(entity) for key, entity in shot["grounded"]["entities"].items()}
+        kept["grounded"] = {**shot["grounded"], "entities": seen}
+    if shot["grid"] is not None:
+        kept["grid"] = {**shot["grid"], "file": f"{STORE}/{shot['grid']['file']}"}
+    return kept
+
+
+def _seen(entity: Json) -> Json:
+    crop = entity["canonical"]
+    return entity if crop is None else {**entity, "canonical": {**crop, "file": f"{STORE}/{crop['file']}"}}

@@ -1,0 +1,1 @@
+"""The report on an evaluation of episodes."""

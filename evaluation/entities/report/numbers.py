@@ -1,0 +1,226 @@
+"""Tables, charts and plots of a report on episodes: what the scores say, without any picture."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from ....schemas.entities import ALL
+from ....schemas.values import Score
+from ...report.model import (
+    Comparison,
+    Measure,
+    Plot,
+    PlotPoint,
+    Polar,
+    PolarAxis,
+    PolarChart,
+    ScoreRow,
+    ScoreTable,
+    Sector,
+    Trace,
+)
+from ...report.people import plain_score
+from ...report.showing import comparison, value_text
+from ..aggregate import MEANINGS, Number
+from ..compare import entity_effects
+from ..decay import Signal
+from ..layouts import TABLE_4
+from ..metrics import METRICS, EntityMetric, metric_named
+from ..scores import EntityScores, MethodScores
+from ..tables import counts_text, score_tables
+
+PILLARS = {1: "1: quality", 2: "2: prompt following", 3: "3: across shots"}
+FATES = ("passed", "eligible")
+"""What stands below a main number; all counts are in the table of its method."""
+SIGNALS: Mapping[Signal, tuple[str, str]] = {
+    "judged": ("as judged", "What the judge said of the anchor beside each other appearance."),
+    "centroid": ("DINOv2, to the centroid", "Neighbouring appearances: the mean of their cosines with it."),
+    "crops": ("DINOv2, every pair", "Cosines of the crops of every pair of appearances."),
+}
+ALWAYS = ("passed", "skipped", "failed")
+"""What is said of every number, though it is 0."""
+MOST_PAIRS = 60
+"""Comparisons up to which the page lists every one."""
+Traces = Callable[[str, EntityMetric], tuple[tuple[Trace, ...], str]]
+"""Method and metric -> what the number was made of, and how that was chosen."""
+
+
+def anchor_of(number: int, metric: str) -> str:
+    """Return the name in links of a metric of the method with this number."""
+    return f"m{number}-{metric}"
+
+
+def headline(scores: EntityScores) -> ScoreTable:
+    """Return the main numbers (Table 4), methods beside each other."""
+    rows = []
+    for section in TABLE_4.sections:
+        made = [row for name in section.rows if (row := _main(scores, metric_named(name))) is not None]
+        rows += [ScoreRow(label=section.heading, scores={}, heading=True), *made] if made else []
+    return ScoreTable(
+        name="main", title="Main results", heading="Metric", rows=tuple(rows),
+        measures=tuple(
+            Measure(name=method.method, label=method.method, unit="number", better="high")
+            for method in scores.methods
+        ),
+        note=f"{MEANINGS[scores.definitions.coverage]}. Of 0 to 1, imaging quality of 0 to 100; in brackets "
+        "95 % intervals over sources.",
+    )  # fmt: skip
+
+
+def _main(scores: EntityScores, metric: EntityMetric) -> ScoreRow | None:
+    values, traces = dict[str, Score](), []
+    for number, method in enumerate(scores.methods, 1):
+        known = method.numbers.get(metric.name)
+        if known is not None:
+            counts = {name: known.score.counts[name] for name in FATES if name in known.score.counts}
+            values[method.method] = known.score.model_copy(update={"counts": counts})
+            text, anchor = value_text(known.value, "number"), anchor_of(number, metric.name)
+            traces.append(Trace(label=method.method, text=text, anchor=anchor))
+    if not values:
+        return None
+    return ScoreRow(label=metric.label, note=metric.name, scores=values, traces=tuple(traces))
+
+
+def every_metric(scores: EntityScores, traces: Traces) -> Iterator[ScoreTable]:
+    """Yield a table per method: every metric with raw mean, coverage and what became of its instances."""
+    corrected = scores.definitions.coverage in ("eq23", "table15")
+    first = "Corrected mean" if corrected else "Mean of episodes"
+    for number, method in enumerate(scores.methods, 1):
+        rows = []
+        for pillar, title in PILLARS.items():
+            some = [metric for metric in METRICS if metric.pillar == pillar and metric.name in method.numbers]
+            made = [_metric_row(method, number, metric, traces) for metric in some]
+            rows += [ScoreRow(label=f"Pillar {title}", scores={}, heading=True), *made] if made else []
+        yield ScoreTable(
+            name=f"metrics_{number}", title=f"Every metric of {method.method}", heading="Metric",
+            rows=tuple(rows),
+            measures=(
+                Measure(name="value", label=first, unit="number", better="high"),
+                Measure(name="raw", label="Raw mean", unit="number", better="high"),
+                Measure(name="coverage", label="Coverage", better="high"),
+            ),
+            note="Corrected mean = raw mean x coverage. Below a name: how many instances passed, were "
+            "skipped by the gate, failed (no usable reply or measurement), are of entities that were not "
+            "recognised (absent), or of shots without a video (missing).",
+        )  # fmt: skip
+
+
+def _metric_row(method: MethodScores, number: int, metric: EntityMetric, traces: Traces) -> ScoreRow:
+    known = method.numbers[metric.name]
+    why = known.score.reason or "nothing was scored"
+    behind, note = traces(method.method, metric)
+    return ScoreRow(
+        label=metric.label, note=f"{metric.name}: {counts_text(known, ALWAYS)}",
+        scores={
+            "value": known.score.model_copy(update={"counts": {}, "denominator": None}),
+            "raw": plain_score(known.raw, why), "coverage": _coverage(known),
+        },
+        anchor=anchor_of(number, metric.name), traces=behind, traces_note=note,
+    )  # fmt: skip
+
+
+def _coverage(number: Number) -> Score:
+    return plain_score(number.coverage, number.score.reason or "nothing is eligible")
+
+
+def further_tables(scores: EntityScores) -> Iterator[ScoreTable]:
+    """Yield the numbers by tier and by gap, where there are some."""
+    for table in score_tables(scores):
+        if table.name in ("table_22", "gaps") and table.rows:
+            yield table
+
+
+def gap_plots(scores: EntityScores) -> Iterator[Plot]:
+    """Yield similarity by gap: a plot per signal and type, a band per bin with pairs, a point per method."""
+    by_index = scores.definitions.gap == "index"
+    unit = "difference of shot index" if by_index else "number of shots between"
+    there = dict.fromkeys((curve.type, curve.signal) for method in scores.methods for curve in method.curves)
+    for kind, signal in there:
+        curves = [
+            (method.method, curve) for method in scores.methods for curve in method.curves
+            if (curve.type, curve.signal) == (kind, signal)
+        ]  # fmt: skip
+        labels = dict.fromkeys(
+            label for _, curve in curves for label, score in curve.bins.items() if score.value is not None
+        )
+        words, meaning = SIGNALS[signal]
+        yield Plot(
+            name=f"gap_{signal}_{kind}", title=f"Similarity of {kind}s by gap, {words}", unit="number",
+            note=f"{meaning} Gap: {unit}; with 95 % intervals over sources. The table has bins without "
+            "a pair, too.",
+            groups={
+                f"Gap {label}": tuple(
+                    PlotPoint(series=method, score=curve.bins[label])
+                    for method, curve in curves
+                    if label in curve.bins
+                )
+                for label in labels
+            },
+        )  # fmt: skip
+
+
+def polar(scores: EntityScores) -> Polar | None:
+    """Return the main numbers as polar charts, pillars by colour; None where there are fewer than three."""
+    wanted = [metric_named(name) for section in TABLE_4.sections for name in section.rows]
+    metrics = [metric for metric in wanted if any(metric.name in method.numbers for method in scores.methods)]
+    if len(metrics) < 3:
+        return None
+    axes = tuple(
+        PolarAxis(
+            name=metric.name, label=metric.label, group=f"Pillar {PILLARS[metric.pillar]}", digits=3,
+            full=metric.range[1],
+        )
+        for metric in metrics
+    )  # fmt: skip
+    charts = [
+        PolarChart(
+            method=method.method,
+            sectors=tuple(_sector(method.numbers.get(axis.name), axis) for axis in axes),
+            values={
+                axis.name: method.numbers[axis.name].score for axis in axes if axis.name in method.numbers
+            },
+        )
+        for method in scores.methods
+    ]  # fmt: skip
+    return Polar(
+        axes=axes, charts=tuple(charts),
+        note="A sector's length is the number as a share of the highest possible value: 100 for imaging "
+        "quality, 1 for all others. The line across it is its 95 % interval; what is below 0 is cut off. A "
+        "number without a value has no sector. Pillars have different scales: compare methods, not sectors.",
+    )  # fmt: skip
+
+
+def _sector(number: Number | None, axis: PolarAxis) -> Sector:
+    def share(value: float | None) -> float | None:
+        return None if value is None else min(1.0, max(0.0, value / axis.full))
+
+    if number is None:
+        return Sector(name=axis.name, radius=None)
+    score = number.score
+    return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
+
+
+def comparisons(scores: EntityScores) -> tuple[Comparison, ...]:
+    """Return every pair of methods in every metric; of many the page shows those of the main results."""
+    effects = entity_effects(list(combinations(scores.methods, 2)), scores.definitions)
+    main = {metric_named(name).name for section in TABLE_4.sections for name in section.rows}
+    tested = [(each, each.paired) for each in effects if each.tier == ALL and each.paired is not None]
+    return tuple(
+        comparison(
+            pair, metric_named(each.metric).label, higher=metric_named(each.metric).higher, unit="number",
+            shown=len(tested) <= MOST_PAIRS or each.metric in main,
+        )
+        for each, pair in tested
+    )  # fmt: skip
+
+
+def comparison_note(scores: EntityScores, pairs: Sequence[Comparison]) -> str:
+    """Return how methods were compared, or why they were not."""
+    if len(scores.methods) < 2:
+        return "There is only one method; fabula compare compares it with other evaluations."
+    if not pairs:
+        return "No two methods have a value for the same episode."
+    few = "" if all(pair.shown for pair in pairs) else " The page lists the metrics of the main results."
+    return (
+        "The first method minus the second, over the values of the episodes that both have, which coverage "
+        f"does not lower. p-values are corrected for all metrics and pairs together.{few}"
+    )

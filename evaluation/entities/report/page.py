@@ -1,0 +1,262 @@
+"""The report on an evaluation of episodes: numbers, gap curves, worst entities, and each entity by shot."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ....errors import ConfigError
+from ....schemas.judgement import EvaluationManifest
+from ....schemas.plain_files import json_lines
+from ....schemas.text import counted
+from ...archive.archive import Archive, read_archive
+from ...archive.replies import last_attempts
+from ...report.accounts import Accounts
+from ...report.model import CountRow, CountTable, Definition, EpisodesPart, ReportDocument, Trace
+from ...report.showing import resampling_definition
+from ...shots.report.cards import MEGABYTES, Snaps
+from ..aggregate import MEANINGS, Definitions
+from ..archived import read_facts
+from ..entities import EPISODES
+from ..facts import EpisodeFacts
+from ..metrics import EntityMetric
+from ..score import score_folder
+from ..scores import EntityScores
+from . import numbers
+from .choice import shown_episodes, traces_of, worst_entities
+from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
+
+METHODS = 6
+"""Methods whose episodes are shown, where no others are asked for."""
+FEW_ANSWERS = 0.95
+"""Share of answers of a judge below which the page says so at its top."""
+READING = (
+    "Corrected means are lowered by what the gate held back, what failed, was not recognised, or has no "
+    "video; raw mean, coverage and counts stand beside them in each method's own table. A failure is never "
+    "counted as a score.",
+    'Open "behind it" under a name: it leads to the instances of a number, these to crops and replies.',
+)
+
+
+@dataclass(frozen=True)
+class EpisodesReport:
+    """What a report on episodes shows.
+
+    Attributes:
+        definitions: how scores are made.
+        episodes: ids of the episodes that are shown; none for those that fit, the lowest first.
+        methods: whose episodes are shown; none for the first ones.
+        megabytes: how large all pictures together may be.
+    """
+
+    definitions: Definitions = field(default_factory=Definitions)
+    episodes: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    megabytes: float = MEGABYTES
+
+
+def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> ReportDocument:
+    """Return the report on an evaluation folder of episodes.
+
+    Args:
+        folder: the evaluation folder.
+        wanted: how it is scored and what is shown; None for all defaults.
+
+    Raises:
+        InputError: a file of it is missing, or has something that the types do not allow.
+        ConfigError: an episode or method that was asked for is not in the evaluation.
+    """
+    wanted = wanted or EpisodesReport()
+    archive, scores = read_archive(folder), score_folder(folder, wanted.definitions)
+    _check(scores, wanted)
+    manifest = archive.manifest
+    snaps = Snaps(int(wanted.megabytes * 1_000_000))
+    episodes, how = _episodes(folder, archive, scores, wanted)
+    part = _part(scores, episodes, Seen(folder, snaps), how)
+    accounts = Accounts()
+    for judgement in archive.judgements:
+        accounts.add(judgement)
+
+    def traces(method: str, metric: EntityMetric) -> tuple[tuple[Trace, ...], str]:
+        shown = [each for (name, _), each in episodes.items() if name == method and each.number]
+        return traces_of(metric, shown)
+
+    pairs = numbers.comparisons(scores)
+    return ReportDocument(
+        kind="episodes", protocol="EntityBench", units="episodes",
+        title=_title(scores), facts=_facts(scores, episodes, accounts, manifest),
+        warnings=tuple(_warnings(scores, episodes, accounts, snaps)), reading=READING,
+        headline=numbers.headline(scores), plots=tuple(numbers.gap_plots(scores)),
+        details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores)),
+        comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
+        accounting=(*accounting(scores, [each.facts for each in episodes.values()]),
+                    *([accounts.outcome_table()] if accounts.total else [])),
+        episodes=part,
+        agreement_note="An evaluation of episodes has one judge, whose fidelity decides what is compared."
+        if accounts.total else "No reply of a judge is kept here.",
+        cost=accounts.cost_table() if accounts.total else None,
+        definitions=tuple(definitions_of(wanted.definitions, manifest)), manifest=manifest.as_json(),
+    )  # fmt: skip
+
+
+def _check(scores: EntityScores, wanted: EpisodesReport) -> None:
+    methods = [method.method for method in scores.methods]
+    there = sorted({episode.episode_id for method in scores.methods for episode in method.episodes})
+    for option, asked, known in (("--story", wanted.episodes, there), ("--method", wanted.methods, methods)):
+        unknown = [name for name in asked if name not in known]
+        if unknown:
+            raise ConfigError(
+                option, what=f"{', '.join(unknown)} is not in the evaluation",
+                fix=f"use some of {', '.join(known[:20])}",
+            )  # fmt: skip
+
+
+def _episodes(
+    folder: Path, archive: Archive, scores: EntityScores, wanted: EpisodesReport
+) -> tuple[dict[Key, Episode], str]:
+    """Return every episode of which something was seen, those that are shown with a number; how chosen."""
+    if not (folder / EPISODES).exists():
+        return {}, ""
+    facts = {(each.method, each.episode_id): each for each in read_facts(folder, archive)}
+    lines = {(line["method"], line["episode_id"]): line for line in json_lines(folder / EPISODES)}
+    replies = asked_about(list(last_attempts(archive.judgements)))
+    methods = wanted.methods or tuple(method.method for method in scores.methods)[:METHODS]
+    cells = {
+        key: sum(len(shot.appearances) for shot in each.shots)
+        for key, each in facts.items() if key[0] in methods
+    }  # fmt: skip
+    shown, how = shown_episodes(scores, methods, cells, wanted.episodes)
+    places = {key: number for number, key in enumerate(shown, 1)}
+    order = [*shown, *(key for key in facts if key not in places)]
+    made = {key: Episode(places.get(key, 0), facts[key], lines[key], replies.get(key, {})) for key in order}
+    if len(methods) < len(scores.methods):
+        how += f" {len(methods)} of {len(scores.methods)} methods are shown."
+    return made, how
+
+
+def _part(scores: EntityScores, episodes: Mapping[Key, Episode], seen: Seen, how: str) -> EpisodesPart:
+    worst = tuple(worst_entities(scores, episodes, seen))
+    shown = tuple(seen.episode(each) for each in episodes.values() if each.number)
+    snaps = seen.snaps
+    parts = [f"{how} Each row is an entity, each column a shot; an empty cell is not scheduled. A cell opens "
+             f"to scores and replies. {counted(snaps.made, 'picture')} in this page"]  # fmt: skip
+    if snaps.gone:
+        parts.append(f"{counted(snaps.gone, 'picture')} not available")
+    if snaps.spent:
+        parts.append(f"{counted(snaps.spent, 'picture')} left out because of the limit (--pictures-mb)")
+    return EpisodesPart(polar=numbers.polar(scores), worst=worst, note=f"{'; '.join(parts)}.", episodes=shown)
+
+
+def _title(scores: EntityScores) -> str:
+    methods = [method.method for method in scores.methods]
+    return f"Episodes of {methods[0]}" if len(methods) == 1 else f"Episodes of {len(methods)} methods"
+
+
+def _facts(
+    scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, manifest: EvaluationManifest
+) -> dict[str, str]:
+    created = manifest.environment.get("created_at")
+    named = {episode.episode_id for method in scores.methods for episode in method.episodes}
+    shots = [shot for each in episodes.values() for shot in each.facts.shots]
+    return {
+        "Episodes": f"{len(named):,}",
+        "Methods": f"{len(scores.methods):,}",
+        **({"Shots scheduled": f"{len(shots):,}"} if shots else {}),
+        **({"With video": f"{sum(shot.reached for shot in shots):,}"} if shots else {}),
+        **({"Judge": ", ".join(sorted(accounts.replies))} if accounts.replies else {}),
+        "Replies": f"{accounts.total:,}",
+        **({"Evaluated": str(created)[:10]} if created else {}),
+    }
+
+
+def _warnings(
+    scores: EntityScores, episodes: Mapping[Key, Episode], accounts: Accounts, snaps: Snaps
+) -> Iterator[str]:
+    names = tuple(f"{method.method}:" for method in scores.methods)
+    for note in scores.notes:
+        yield f"{note if note.startswith(names) else note[:1].upper() + note[1:]}."
+    for method in scores.methods:
+        shots = [
+            shot for key, each in episodes.items() if key[0] == method.method for shot in each.facts.shots
+        ]
+        gone = sum(not shot.reached for shot in shots)
+        if gone:
+            yield f"{gone:,} of {counted(len(shots), 'shot')} of {method.method} have no readable video."
+    for judge, count in sorted(accounts.replies.items()):
+        answered = accounts.outcomes[judge]["answered"]
+        if answered < FEW_ANSWERS * count:
+            yield f"{judge} answered {answered:,} of {count:,} requests; see Coverage and outcomes."
+    if not episodes:
+        yield "The archive has numbers alone: no crops, no replies."
+    elif snaps.gone and not snaps.made:
+        yield "The pictures were not found: only the folder of the run itself has them."
+
+
+def accounting(scores: EntityScores, facts: Sequence[EpisodeFacts]) -> Iterator[CountTable]:
+    """Yield what was scheduled and recognised, what the gate did, and which shots have no video."""
+    columns = {
+        "scheduled": "Scheduled", "present": "Present", "weak": "Weak", "absent": "Absent",
+        "missing": "Without video", NOT_LOOKED: "Not looked for",
+    }  # fmt: skip
+    rows, gone = [], []
+    for method in scores.methods:
+        mine = [each for each in facts if each.method == method.method]
+        found: dict[str, Counter[str]] = {}
+        for shot in (shot for each in mine for shot in each.shots):
+            for seen in shot.appearances:
+                status = (seen.status or NOT_LOOKED) if shot.reached else "missing"
+                found.setdefault(seen.type, Counter()).update(["scheduled", status])
+        rows += [
+            CountRow(label=f"{method.method} · {kind}", values={name: some[name] for name in columns})
+            for kind, some in found.items()
+        ]
+        lost = [f"{each.episode_id} {shot.key}" for each in mine for shot in each.shots if not shot.reached]
+        if lost:
+            gone.append(CountRow(label=method.method, values={"count": len(lost), "which": "; ".join(lost)}))
+    if rows:
+        yield CountTable(
+            name="appearances", title="Scheduled entities, shot by shot", heading="Method and type",
+            columns=columns, rows=tuple(rows),
+        )  # fmt: skip
+    if gone:
+        yield CountTable(
+            name="missing", title="Shots without a readable video", rows=tuple(gone),
+            columns={"count": "Shots", "which": "Episode and shot"},
+        )  # fmt: skip
+    yield from _gates(scores)
+
+
+def _gates(scores: EntityScores) -> Iterator[CountTable]:
+    columns = {
+        "present": "Present",
+        "admitted": "Admitted",
+        "gated": "Held back",
+        "unscored": "Without fidelity",
+    }
+    rows = []
+    for method in scores.methods:
+        gates = [episode.gate for episode in method.episodes if episode.gate is not None]
+        if gates:
+            values = {name: sum(getattr(gate, name) for gate in gates) for name in columns}
+            rows.append(CountRow(label=method.method, values=dict(values)))
+    if rows:
+        yield CountTable(
+            name="gate", title="What the gate let through", columns=columns, rows=tuple(rows),
+            note="Present appearances with an overall fidelity of 0.5 or more, or without a fidelity, are "
+            "admitted (Eq. 22); the others are not compared across shots.",
+        )  # fmt: skip
+
+
+def definitions_of(used: Definitions, manifest: EvaluationManifest) -> Iterator[Definition]:
+    """Yield how numbers were made, and the settings under which episodes were looked at."""
+    yield Definition(name="coverage", value=used.coverage, meaning=f"{MEANINGS[used.coverage]}.")
+    yield Definition(name="actions", value=used.actions,
+                     meaning="Whether failed replies about actions lower their corrected mean.")  # fmt: skip
+    yield Definition(name="gap", value=used.gap,
+                     meaning="Difference of shot index, or number of intervening shots.")  # fmt: skip
+    yield resampling_definition(used, "source")
+    for name in ("definitions", "models"):
+        listed: Any = manifest.protocol.get(name)
+        for key, value in listed.items() if isinstance(listed, Mapping) else ():
+            yield Definition(name=str(key), value=str(value))

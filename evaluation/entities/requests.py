@@ -1,0 +1,316 @@
+"""What evaluating episodes asks of the engine: sources, settings and options in its terms."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ...builders.spending import tell_plan
+from ...engine.config import RUN, RunConfig, models_of
+from ...engine.execute import RunRequest, Source
+from ...engine.report import RunReport
+from ...engine.run_options import RunOptions, Sets, setting_texts
+from ...engine.running import RunKind
+from ...errors import ConfigError, MissingRequirement
+from ...models.vision.needs import VisionSettings
+from ...releases.entities.tree import read_entity_set
+from ..judging.settings import JUDGES, judges_of, without_judges
+from ..looking import (
+    check_places,
+    check_weights,
+    device_named,
+    given_settings,
+    missing_libraries,
+    pinned,
+)
+from ..protocol import Protocol
+from ..running import run_evaluation
+from .assume_shots import AssumeSettings
+from .budget import EpisodeBudget, budget_of, for_methods
+from .group_episodes import GroupSettings
+from .judging import EpisodeJudgeSettings, LocationSettings
+from .load_episodes import EPISODES, OUTPUTS, chosen_episodes
+from .looking import EpisodeSelection, GroundSettings
+from .merging import ARCHIVE
+from .pipeline import ASKING, ASSUMED, PIPELINE
+from .quality import QualitySettings
+
+if TYPE_CHECKING:
+    from ...engine.estimate import CallPlan
+    from ...engine.progress import Reporter
+
+ITEM_TIMEOUT = 7200.0
+"""Seconds that one shot may take in one stage, on a slow machine."""
+REHEARSED = 20
+PILLARS = (1, 2, 3)
+_NONCOMMERCIAL = (
+    'pip install "fabula[metrics,musiq]" (pyiqa is for noncommercial use only), or leave MUSIQ out: set'
+    " measure_quality.measures without imaging_quality"
+)
+MODELS: Mapping[int, Mapping[str, str]] = {
+    1: {},
+    2: {"ground_entities.detector": "grounding-dino-swin-t", "ground_entities.text": "clip-vit-b-32"},
+    3: {
+        "ground_entities.detector": "grounding-dino-swin-t", "ground_entities.text": "clip-vit-b-32",
+        "encode_appearances.encoder": "dinov2-base",
+    },
+}  # fmt: skip
+"""Pillar -> the setting of each model that it needs, and who that is if nobody says (Table 11)."""
+
+NOBODY: Mapping[str, Mapping[str, Any]] = {
+    "measure_quality": {"wanted": False},
+    "ground_entities": {"detector": None, "text": None},
+    "encode_appearances": {"encoder": None},
+    "draw_grids": {"wanted": False},
+    **{name: {"judges": ()} for name in ASKING},
+}
+"""Stage -> the settings under which it does nothing."""
+USED: Mapping[int, Sequence[str]] = {
+    1: ("measure_quality",),
+    2: ("ground_entities", "draw_grids", "judge_fidelity", "judge_actions"),
+    3: ("ground_entities", "encode_appearances", "judge_fidelity", "judge_pairs", "judge_locations"),
+}
+"""Pillar -> the stages that it needs of these; the gate of pillar 3 goes by fidelity as judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeOptions(RunOptions):
+    """How to evaluate episodes. What every run may choose comes as keywords.
+
+    Attributes:
+        judges: the judge: ``openai:NAME``, ``http://HOST/v1#NAME``, or a name that the section ``[judges]``
+            of the settings file gives. One judge for each evaluation.
+        pillars: what is evaluated, with commas between: 1 quality, 2 prompt following, 3 consistency across
+            shots. Others can be added later by the same command.
+        grounding: whose way of finding entities: ``paper`` or ``code`` [as set, else paper].
+        quality: whose measures of quality: ``paper`` or ``vbench`` [as set, else paper].
+        vbench: file that ``fabula import vbench-results`` wrote: its values are taken, nothing of them is
+            measured again. Needs ``quality`` vbench.
+        locations: whose way of comparing locations: ``paper`` or ``code`` [as set, else paper].
+        episodes: only this episode.
+        tier: only episodes of this tier.
+        limit: only the first so many episodes.
+        device: where models run: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the fastest here.
+        replace: remove from the folder what an earlier evaluation found or asked and this one does not.
+    """
+
+    judges: Sequence[str] = ()
+    pillars: str = "1,2,3"
+    grounding: Annotated[
+        str | None,
+        Sets("take_frames.grounding", "ground_entities.definition", "encode_appearances.definition"),
+    ] = None
+    quality: Annotated[str | None, Sets("measure_quality.definition")] = None
+    vbench: Annotated[str | None, Sets("measure_quality.results")] = None
+    locations: Annotated[str | None, Sets("take_frames.locations", "judge_locations.definition")] = None
+    episodes: Annotated[Sequence[str], Sets("load_episodes.episodes")] = ()
+    tier: Annotated[Sequence[str], Sets("load_episodes.tier")] = ()
+    limit: Annotated[int | None, Sets("load_episodes.limit")] = None
+    device: str = "auto"
+    replace: bool = False
+
+
+def episodes_request(
+    release: Path | str, outputs: Sequence[Path | str], out: Path | str, options: EpisodeOptions
+) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Raises:
+        ConfigError: a setting or an option is wrong, or there is no judge. MissingRequirement: libraries are
+            missing; all of them are listed.
+    """
+    pillars = pillars_named(options.pillars)
+    given = given_settings(options)
+    judges = judges_of(options, options.judges)
+    chosen: dict[str, object] = {
+        "group_episodes.pillars": pillars,
+        "draw_grids.wanted": True,
+        "measure_quality.wanted": True,
+    }
+    chosen |= _models(pillars, given)
+    device = device_named(options.device)
+    chosen |= {f"{stage}.device": device for stage in _looking() if (stage, "device") not in given}
+    if judges:
+        chosen |= {f"{stage}.judges": judges for stage in ASKING}
+    request = options.request(
+        PIPELINE,
+        out,
+        [Source(EPISODES, Path(release)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)],
+        setting_texts(chosen),
+        {JUDGES},
+        item_timeout=None if (RUN, "item_timeout") in given else ITEM_TIMEOUT,
+    )
+    config = pinned(_of_pillars(request.config, pillars))
+    check_needs(config, pillars)
+    return replace(request, config=config)
+
+
+def pillars_named(text: str) -> tuple[int, ...]:
+    """Return the pillars that a text names, in order.
+
+    Raises:
+        ConfigError: it names none, or something else.
+    """
+    named = [part.strip() for part in text.split(",") if part.strip()]
+    if not named or any(part not in map(str, PILLARS) for part in named):
+        raise ConfigError(
+            f"--pillars {text}", what="a pillar is 1 (quality), 2 (prompt following) or 3 (across shots)",
+            fix="write those that you want with commas between, such as --pillars 1,3",
+        )  # fmt: skip
+    return tuple(pillar for pillar in PILLARS if str(pillar) in named)
+
+
+def check_needs(config: RunConfig, pillars: Sequence[int]) -> None:
+    """Check that libraries and devices of the models are here, and that somebody judges where that is needed.
+
+    Raises:
+        ConfigError: there is no judge, no such model or device, or a setting is wrong.
+        MissingRequirement: libraries are missing; all that is missing is listed.
+    """
+    asking = config.stages["judge_fidelity"]
+    assert isinstance(asking, EpisodeJudgeSettings)
+    missing = missing_libraries(config)
+    judged = [str(pillar) for pillar in pillars if pillar != 1]
+    lacks_judge = bool(judged) and not asking.judges
+    if missing:
+        listed = [*missing, *(["a judge (--judge)"] if lacks_judge else [])]
+        raise MissingRequirement(
+            "--pillars",
+            what=f"pillars {', '.join(map(str, pillars))} cannot be evaluated here. Missing:"
+            f" {'; '.join(listed)}",
+            fix=_NONCOMMERCIAL
+            if any(part.startswith("pyiqa ") for part in missing)
+            else 'pip install "fabula[metrics,video]", or choose other pillars with --pillars',
+        )
+    if lacks_judge:
+        raise ConfigError(
+            "--judge", what=f"pillar {' and '.join(judged)} is judged by a model, and none is named",
+            fix="name a model with --judge, or measure quality alone: --pillars 1",
+        )  # fmt: skip
+    check_places(config)
+
+
+def episode_budget(request: RunRequest) -> EpisodeBudget:
+    """Return what an evaluation takes: what is looked at and asked; no video is opened.
+
+    Raises:
+        FabulaError: the set, a folder or the choice of episodes is wrong.
+    """
+    selection, ground, locations = (
+        request.config.stages[name] for name in ("load_episodes", "ground_entities", "judge_locations")
+    )
+    assert isinstance(selection, EpisodeSelection)
+    assert isinstance(ground, GroundSettings)
+    assert isinstance(locations, LocationSettings)
+    whole, report = read_entity_set(
+        next(source.path for source in request.sources if source.role == EPISODES)
+    )
+    methods = [source.path for source in request.sources if source.role == OUTPUTS]
+    chosen = chosen_episodes(whole, selection)
+    pillars = _pillars(request)
+    wrong = {issue.code for issue in report.issues if issue.level == "error"}
+    budget = budget_of(chosen, pillars, ground.definition, locations)
+    return for_methods(budget, len(methods), {code: report.counts[code] for code in sorted(wrong)})
+
+
+def estimate_episodes(request: RunRequest) -> "CallPlan":
+    """Tell what an evaluation would ask of the judge now, and about what that costs. Asks nothing.
+
+    No video is opened: every shot that has one is taken to show all that is scheduled, so that costs are
+    rather over than under.
+
+    Raises:
+        FabulaError: the set, the outputs or a setting is wrong.
+    """
+    from ...engine.estimate import plan_calls
+
+    assumed = as_assumed(request)
+    return plan_calls(assumed, without_judges(assumed.config), sample=None)
+
+
+def tell_episodes(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
+    tell_plan(as_assumed(request), reporter, without_judges, None)
+
+
+def as_assumed(request: RunRequest) -> RunRequest:
+    """Return the same with the stages that look at pictures left out; see :mod:`.assume_shots`."""
+    pillars = _pillars(request)
+    assumed = AssumeSettings(entities=pillars != (1,), actions=2 in pillars, across=3 in pillars)
+    config = replace(request.config, stages={**request.config.stages, "assume_shots": assumed})
+    return replace(request, pipeline=ASSUMED, config=config)
+
+
+def _pillars(request: RunRequest) -> tuple[int, ...]:
+    settings = request.config.stages["group_episodes"]
+    assert isinstance(settings, GroupSettings)
+    return settings.pillars
+
+
+def _looking() -> list[str]:
+    """Return the stages whose models need a device."""
+    from ...engine.pipeline import load_pipeline
+
+    return [
+        stage.name
+        for stage in load_pipeline(PIPELINE).stages
+        if issubclass(stage.spec.settings, VisionSettings)
+    ]
+
+
+def _models(pillars: Sequence[int], given: set[tuple[str, str]]) -> dict[str, object]:
+    """Return the models that pillars need, as far as the user gave none."""
+    needed = {key: name for pillar in pillars for key, name in MODELS[pillar].items()}
+    return {key: name for key, name in needed.items() if tuple(key.split(".")) not in given}
+
+
+def _of_pillars(config: RunConfig, pillars: Sequence[int]) -> RunConfig:
+    """Return settings without the models and judges that no pillar needs, whoever the settings name."""
+    kept = {name for pillar in pillars for name in USED[pillar]}
+    stages = {
+        name: settings if name in kept else settings.model_copy(update=NOBODY.get(name, {}))
+        for name, settings in config.stages.items()
+    }
+    quality = stages["measure_quality"]
+    assert isinstance(quality, QualitySettings)
+    stages["measure_quality"] = quality.pinned()
+    left = {spec for name in ASKING for spec in models_of(stages[name])}
+    models = {spec: options for spec, options in config.models.items() if spec in left}
+    return replace(config, stages=stages, models=models)
+
+
+def evaluate_episodes(
+    release: Path | str,
+    outputs: Sequence[Path | str],
+    out: Path | str,
+    options: EpisodeOptions,
+    *,
+    reporter: "Reporter | None" = None,
+) -> RunReport:
+    """Look at generated episodes and have a judge score them; a run is continued, nothing is asked twice.
+
+    Args:
+        release: the set of episodes.
+        outputs: a folder of videos for each method.
+        out: the run folder, in which ``episodes.jsonl``, ``judgements.jsonl`` and the manifest are written.
+        options: which pillars, who judges.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
+            reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    request = episodes_request(release, outputs, out, options)
+    check_weights(request.config)
+    if reporter is not None:
+        tell_episodes(request, reporter)
+    return run_episodes(request, reporter, replace=options.replace)
+
+
+run_episodes = partial(run_evaluation, form=ARCHIVE)
+PROTOCOL = Protocol(
+    RunKind(PIPELINE, tell_episodes, runs=run_episodes),
+    ARCHIVE,
+    sections=frozenset({JUDGES}),
+)

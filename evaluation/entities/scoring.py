@@ -1,0 +1,83 @@
+"""Scoring and comparing evaluations of episodes as the commands ask for it."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from ...errors import ConfigError
+from ..protocol import UNCERTAINTY, Chosen, Scoring
+from ..report.model import ReportDocument
+from .aggregate import Definitions
+from .compare import EntityComparisons, compare_folders
+from .manifests import ManifestRule
+from .score import score_folder
+from .scores import EntityScores
+
+if TYPE_CHECKING:
+    from ..report.formats import Table
+
+OPTIONS = ("coverage", "actions", "gap", "manifest")
+OF_REPORT = ("stories", "methods", "megabytes")
+
+
+def definitions_of(chosen: Chosen) -> Definitions:
+    """Return the definitions that were chosen.
+
+    Raises:
+        ConfigError: one of them does not exist.
+    """
+    return Definitions(**chosen.of("coverage", "actions", "gap", "resamples", *UNCERTAINTY))
+
+
+def rule_of(chosen: Chosen) -> ManifestRule:
+    """Return which rule says what evaluations may be compared.
+
+    Raises:
+        ConfigError: there is no such rule.
+    """
+    given = chosen.options.get("manifest", "ours")
+    for rule in get_args(ManifestRule):
+        if rule == given:
+            return rule  # type: ignore[no-any-return]
+    raise ConfigError("--manifest", what=f"there is no rule {given!r}", fix="choose ours or b5")
+
+
+def score(folder: Path, chosen: Chosen) -> EntityScores:
+    """Return the scores."""
+    return score_folder(folder, definitions_of(chosen))
+
+
+def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str]) -> EntityComparisons:
+    """Return the methods of two evaluations, or of one, against each other."""
+    return compare_folders(first, second, definitions_of(chosen), allowed, rule_of(chosen))
+
+
+def report(folder: Path, chosen: Chosen) -> ReportDocument:
+    """Return what the page shows."""
+    from ..shots.report.cards import MEGABYTES
+    from .report.page import EpisodesReport, episodes_report
+
+    given = chosen.options
+    shown, methods = tuple(given.get("stories", ())), tuple(given.get("methods", ()))
+    megabytes = given.get("megabytes", MEGABYTES)
+    return episodes_report(folder, EpisodesReport(definitions_of(chosen), shown, methods, megabytes))
+
+
+def tables(scores: EntityScores) -> "Iterator[Table]":
+    """Yield the scores in the layout of the paper: Tables 4, 12 to 15 and 19 to 22."""
+    from .tables import score_tables
+
+    yield from score_tables(scores)
+
+
+def compared(made: EntityComparisons) -> "Iterator[Table]":
+    """Yield a comparison in the layout of the paper: Tables 5, 16 to 18 and 23."""
+    from .tables import comparison_tables
+
+    yield from comparison_tables(made)
+
+
+SCORING = Scoring(
+    "videos of episodes (episodes)", score, compare, report, options=OPTIONS,
+    of_report=OF_REPORT, tables=tables, compared=compared, unit="number",
+)  # fmt: skip

@@ -1,0 +1,384 @@
+"""Generated episodes on disk against their scripts: which shots have a video, and what is wrong.
+
+A method's folder holds for each episode a folder with one video per shot, ``<scene>_<shot>*.mp4`` with three
+digits each, as the public code of EntityBench reads it, or one video ``<episode>.mp4`` (:mod:`.cut_lists`).
+A shot without a usable video is counted by every metric and makes no other shot unusable.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ...errors import InputError, UserError
+from ...media.images import MediaProblem
+from ...media.shot_detection import Method
+from ...media.video import outline, probe
+from ...releases.entities.tree import EntitySet, Episode
+from ...schemas.canonical import Json
+from ...schemas.entities import EpisodeShot
+from ...schemas.text import counted
+from ...schemas.values import Issue, Level
+from ...validators.report import IssueBin
+from .checked import NOTHING_FOUND, Output, OutputFile, Outputs, finding, listed_names, look_at, report_of
+from .cut_lists import ENDINGS, BadCuts, Cuts, Span, find_cuts, list_of, read_cuts
+from .named import entries, folders_in
+from .shot_folders import VIDEOS
+
+FEWEST = 5
+"""Frames that a shot has at least: so many are looked at in each (N_frame of EntityBench, Table 11)."""
+CONTAINERS = (*VIDEOS, ".m4v", ".avi", ".mpg", ".mpeg", ".ts", ".gif", ".ogv", ".wmv", ".flv")
+"""Endings of files that are taken for videos; what is in them decides whether they are."""
+_NAME = re.compile(r"([0-9]{3,})_([0-9]{3,})(?![0-9])", re.ASCII)
+Layout = Literal["shots", "film"]
+
+CURES: dict[str, tuple[Level, str]] = {
+    "missing-episode": ("error", "generate the episode; its shots are counted as missing"),
+    "missing-shot": ("error", "generate them; they are counted as missing"),
+    "short-shot": ("error", f"generate it with {FEWEST} frames or more; it is counted as missing"),
+    "unreadable-video": ("error", "generate or copy it again; it is counted as missing"),
+    "numbered-from-zero": ("error", "add 1 to the numbers: scenes and shots are counted from 1"),
+    "unknown-shot": ("error", "compare the numbers with the schedule: other shots may be misnumbered, too"),
+    "bad-cuts": ("error", "correct the cut list; docs/outputs.md says what it looks like"),
+    "wrong-count": ("error", "say in a cut list where the shots are; --json prints what was found"),
+    "mixed-layout": ("error", "keep the folder with a video per shot, or the video of the whole episode"),
+    "several-videos": ("warning", "keep one video of each shot"),
+    "unknown-episode": ("warning", "move it elsewhere, or check against the set that has the episode"),
+    "stray-file": ("warning", "move it elsewhere"),
+}
+"""Code -> level, and what to do."""
+FATAL = frozenset({"numbered-from-zero", "mixed-layout"})
+"""Codes of findings that stop an evaluation: a video might be judged by another shot's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """How outputs are looked at.
+
+    Attributes:
+        finder: what finds the shots of an episode's video that has no cut list.
+        device: where it runs.
+        decode: whether videos are decoded, which tells whether they are whole and long enough; without, only
+            what lies where is looked at, and the cuts of videos of whole episodes.
+    """
+
+    finder: Method = "transnetv2"
+    device: str = "cpu"
+    decode: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ShotVideo:
+    """The video of one scheduled shot.
+
+    Attributes:
+        key: of the shot, ``<scene>:<shot>``.
+        file: the video; None where there is none.
+        span: its frames in the video of a whole episode; None where the file is the shot.
+        code: why it cannot be looked at, such as ``missing``; None where nothing is known against it.
+    """
+
+    key: str
+    file: Path | None = None
+    span: Span | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeOutput(Output):
+    """What a method made of one episode.
+
+    Attributes:
+        layout: a video per ``shots``, or one ``film``; None where there is nothing.
+        shots: one of each shot of the script, in story order.
+        cuts: where the shots are in the film.
+    """
+
+    layout: Layout | None = None
+    shots: tuple[ShotVideo, ...] = ()
+    cuts: Cuts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeOutputs(Outputs):
+    """The outputs of one method, checked; ``outputs`` has one of each episode asked for."""
+
+    outputs: tuple[EpisodeOutput, ...] = field(repr=False)
+
+    @property
+    def by_id(self) -> dict[str, EpisodeOutput]:
+        """Id of an episode -> its output."""
+        return {output.unit: output for output in self.outputs}
+
+    @property
+    def fatal(self) -> tuple[Issue, ...]:
+        """The findings that stop an evaluation."""
+        return tuple(issue for issue in self.issues if issue.code in FATAL)
+
+    def accounting(self) -> dict[str, Any]:
+        """Return how much was asked for and can be looked at."""
+        shots = [shot for output in self.outputs for shot in output.shots]
+        invalid = sum(shot.code is not None for shot in shots)
+        return {
+            "method": self.method,
+            "episodes_requested": len(self.outputs),
+            "episodes_complete": len(self.valid),
+            "shots_requested": len(shots),
+            "shots_valid": len(shots) - invalid,
+            "missing_rate": invalid / len(shots) if shots else None,
+        }
+
+    def details(self) -> dict[str, Json]:
+        """Return which shots cannot be looked at, and the shots that were found in videos of episodes."""
+        return {
+            "invalid": [
+                {"episode": output.unit, "shot": shot.key, "code": shot.code}
+                for output in self.outputs
+                for shot in output.shots
+                if shot.code is not None
+            ],
+            "found": {
+                output.unit: {
+                    "by": output.cuts.source,
+                    "spans": [list(span) for span in output.cuts.detected],
+                }
+                for output in self.outputs
+                if output.cuts is not None and output.cuts.detected
+            },
+        }
+
+    def told(self) -> str:
+        """Return the accounting in words."""
+        counts = self.accounting()
+        return (
+            f"{counts['shots_valid']} of {counts['shots_requested']} shots in"
+            f" {counted(counts['episodes_requested'], 'episode')}, {counts['episodes_complete']} complete"
+        )
+
+
+def check_episodes(
+    folder: Path, chosen: EntitySet, known: EntitySet | None = None, options: CheckOptions | None = None
+) -> EpisodeOutputs:
+    """Check the videos of one method.
+
+    Args:
+        folder: of the method, which bears its name.
+        chosen: the episodes that are asked for.
+        known: the whole set, whose other episodes may be there and are left alone; the chosen ones if not
+            given.
+        options: how they are looked at.
+
+    Raises:
+        InputError: the folder is not there or cannot be read. MissingRequirement: a library is missing.
+    """
+    if not folder.is_dir():
+        raise InputError(
+            [UserError(str(folder), what="there is no such folder of videos", fix="check the path")]
+        )
+    findings = IssueBin()
+    names = {*chosen.by_id, *(known.by_id if known is not None else ())}
+    findings.extend(_strangers(folder, names))
+    asked = [_Asked(folder, episode, options or CheckOptions()) for episode in chosen.episodes]
+    outputs = cast("tuple[EpisodeOutput, ...]", look_at(asked, findings))
+    if outputs and all(output.layout is None for output in outputs):
+        findings.extend([_nothing_found(folder, chosen)])
+    counts = {"episodes": len(outputs), "shots": sum(len(each.shots) for each in outputs)}
+    return report_of(EpisodeOutputs, folder, findings, counts, seeds=(None,), outputs=outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One episode that is asked for."""
+
+    folder: Path
+    episode: Episode
+    options: CheckOptions
+
+    def check(self) -> tuple[EpisodeOutput, list[Issue]]:
+        """Return what there is of the episode, and the findings."""
+        name, shots = self.episode.episode_id, list(self.episode.script.shots())
+        issues: list[Issue] = []
+        inside = self.folder / name
+        try:
+            film = next(iter(_films(self.folder, name)), None)
+            if inside.is_dir() and film is not None:
+                issues.append(_issue(name, "mixed-layout", f"there is the file {shown(film.name)}, too"))
+            if inside.is_dir():
+                videos = _in_folder(inside, shots, issues)
+                videos = [self._looked_at(video, issues) for video in videos]
+                return _output(name, "shots", videos, None), issues
+            if film is not None:
+                return self._film(film, shots, issues), issues
+        except OSError as error:
+            issues.append(_issue(name, "unreadable-video", f"it cannot be read: {error.strerror}"))
+            return _output(name, None, [_lost(shot, "unreadable") for shot in shots], None), issues
+        issues.append(_issue(name, "missing-episode", f"no video of its {counted(len(shots), 'shot')}"))
+        return _output(name, None, [_lost(shot, "missing") for shot in shots], None), issues
+
+    def _looked_at(self, video: ShotVideo, issues: list[Issue]) -> ShotVideo:
+        """Return the video of a shot with what is wrong with it."""
+        if video.file is None:
+            return video
+        where = f"{self.episode.episode_id}/{shown(video.file.name)}"
+        try:
+            frames = probe(video.file).frames if self.options.decode else FEWEST
+        except MediaProblem as problem:
+            issues.append(
+                _issue(where, "unreadable-video", f"[{problem.code}] expected {problem.expected}, found"
+                       f" {shown(problem.found)}")
+            )  # fmt: skip
+            return ShotVideo(video.key, video.file, code=problem.code)
+        if frames < FEWEST:
+            issues.append(_issue(where, "short-shot", f"it has {counted(frames, 'frame')}"))
+            return ShotVideo(video.key, video.file, code="too_few_frames")
+        return video
+
+    def _film(self, film: Path, shots: Sequence[EpisodeShot], issues: list[Issue]) -> EpisodeOutput:
+        name, keys = self.episode.episode_id, [shot.key for shot in shots]
+        try:
+            frames = probe(film).frames if self.options.decode else outline(film).frames
+            listed = list_of(self.folder, name)
+            if listed is not None:
+                cuts = read_cuts(listed, frames)
+            else:
+                cuts = find_cuts(film, keys, self.options.finder, self.options.device)
+        except MediaProblem as problem:
+            message = f"[{problem.code}] expected {problem.expected}, found {shown(problem.found)}"
+            issues.append(_issue(shown(film.name), "unreadable-video", message))
+            return _output(name, "film", [_lost(shot, problem.code, film) for shot in shots], None)
+        except BadCuts as wrong:
+            issues.append(_issue(name, "bad-cuts", shown(str(wrong))))
+            return _output(name, "film", [_lost(shot, "bad_cuts", film) for shot in shots], None)
+        issues.extend(_misfits(name, keys, cuts))
+        videos = [_cut_out(key, film, cuts, issues, name) for key in keys]
+        return _output(name, "film", videos, cuts)
+
+
+def shot_video_name(scene: int, number: int) -> str:
+    """Return how the name of a shot's video begins, without its ending: ``001_002``."""
+    return f"{scene:03d}_{number:03d}"
+
+
+def shown(name: str) -> str:
+    """Return a name as it can be printed everywhere: other characters are written as their numbers."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for char in name[:200]
+    )
+
+
+def _output(name: str, layout: Layout | None, shots: Sequence[ShotVideo], cuts: Cuts | None) -> EpisodeOutput:
+    files = tuple(
+        OutputFile(number, shot.file)
+        for number, shot in enumerate(shots, 1)
+        if shot.file is not None and shot.code is None
+    )
+    codes = tuple(sorted({shot.code for shot in shots if shot.code is not None}))
+    return EpisodeOutput(name, None, files, codes, layout, tuple(shots), cuts)
+
+
+def _lost(shot: EpisodeShot, code: str, file: Path | None = None) -> ShotVideo:
+    return ShotVideo(shot.key, file, code=code)
+
+
+def _in_folder(folder: Path, shots: Sequence[EpisodeShot], issues: list[Issue]) -> list[ShotVideo]:
+    """Return the video of each shot; of several, the first ``.mp4`` in the order of names, as public code."""
+    name = folder.name
+    there: dict[str, list[Path]] = {}
+    scheduled = {shot_video_name(shot.scene, shot.number): shot.key for shot in shots}
+    zero: list[str] = []
+    unknown: list[str] = []
+    for path in entries(folder):
+        match = _NAME.match(path.name)
+        if match is None or path.suffix.lower() not in CONTAINERS or path.is_dir():
+            issues.append(
+                _issue(f"{name}/{shown(path.name)}", "stray-file", "expected videos such as 001_001.mp4")
+            )
+            continue
+        prefix = shot_video_name(int(match[1]), int(match[2]))
+        there.setdefault(prefix, []).append(path)
+        if prefix not in scheduled:
+            (zero if 0 in (int(match[1]), int(match[2])) else unknown).append(shown(path.name))
+    if zero:
+        issues.append(_issue(name, "numbered-from-zero", listed_names(zero)))
+    if unknown:
+        issues.append(_issue(name, "unknown-shot", f"the schedule has no such shot: {listed_names(unknown)}"))
+    videos = []
+    for prefix, key in scheduled.items():
+        some = sorted(there.get(prefix, ()), key=lambda path: (path.suffix != ".mp4", path.name))
+        if len(some) > 1:
+            message = f"{len(some)} videos of shot {key}; {shown(some[0].name)} is used"
+            issues.append(_issue(f"{name}/{prefix}", "several-videos", message))
+        videos.append(ShotVideo(key, some[0]) if some else ShotVideo(key, code="missing"))
+    issues.extend(_missing(name, videos))
+    return videos
+
+
+def _missing(name: str, videos: Sequence[ShotVideo]) -> Iterator[Issue]:
+    lost = [video.key for video in videos if video.code == "missing"]
+    if lost:
+        message = f"{len(lost)} of {counted(len(videos), 'shot')} have no video: {listed_names(lost, 10)}"
+        yield _issue(name, "missing-shot", message)
+
+
+def _misfits(name: str, keys: Sequence[str], cuts: Cuts) -> Iterator[Issue]:
+    if cuts.detected and not cuts.spans:
+        message = f"{cuts.source} found {len(cuts.detected)} shots, the schedule has {len(keys)}"
+        yield _issue(name, "wrong-count", message)
+        return
+    unknown = [shown(key) for key in cuts.spans if key not in keys]
+    if unknown:
+        yield _issue(name, "unknown-shot", f"the schedule has no such shot: {listed_names(unknown)}")
+    yield from _missing(name, [ShotVideo(key, code=None if key in cuts.spans else "missing") for key in keys])
+
+
+def _cut_out(key: str, film: Path, cuts: Cuts, issues: list[Issue], name: str) -> ShotVideo:
+    span = cuts.spans.get(key)
+    if span is None:
+        return ShotVideo(key, film, code="missing" if cuts.spans else "misaligned")
+    if span.stop - span.start < FEWEST:
+        message = f"shot {key} has {counted(span.stop - span.start, 'frame')}"
+        issues.append(_issue(name, "short-shot", message))
+        return ShotVideo(key, film, span, "too_few_frames")
+    return ShotVideo(key, film, span)
+
+
+def _films(folder: Path, name: str) -> Iterator[Path]:
+    for ending in CONTAINERS:
+        path = folder / f"{name}{ending}"
+        if path.is_file() or path.is_symlink():
+            yield path
+
+
+def _strangers(folder: Path, names: set[str]) -> Iterator[Issue]:
+    own = {f"{name}{ending}" for name in names for ending in (*CONTAINERS, *ENDINGS)}
+    for path in entries(folder):
+        if path.name in own or path.name in names:
+            continue
+        if path.is_dir():
+            yield _issue(shown(path.name), "unknown-episode", "the set has no episode of this name")
+        else:
+            yield _issue(shown(path.name), "stray-file", "expected the folder or the video of an episode")
+
+
+def _nothing_found(folder: Path, chosen: EntitySet) -> Issue:
+    """Return the finding for a folder without any episode that is asked for: what lies there instead."""
+    some = next(iter(chosen.by_id))
+    methods = [
+        shown(entry.name)
+        for entry in folders_in(folder)
+        if any((entry / name).is_dir() for name in chosen.by_id)
+    ]
+    if methods:
+        message = f"this folder holds the videos of {counted(len(methods), 'method')}"
+        return finding(".", NOTHING_FOUND, message, f"give one of: {listed_names(methods)}")
+    message = "no folder and no video here is called like an episode"
+    return finding(
+        ".", NOTHING_FOUND, message, f"name them as the set does: {some}/001_001.mp4, or {some}.mp4"
+    )
+
+
+def _issue(where: str, code: str, message: str) -> Issue:
+    level, cure = CURES[code]
+    return finding(where, code, message, cure, level)

@@ -1,0 +1,148 @@
+"""Tables of scores and counts as text for others: CSV for scripts, Markdown and LaTeX for papers."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias
+
+from ...schemas.canonical import csv_text
+from ...schemas.text import counted
+from ...schemas.values import Score
+from ..stats.paired import Paired
+from .model import CountTable, Measure, ScoreRow, ScoreTable, Unit
+from .people import plain_score
+from .showing import DASH, MINUS, count_text, interval_text, readable, value_text
+
+Table: TypeAlias = ScoreTable | CountTable
+Format = Literal["text", "json", "csv", "markdown", "latex"]
+"""How a result is printed: for people, whole for scripts, or its tables in one of three forms."""
+Row: TypeAlias = tuple[object, ...]
+
+COLUMNS = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
+"""Columns of the CSV: a score or a count on a line, values as fractions."""
+REMARK = "Remark"
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+    "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MINUS: "$-$", DASH: "--",
+    "\n": " ",
+})  # fmt: skip
+_MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\\": r"\\", "*": r"\*", "_": r"\_", "<": "&lt;"})
+
+
+def written(tables: Iterable[Table], form: Format) -> str:
+    """Return tables as CSV, Markdown or LaTeX.
+
+    Args:
+        tables: in order; those without a row are left out.
+        form: ``csv`` has every number on a line by itself, with its interval and what it was counted from;
+            the others have the tables as people read them. LaTeX needs the package booktabs.
+    """
+    some = [table for table in tables if table.rows]
+    if form == "csv":
+        return csv_text(COLUMNS, (row for table in some for row in score_rows(table)))
+    return "\n".join((_markdown if form == "markdown" else _latex)(table) for table in some)
+
+
+def score_rows(table: Table) -> Iterator[Row]:
+    """Yield the lines of a table under :data:`COLUMNS`."""
+    if isinstance(table, CountTable):
+        for row in table.rows:
+            yield from ((table.name, row.label, name, *plain(count)) for name, count in row.values.items())
+        return
+    for scored in table.rows:
+        yield from (
+            (table.name, scored.label, name, *numbers(score)) for name, score in scored.scores.items()
+        )
+
+
+def numbers(score: Score) -> Row:
+    """Return the last seven columns of a score."""
+    return (
+        score.value, score.low, score.high, score.numerator, score.denominator, score.status, score.reason,
+    )  # fmt: skip
+
+
+def plain(value: object) -> Row:
+    """Return the last seven columns of a count or another plain value."""
+    return (value, None, None, None, None, "undefined" if value is None else "ok", None)
+
+
+def comparison_table(pairs: Sequence[Paired], unit: Unit) -> ScoreTable:
+    """Return paired comparisons as a table, p-values and effect sizes as they are.
+
+    Args:
+        pairs: comparisons of one call, corrected together.
+        unit: how the differences are printed.
+    """
+    corrections = ", ".join(sorted({pair.correction for pair in pairs}))
+    return ScoreTable(
+        name="comparison", title="Methods against each other", heading="First less second",
+        note=f"Paired by {', '.join(sorted({pair.unit for pair in pairs}))}; in brackets 95 % intervals; "
+        f"p-values corrected ({corrections}).",
+        measures=(
+            Measure(name="difference", label="Difference", unit=unit),
+            Measure(name="p_wilcoxon", label="p, Wilcoxon", unit="number"),
+            Measure(name="p_bootstrap", label="p, bootstrap", unit="number"),
+            Measure(name="cohen_d", label="Cohen's d", unit="plain"),
+            Measure(name="rank_biserial", label="Rank-biserial", unit="plain"),
+        ),
+        rows=tuple(_compared(pair) for pair in pairs),
+    )  # fmt: skip
+
+
+def _compared(pair: Paired) -> ScoreRow:
+    why = "undefined for these pairs"
+    difference = plain_score(pair.difference, "nothing that both have")
+    tests = {
+        "p_wilcoxon": pair.p_wilcoxon_corrected, "p_bootstrap": pair.p_bootstrap_corrected,
+        "cohen_d": pair.cohen_d, "rank_biserial": pair.rank_biserial,
+    }  # fmt: skip
+    return ScoreRow(
+        label=" ".join([*(f"{what}:" for what in pair.about.values()), pair.first, "less", pair.second]),
+        scores={
+            "difference": difference.model_copy(update={"low": pair.low, "high": pair.high}),
+            **{name: plain_score(value, why) for name, value in tests.items()},
+        },
+        note=counted(pair.n, pair.unit),
+    )
+
+
+def _cells(table: Table) -> Iterator[list[str]]:
+    """Yield head and rows as text; remarks about rows are the last column, where there are some."""
+    noted = isinstance(table, ScoreTable) and any(row.note for row in table.rows)
+    if isinstance(table, CountTable):
+        yield [table.heading, *table.columns.values()]
+        for row in table.rows:
+            yield [row.label, *(count_text(row.values.get(name)) for name in table.columns)]
+        return
+    yield [table.heading, *(_named(measure) for measure in table.measures), *[REMARK] * noted]
+    for scored in table.rows:
+        told = (_value(scored.scores.get(measure.name), measure.unit) for measure in table.measures)
+        yield [scored.label, *told, *[scored.note or ""] * noted]
+
+
+def _named(measure: Measure) -> str:
+    return f"{measure.label}, %" if measure.unit == "percent" else measure.label
+
+
+def _value(score: Score | None, unit: Unit) -> str:
+    return "" if score is None else f"{value_text(score.value, unit)} {interval_text(score, unit)}".strip()
+
+
+def _markdown(table: Table) -> str:
+    head, *rows = ([readable(cell).translate(_MARKDOWN) for cell in row] for row in _cells(table))
+    rule = ["---", *("---" if name == REMARK else "---:" for name in head[1:])]
+    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
+    note = [readable(table.note).translate(_MARKDOWN), ""] if table.note else []
+    return "\n".join([f"**{readable(table.title).translate(_MARKDOWN)}**", "", *lines, "", *note])
+
+
+def _latex(table: Table) -> str:
+    head, *rows = ([readable(cell).translate(_LATEX) for cell in row] for row in _cells(table))
+    title, note = (readable(text).translate(_LATEX) for text in (table.title, table.note))
+    name = "".join(letter if letter.isalnum() else "-" for letter in table.name)
+    places = "".join("l" if cell == REMARK else "r" for cell in head[1:])
+    return "\n".join([
+        r"\begin{table}", r"\centering", rf"\caption{{{title}. {note}}}".replace(". }", "}"),
+        rf"\label{{tab:{name}}}", rf"\begin{{tabular}}{{l{places}}}", r"\toprule",
+        rf"{' & '.join(head)} \\", r"\midrule", *(rf"{' & '.join(row)} \\" for row in rows),
+        r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
+    ])  # fmt: skip

@@ -1,0 +1,127 @@
+"""EntityBench's validation of its judge: verdicts and scores of people on the same crops (section B.1).
+
+Question and formulas are those of :mod:`fabula.people.raters`; people answer tasks of
+:mod:`fabula.people.instances`, with lines of kind ``rating`` whose criterion is ``present`` or ``same`` (0 or
+1), ``overall`` or ``similarity``, or a criterion of the entity's type (1 to 10).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..evaluation.entities.entities import CRITERIA
+from ..schemas.entities import TYPES
+from ..schemas.judgement import HumanRow
+from .judged_episodes import OVERALL, VERDICT, Judged, judged, least_of
+from .participants import Resampling, lines_of
+from .raters import Agreement, Table, agreement
+from .read import Known, read_human
+from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text, score_text
+from .tasks import read_key
+
+KINDS = frozenset(("rating", "attention"))
+NONRESPONSE = "excluded"
+TITLES = {"fidelity": "appearances", "pair": "pairs"}
+Thing = tuple[str, str]
+"""Method and item."""
+
+
+def compare_episodes(evaluated: Evaluated, settings: StudySettings) -> dict[str, Any]:
+    """Return how the judge and people agree, and people with each other, as plain JSON.
+
+    Raises:
+        InputError: key or answers cannot be used, or several judges replied; every problem is listed.
+    """
+    archive = evaluated.archive
+    answers = judged(archive)
+    known = Known(
+        methods=frozenset(method for method, _ in answers),
+        asked={item: answer.asked for (_, item), answer in answers.items()},
+        kinds=KINDS,
+    )
+    key = None if evaluated.key is None else read_key(evaluated.key)
+    kept, document = common_parts(
+        "episodes", read_human(evaluated.human, known, key), settings, NONRESPONSE
+    )  # fmt: skip
+    document["definitions"]["present_from"] = least_of(archive)
+    judge = next((judgement.judge.spec for judgement in archive.judgements), None)
+    rated = lines_of(kept.rows, "rating")
+    return document | {
+        "judge": judge,
+        "judges": {kind: as_plain(_of_kind(kind, rated, answers, settings.resampling)) for kind in VERDICT},
+    }
+
+
+def _of_kind(
+    kind: str, rows: Sequence[HumanRow], answers: Mapping[Thing, Judged], resampling: Resampling
+) -> dict[str, dict[str, Agreement]]:
+    """Return type, or ``all`` -> what was asked -> agreement; ``criteria`` are all criteria together."""
+    of_item = {item: answer for (_, item), answer in answers.items()}
+    mine = [row for row in rows if of_item[str(row.item)].kind == kind]
+    agreements: dict[str, dict[str, Agreement]] = {}
+    for scope in ("all", *TYPES):
+        types = TYPES if scope == "all" else (scope,)
+        own = [row for row in mine if of_item[str(row.item)].type in types]
+        if not own:
+            continue
+        criteria = tuple(name for each in TYPES if each in types for name in CRITERIA[each])
+        asked = {VERDICT[kind]: (VERDICT[kind],), OVERALL[kind]: (OVERALL[kind],), "criteria": criteria}
+        if scope != "all":
+            asked |= {name: (name,) for name in criteria}
+        agreements[scope] = {
+            name: agreement("kappa" if name == VERDICT[kind] else "pearson", table, resampling)
+            for name, names in asked.items()
+            if (table := _table(own, names, answers)) is not None
+        }
+    return agreements
+
+
+def _table(rows: Sequence[HumanRow], names: Sequence[str], answers: Mapping[Thing, Judged]) -> Table | None:
+    """Return what judge and people said about some criteria; None where no person was asked."""
+    said = [row for row in rows if row.criterion in names]
+    if not said:
+        return None
+    raters = sorted({row.rater for row in said})
+    things = sorted({(str(row.method), str(row.item)) for row in said})
+    entries = sorted({(str(row.method), str(row.item), str(row.criterion)) for row in said})
+    places = {entry: number for number, entry in enumerate(entries)}
+    people = np.full((len(raters), len(entries)), np.nan)
+    for row in said:
+        entry = (str(row.method), str(row.item), str(row.criterion))
+        people[raters.index(row.rater), places[entry]] = np.nan if row.value is None else row.value
+    judge = np.full(len(entries), np.nan)
+    for number, (method, item, name) in enumerate(entries):
+        answer = answers.get((method, item))
+        value = None if answer is None else answer.values.get(name)
+        judge[number] = np.nan if value is None else value
+    numbers = {thing: number for number, thing in enumerate(things)}
+    owners = np.array([numbers[method, item] for method, item, _ in entries], dtype=np.int64)
+    return Table(judge, people, owners)
+
+
+def result_lines(document: Json) -> Iterator[str]:
+    """Return how the judge and people agree, as lines."""
+    for kind, scopes in document["judges"].items():
+        if scopes:
+            yield from (
+                "",
+                f"{document['judge']} against people, {TITLES[kind]} (between people: mean, range)",
+            )
+        for scope, asked in scopes.items():
+            for name, agreed in asked.items():
+                counts = agreed["judge"]["counts"]
+                lost = [
+                    f"{counts[reason]} {text}"
+                    for reason, text in (("tied", "tied"), ("without_judge", "without a value of the judge"))
+                    if counts[reason]
+                ]
+                yield (
+                    f"  {scope}, {name}: {agreed['name']} {score_text(agreed['judge'])} of {counts['used']}"
+                    f"; between people {score_text(agreed['people'])},"
+                    f" {number_text(agreed['least'])} to {number_text(agreed['greatest'])}"
+                    + (f"; left out: {', '.join(lost)}" if lost else "")
+                )
+
+
+STUDY = Study(compare_episodes, lambda _method, _about: iter(()), result_lines, "episodes", ("key",))

@@ -1,0 +1,226 @@
+"""EntityBench's public evaluator, through stubs for its networks, against looking as ``code`` defines it."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fabula.engine.stage import Item, Made, Tools
+from fabula.evaluation.entities import ground_entities
+from fabula.evaluation.entities.looking import GroundSettings, frames_of
+from fabula.media.images import encode_image, keep_file
+from fabula.models.vision.types import Box, Card, TextRows
+
+WIDTH, HEIGHT = 96, 64
+CASES = 100
+DESCRIPTIONS = {
+    "Ana": "Woman of forty in a green apron with rolled sleeves, grey eyes, a scar and two rings.",
+    "the cup": "Chipped red enamel cup.",
+    "The Hall": "Long room. It has a floor of oak, nine windows and a ceiling that nobody painted.",
+}
+TYPES = {"Ana": "character", "the cup": "object", "The Hall": "location"}
+
+
+@cache
+def evaluator(reference: Path) -> ModuleType:
+    path = reference / "official" / "entitybench" / "eval" / "evaluate_benchmark.py"
+    spec = importlib.util.spec_from_file_location("official_entitybench_looking", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_frames_when_the_public_code_takes_them_are_the_same(
+    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    official, video = evaluator(reference), tmp_path / "video.mp4"
+    video.touch()
+
+    class Reader(list[int]):
+        def close(self) -> None:
+            pass
+
+    reader = ModuleType("imageio.v2")
+    package = ModuleType("imageio")
+    package.v2 = reader  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "imageio", package)
+    monkeypatch.setitem(sys.modules, "imageio.v2", reader)
+    for frames in range(1, 400):
+        reader.get_reader = lambda _, frames=frames: Reader(range(frames))  # type: ignore[attr-defined]
+        if frames < 5:
+            with pytest.raises(official.StrictModeError):
+                official.extract_frames(str(video))
+            with pytest.raises(ValueError, match="frames"):
+                frames_of("code", frames)
+            continue
+        choice = frames_of("code", frames)
+        assert list(choice.grid) == official.extract_frames(str(video))
+        assert choice.ground == tuple(dict.fromkeys(choice.grid))
+
+
+class Drawn:
+    """A shot of five noisy frames; what networks say of it depends on pixels and texts alone."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        chance = np.random.default_rng(number)
+        coarse = chance.integers(0, 256, (5, 8, 12, 3), dtype=np.uint8)
+        self.frames = [
+            np.asarray(Image.fromarray(part).resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC))
+            for part in coarse
+        ]
+
+    def shares(self, frame: int, query: str) -> list[tuple[tuple[float, ...], float]]:
+        """Boxes as shares of the frame, centre and size, with scores, as networks give them."""
+        random = Random(f"{self.number}/{frame}/{query.lower()}")
+        sized = [
+            ((random.uniform(0, 1), random.uniform(0, 1), random.uniform(0.06, 1), random.uniform(0.06, 1)),
+             random.uniform(0.26, 0.9))
+            for _ in range(random.choice((0, 0, 1, 3)) if self.number % 4 else 0)
+        ]  # fmt: skip
+        return [(tuple(float(np.float32(value)) for value in box), score) for box, score in sized]
+
+    def index_of(self, pixels: Any) -> int:
+        return next(index for index, frame in enumerate(self.frames) if np.array_equal(frame, pixels))
+
+
+def similarity(crop: Any, text: str) -> float:
+    """A number that a crop and a text have together, -0.125 to 0.5, exact in float32."""
+    return (
+        float(Random(f"{np.asarray(crop).tobytes().hex()[:400]}{crop.shape}{text}").randrange(-128, 512))
+        / 1024
+    )
+
+
+class Grounder:
+    card = Card("drawn", "", "1", "", 0, 0, "")
+    identity = "drawn"
+
+    def __init__(self, drawn: Drawn) -> None:
+        self.drawn, self.identity = drawn, f"drawn-{drawn.number}"
+
+    def ground(self, images: Any, texts: Any, batch: int = 1) -> list[list[tuple[Box, ...]]]:
+        return [
+            [self.boxes(np.asarray(image), text) for text in some]
+            for image, some in zip(images, texts, strict=True)
+        ]
+
+    def boxes(self, pixels: Any, text: str) -> tuple[Box, ...]:
+        shares = self.drawn.shares(self.drawn.index_of(pixels), text)
+        made = [
+            Box(
+                (x - w / 2) * WIDTH,
+                (y - h / 2) * HEIGHT,
+                (x + w / 2) * WIDTH,
+                (y + h / 2) * HEIGHT,
+                score,
+                text,
+            )
+            for (x, y, w, h), score in shares
+        ]
+        return tuple(sorted((box.within(WIDTH, HEIGHT) for box in made), key=lambda box: -box.score))
+
+
+class Texts:
+    """An encoder whose product of a crop and a text is :func:`similarity`: a number for each description."""
+
+    card = Card("drawn-texts", "", "1", "", 4, 0, "")
+    identity = "drawn-texts"
+
+    def encode(self, images: Any) -> Any:
+        rows = [[similarity(np.asarray(image), text) for text in DESCRIPTIONS.values()] for image in images]
+        return np.array(rows, dtype=np.float32)
+
+    def encode_texts(self, texts: Any) -> TextRows:
+        known = list(DESCRIPTIONS.values())
+        return TextRows(np.eye(3, dtype=np.float32)[[known.index(text) for text in texts]], (0,) * len(texts))
+
+
+def official_result(official: ModuleType, drawn: Drawn, folder: Path, patch: pytest.MonkeyPatch) -> Any:
+    """What the public evaluator makes of a shot."""
+    inference = ModuleType("groundingdino.util.inference")
+
+    def predict(*, image: int, caption: str, box_threshold: float, **_: Any) -> Any:
+        assert box_threshold == 0.25
+        found = drawn.shares(image, caption)
+        return [np.array(box) for box, _ in found], [score for _, score in found], []
+
+    inference.predict = predict  # type: ignore[attr-defined]
+    for name in ("groundingdino", "groundingdino.util"):
+        patch.setitem(sys.modules, name, ModuleType(name))
+    patch.setitem(sys.modules, "groundingdino.util.inference", inference)
+    patch.setattr(official, "get_grounding_dino", lambda *_, **__: (None, "cpu"))
+    patch.setattr(official, "_gdino_transform_frame", drawn.index_of)
+    patch.setattr(official, "compute_clip_text_sim", lambda crop, text, _device: similarity(crop, text))
+    patch.setattr(official, "compute_dino_embedding", lambda *_: None)
+    registry = {
+        f"{TYPES[name].title()} 1": {"name": name, "description": text} for name, text in DESCRIPTIONS.items()
+    }
+    scheduled = {"characters": ["Ana"], "places": ["The Hall"], "objects": ["the cup"]}
+    return official.ground_shot_unified(
+        "1:1", drawn.frames, scheduled, registry, str(folder), "cpu",
+        {"box_threshold": 0.25, "text_threshold": 0.2}, 0.2,
+    )["per_entity"]  # fmt: skip
+
+
+def our_result(drawn: Drawn, folder: Path, patch: pytest.MonkeyPatch) -> Any:
+    """What the stage makes of the same shot."""
+    models = {"grounder": Grounder(drawn), "text encoder": Texts()}
+    patch.setattr(ground_entities, "opened", lambda _name, _settings, kind: models[kind])
+    pictures = {}
+    for index, frame in enumerate(drawn.frames):
+        pictures[str(index)] = f"{drawn.number}_{index}.png"
+        keep_file(encode_image(Image.fromarray(frame), format="png"), pictures[str(index)], folder)
+    entities = [
+        {"key": name, "name": name, "type": TYPES[name], "description": text}
+        for name, text in DESCRIPTIONS.items()
+    ]
+    ground = list(range(5))
+    frames = {"invalid": None, "pictures": pictures, "ground": ground, "grid": ground}
+    item = Item("m/e/1", {"shot": {"entities": entities}, "frames": frames})
+    settings = GroundSettings(detector="drawn", text="drawn", definition="code")
+    tools = Tools(settings, "2026-01-01T00:00:00Z", store=folder)
+    (made,) = ground_entities.run_batch([item], tools)
+    assert isinstance(made, Made)
+    return made.fields["grounded"]["entities"]
+
+
+def test_grounding_when_the_public_code_does_it_gives_the_same_crop_score_and_status(
+    reference: Path, tmp_path: Path
+) -> None:
+    official, seen = evaluator(reference), set()
+    for number in range(CASES):
+        drawn = Drawn(number)
+        with pytest.MonkeyPatch.context() as patch:
+            theirs = official_result(official, drawn, tmp_path / str(number), patch)
+            ours = our_result(drawn, tmp_path / "store", patch)
+        for name, entity in ours.items():
+            expected = theirs[name]
+            seen.add(entity["status"])
+            assert entity["status"] == expected["status"]
+            boxes = sum(map(len, entity["boxes"].values()))
+            assert boxes == len(expected["all_detections"])
+            if entity["canonical"] is None:
+                assert expected["canonical"] is None
+                continue
+            chosen, parts = entity["canonical"], expected["canonical_score_components"]
+            assert chosen["frame"] == expected["canonical"].frame_idx
+            assert tuple(int(edge) for edge in chosen["box"]) == expected["canonical"].bbox
+            got = [chosen[key] for key in ("clip", "sharpness", "area", "selection")]
+            want = [parts[key] for key in ("clip", "sharpness_norm", "area_norm", "selection")]
+            assert got == pytest.approx(want, abs=1e-9)
+            with (
+                Image.open(expected["canonical_path"]) as one,
+                Image.open(tmp_path / "store" / chosen["file"]) as other,
+            ):
+                assert np.array_equal(np.asarray(one), np.asarray(other))
+    assert seen == {"present", "weak", "absent"}

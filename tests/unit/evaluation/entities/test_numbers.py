@@ -1,0 +1,231 @@
+"""The metrics of an episode and their aggregation, against values worked out by hand."""
+
+from dataclasses import replace
+from itertools import permutations
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from fabula.errors import ConfigError
+from fabula.evaluation.entities.aggregate import Definitions, number, numbers
+from fabula.evaluation.entities.diagnostics import entity_details
+from fabula.evaluation.entities.metrics import METRICS, metric_named
+from fabula.evaluation.entities.scores import score_episode, score_methods
+from fabula.evaluation.entities.tallies import Counters, Tally, tally
+
+from .worked import ANA, CUP, FAILED, HALL, NORTH, episode, said
+
+EQ23 = Definitions(resamples=0)
+ROOT = sqrt(0.5)  # the cosine of two vectors at right angles with their centroid
+
+# metric: value of the episode; passed, skipped, failed, absent, missing; corrected mean under eq23
+TABLE = {
+    # Shots 1:1 (0.5) and 1:2 (0.7); that of 2:1 could not be measured, 2:2 is missing: 0.6 x 2/4.
+    "aesthetic_quality": (0.6, (2, 0, 1, 0, 1), 0.3),
+    # 1:1 has Ana and not Ben (1/2), 1:2 Ana (1/1), 2:1 nobody (0/1), 2:2 is missing: 0.5 x 3/4.
+    "intra_character_presence": (0.5, (3, 0, 0, 0, 1), 0.375),
+    "intra_object_presence": (1.0, (2, 0, 0, 0, 0), 1.0),
+    # 1:1: (0.8 + 0.3) / 2; the reply on 1:2 failed, Ana is absent in 2:1 and missing in 2:2: 0.55 x 2/5.
+    "intra_face_fidelity": (0.55, (2, 0, 1, 1, 1), 0.22),
+    # Only Ana in 1:1 has a score of her face; Ben's reply has none.
+    "intra_face_face": (0.6, (1, 0, 2, 1, 1), 0.12),
+    "intra_object_fidelity": (0.5, (2, 0, 0, 0, 0), 0.5),
+    "intra_location_fidelity": (0.8, (2, 0, 0, 0, 0), 0.8),
+    # 0.7 and 0.5, one reply failed, one shot is missing: 0.6 x 2/4.
+    "intra_action_overall": (0.6, (2, 0, 1, 0, 1), 0.3),
+    # Replies of 1:1 and, without a verdict, of 2:1.
+    "intra_action_depicted": (1.0, (1, 0, 2, 0, 1), 0.25),
+    # Only 1:1 names an object that it schedules.
+    "intra_action_object_interaction": (0.2, (1, 0, 0, 0, 0), 0.2),
+    # Ana's two admitted crops are at right angles; absent and missing count zero: ROOT x 2/4.
+    "cs_face": (ROOT, (2, 0, 0, 1, 1), ROOT / 2),
+    # One cup was held back, so that the other is alone.
+    "cs_object": (None, (0, 2, 0, 0, 0), 0.0),
+    # 1:1 to 1:2 is (1, 0) beside (0.6, 0.8); 2:2 has no video: 0.6 x 1/2.
+    "cs_transition_boundary": (0.6, (1, 0, 0, 0, 1), 0.3),
+    # Of Ana's three re-appearances one is judged: 1 x 1/3, and 0.9 x 1/3.
+    "llm_face_accuracy": (1.0, (1, 0, 0, 1, 1), 1 / 3),
+    "llm_face_mean_score": (0.9, (1, 0, 0, 1, 1), 0.3),
+    # The reply has no number for hair.
+    "llm_face_hair": (None, (0, 0, 1, 1, 1), None),
+    "llm_object_accuracy": (None, (0, 1, 0, 0, 0), 0.0),
+    "llm_scene_accuracy": (0.0, (1, 0, 0, 0, 0), 0.0),
+    "llm_scene_mean_score": (0.4, (1, 0, 0, 0, 0), 0.4),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_metric_when_episode_is_small_has_the_value_worked_out_by_hand(name: str) -> None:
+    value, counts, corrected = TABLE[name]
+    metric = metric_named(name)
+    made = tally(metric, episode())
+    assert made.value == pytest.approx(value)
+    assert (made.passed, made.skipped, made.failed, made.absent, made.missing) == counts
+    score = number(metric, [made], EQ23)
+    assert score.corrected == pytest.approx(corrected)
+    assert score.value == score.corrected
+    assert score.score.counts["eligible"] == sum(counts)
+
+
+def two() -> list[Tally]:
+    return [
+        Tally(0.5, passed=2, skipped=1, failed=1, public=Counters(2, 1, 1)),
+        Tally(1.0, 6, public=Counters(6, 0, 2)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("coverage", "value", "raw", "share"),
+    [
+        # (0.5 x 2 + 1 x 6) / 10 = 0.7; raw 7 / 8; coverage 8 / 10
+        ("eq23", 0.7, 0.875, 0.8),
+        ("b5", 0.75, 0.875, 0.8),
+        # by the public counters: 8 of 2 + 1 + 1 + 6 + 2 = 12
+        ("code", 0.75, 0.875, 8 / 12),
+    ],
+)
+def test_number_when_episodes_differ_in_size_follows_the_definition(
+    coverage: str, value: float, raw: float, share: float
+) -> None:
+    made = number(metric_named("llm_face_accuracy"), two(), Definitions(coverage=coverage, resamples=0))  # type: ignore[arg-type]
+    assert (made.value, made.raw, made.coverage) == pytest.approx((value, raw, share))
+    assert made.corrected == pytest.approx(raw * share)
+    assert made.mean == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("name", "coverage"), [("intra_face_fidelity", 2 / 3), ("cs_face", 2 / 3), ("llm_face_accuracy", 1 / 3)]
+)
+def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_but_for_pairs(
+    name: str, coverage: float
+) -> None:
+    metric = metric_named(name)
+    made = number(metric, [tally(metric, episode())], Definitions(coverage="table15", resamples=0))
+    assert made.coverage == pytest.approx(coverage)
+
+
+def test_actions_when_outside_are_lowered_by_missing_shots_alone() -> None:
+    metric = metric_named("intra_action_overall")
+    made = number(metric, [tally(metric, episode())], Definitions(actions="outside", resamples=0))
+    assert made.corrected == pytest.approx(0.4)  # 0.6 x 2/3
+
+
+def test_definitions_when_there_is_none_of_that_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="eq23, table15, b5, code"):
+        Definitions(coverage="eq24")  # type: ignore[arg-type]
+
+
+def test_a_reply_when_it_failed_never_becomes_a_number() -> None:
+    metric, facts = metric_named("llm_face_accuracy"), episode()
+    failed = replace(facts, pairs={**facts.pairs, (ANA, "1:2"): FAILED})
+    made = number(metric, [tally(metric, failed)], EQ23)
+    assert (made.value, made.raw, made.coverage) == (None, None, 0.0)
+    assert made.score.reason == "nothing was scored"
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_mean_when_a_shot_is_lost_does_not_rise(metric: object) -> None:
+    metric = metric_named(metric.name)  # type: ignore[attr-defined]
+    facts = episode()
+    before = number(metric, [tally(metric, facts)], EQ23)
+    for index, shot in enumerate(facts.shots):
+        unseen = tuple(replace(each, status=None, fidelity=None, vector=None) for each in shot.appearances)
+        missing = replace(shot, reached=False, appearances=unseen)
+        lost = [missing if each is shot else each for each in facts.shots]
+        gate = {key: replace(gate, pool=tuple(k for k in gate.pool if k != shot.key), anchor=None)
+                for key, gate in (facts.gate or {}).items()}  # fmt: skip
+        made = tally(metric, replace(facts, shots=tuple(lost), gate=gate, pairs={}))
+        assert made.eligible == tally(metric, facts).eligible, index
+        whole = number(metric, [made], EQ23).coverage
+        assert whole is None or before.coverage is None or whole <= before.coverage
+
+
+def test_location_when_a_pair_differs_or_was_not_answered_is_decided_or_not() -> None:
+    facts, metric = episode(), metric_named("llm_scene_accuracy")
+    shots = (*facts.shots[:2], replace(facts.shots[2], appearances=(replace(facts.shots[0].appearances[3]),)))
+    gate = {**(facts.gate or {}), HALL: replace((facts.gate or {})[HALL], pool=("1:1", "1:2", "2:1"))}
+    verdicts = [(1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, None, 0.0), (1.0, None, None), (None, None, None)]
+    for first, second, expected in verdicts:
+        pairs = {(HALL, "1:2"): said(same=first), (HALL, "2:1"): said(same=second)}
+        made = tally(metric, replace(facts, shots=shots, gate=gate, pairs=pairs))
+        assert made.value == expected
+        assert made.failed == (expected is None)
+
+
+def test_location_when_judged_as_a_whole_takes_that_reply() -> None:
+    facts = replace(episode(), pairs={}, locations={HALL: said(consistent=1.0, consistency=0.7, layout=None)})
+    values = {
+        name: tally(metric_named(f"llm_scene_{name}"), facts).value
+        for name in ("accuracy", "mean_score", "layout")
+    }
+    assert values == {"accuracy": 1.0, "mean_score": 0.7, "layout": None}
+
+
+def test_metrics_when_listed_are_51_with_the_24_short_names_of_table_4() -> None:
+    assert [sum(metric.pillar == pillar for metric in METRICS) for pillar in (1, 2, 3)] == [6, 24, 21]
+    short = ("char_presence", "obj_presence", "loc_presence", "face_fidelity", "object_fidelity",
+             "location_fidelity", "action_overall", "action_subject", "action_interaction")  # fmt: skip
+    assert [metric_named(name).name for name in short] == [
+        "intra_character_presence", "intra_object_presence", "intra_location_presence", "intra_face_fidelity",
+        "intra_object_fidelity", "intra_location_fidelity", "intra_action_overall",
+        "intra_action_subject_identity", "intra_action_object_interaction",
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match="no metric 'vibes'"):
+        metric_named("vibes")
+
+
+def test_entities_when_listed_have_their_nearness_and_verdicts() -> None:
+    details = {each.entity: each for each in entity_details(episode())}
+    assert list(details) == [ANA, HALL, CUP]
+    ana = details[ANA]
+    assert (ana.mean, ana.least, ana.most, ana.median_of_pairs) == pytest.approx((ROOT, ROOT, ROOT, 0.0))
+    assert (ana.representative, ana.anchor, ana.judged, ana.accuracy) == ("1:1", "1:1", 1, 1.0)
+    assert [shot.status for shot in ana.shots] == ["present", "present", "absent", "missing"]
+    assert [shot.admitted for shot in ana.shots] == [True, True, False, False]
+    assert (details[CUP].mean, details[CUP].worst, details[CUP].accuracy) == (None, None, None)
+
+
+def test_scores_when_episodes_come_in_any_order_are_the_same() -> None:
+    other = replace(episode("second__run2"), tier="hard")
+    third = episode("film__run3")
+    third = replace(
+        third, shots=(replace(third.shots[0], quality={"aesthetic_quality": 0.9}), *third.shots[1:])
+    )
+    scored = [("ours", score_episode(facts)) for facts in (episode(), other, third)]
+    definitions = Definitions(resamples=200, interval="percentile")
+    made = {
+        str(
+            {
+                tier: {name: round(n.value or 0, 9) for name, n in some.items()}
+                for tier, some in sorted(m.tiers.items())
+            }
+        )
+        for order in permutations(scored)
+        for m in score_methods(order, definitions)
+    }
+    assert len(made) == 1
+
+
+def test_intervals_when_all_episodes_are_of_one_source_are_not_made() -> None:
+    metric = metric_named("intra_face_fidelity")
+    tallies = {metric.name: tally(metric, episode())}
+    few = numbers([metric], [("film", tallies)] * 40, Definitions(resamples=100))
+    assert (few[metric.name].score.low, few[metric.name].score.high) == (None, None)
+    rows = [
+        (f"film{index}", {metric.name: replace(tallies[metric.name], value=index / 40)})
+        for index in range(40)
+    ]
+    made = numbers([metric], rows, Definitions(resamples=2000))[metric.name].score
+    # 2/5 of a mean of values from 0 to 39/40, whose standard deviation is 0.289:
+    # 0.195 +- 0.4 x 1.96 x 0.289 / sqrt(40)
+    assert (made.low, made.high) == pytest.approx((0.195 - 0.0358, 0.195 + 0.0358), abs=0.006)
+
+
+def test_vectors_when_one_is_missing_leave_the_other_alone() -> None:
+    facts = episode()
+    first = replace(facts.shots[0].appearances[0], vector=None)
+    shots = (replace(facts.shots[0], appearances=(first, *facts.shots[0].appearances[1:])), *facts.shots[1:])
+    made = tally(metric_named("cs_face"), replace(facts, shots=shots))
+    assert (made.value, made.failed, made.absent, made.missing) == (None, 2, 1, 1)
+    assert np.array_equal(NORTH, [0.0, 1.0])

@@ -1,0 +1,85 @@
+"""The report on an evaluation of episodes, as data."""
+
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError
+from fabula.evaluation.entities.aggregate import Definitions
+from fabula.evaluation.entities.report.page import EpisodesReport, episodes_report
+from fabula.evaluation.entities.score import score_folder
+from fabula.evaluation.report.page import render_page
+from fabula.evaluation.report.pictures import kept_picture
+from fabula.evaluation.report.writing import verdicts_csv
+from fabula.testing.simulated_episodes import write_run
+
+FEW = EpisodesReport(Definitions(resamples=0))
+
+
+def test_page_when_a_number_is_opened_leads_to_its_crops_and_replies(tmp_path: Path) -> None:
+    document = episodes_report(write_run(tmp_path / "run", ("a", "b"), ("x__1", "y__1")), FEW)
+    page = render_page(document)
+    main = {row.note: row for row in document.headline.rows if not row.heading}
+    assert [trace.label for trace in main["intra_face_fidelity"].traces] == ["a", "b"]
+    rows = {row.anchor: row for table in document.details for row in table.rows if row.anchor}
+    opened = rows[main["intra_face_fidelity"].traces[0].anchor]
+    # Two episodes of three shots: 0.6 twice, 0.9 twice, and two shots without a video.
+    assert [trace.text for trace in opened.traces] == [
+        *["0.60"] * 2,
+        *["0.90"] * 2,
+        *["no readable video"] * 2,
+    ]
+    assert opened.scores["raw"].value == pytest.approx(0.75)
+    assert opened.scores["coverage"].value == pytest.approx(4 / 6)
+    assert opened.note == "intra_face_fidelity: passed 4, skipped 0, failed 0, missing 2"
+    anchors = {trace.anchor for row in rows.values() for trace in row.traces}
+    assert None not in anchors and all(page.count(f'id="{anchor}"') == 1 for anchor in anchors)
+    for row in main.values():
+        assert all(page.count(f'id="{trace.anchor}"') == 1 for trace in row.traces)
+
+
+def test_cells_when_a_value_is_missing_say_why(tmp_path: Path) -> None:
+    document = episodes_report(write_run(tmp_path / "run"), FEW)
+    assert document.episodes is not None
+    shown = document.episodes.episodes[0]
+    cup = next(entity for entity in shown.entities if entity.name == "the cup")
+    first, second, third = (cell for cell in cup.cells if cell is not None)
+    assert (first.status, first.fidelity, first.gate[:10]) == ("present", 0.9, "the anchor")
+    assert second.missing["fidelity: overall"] == "the reply is refused"
+    assert second.values["beside the anchor"] == 0.8
+    assert next(reply.answer for reply in second.replies) == "it would not judge this"
+    assert (third.status, third.missing["fidelity: overall"]) == ("missing", "no readable video")
+    assert third.picture.lost == "no crop" and first.picture.data is not None
+    assert shown.shots[0].missing["dynamic degree"] == "fewer than two frames"
+    assert "it would not judge this" in verdicts_csv(document)
+
+
+def test_page_when_scored_shows_the_numbers_of_score(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    document, scores = episodes_report(folder, FEW), score_folder(folder, FEW.definitions)
+    every = next(table for table in document.details if table.name == "metrics_1")
+    shown = {row.note.split(":")[0]: row.scores for row in every.rows if row.note}
+    numbers = scores.methods[0].numbers
+    assert shown.keys() == numbers.keys()
+    for name, number in numbers.items():
+        values = tuple(shown[name][part].value for part in ("value", "raw", "coverage"))
+        assert values == (number.value, number.raw, number.coverage)
+    assert document.episodes is not None and document.episodes.polar is not None
+    assert next(worst.title for worst in document.episodes.worst) == "Least like their description"
+
+
+def test_page_when_asked_for_unknown_episodes_or_methods_refuses(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    with pytest.raises(ConfigError, match="--story"):
+        episodes_report(folder, EpisodesReport(episodes=("other",)))
+    with pytest.raises(ConfigError, match="--method"):
+        episodes_report(folder, EpisodesReport(methods=("other",)))
+
+
+def test_pictures_when_the_budget_is_spent_or_they_lie_elsewhere_are_left_out(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    (tmp_path / "secret.png").write_bytes((folder / "store/crop.png").read_bytes())
+    assert kept_picture(folder, "../secret.png") is None
+    assert kept_picture(folder, "store/crop.png") is not None
+    document = episodes_report(folder, EpisodesReport(FEW.definitions, megabytes=0))
+    assert document.episodes is not None and "left out because of the limit" in document.episodes.note

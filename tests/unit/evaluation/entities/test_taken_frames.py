@@ -1,0 +1,178 @@
+"""Shots of episodes with their frames: which are taken, and that they are the drawn ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fabula.engine.execute import STORE, Options
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.entities.load_episodes import chosen_episodes
+from fabula.evaluation.entities.looking import EpisodeSelection, frames_of, looking_budget
+from fabula.evaluation.entities.take_frames import frame_sharpness
+from fabula.releases.entities.tree import read_entity_set
+from fabula.testing.drawn_entities import draw_frame, write_outputs
+from fabula.testing.drawn_videos import Take, write_takes
+from fabula.testing.looking_pipeline import look
+from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
+
+EPISODES = [written_episode(), written_episode("ep_b", SECOND)]
+
+
+@pytest.fixture
+def episodes(tmp_path: Path) -> Path:
+    return write_episodes(tmp_path / "episodes", EPISODES)
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    return write_outputs(tmp_path / "model-x", EPISODES)
+
+
+@pytest.mark.parametrize(
+    ("definition", "frames", "ground", "grid"),
+    [
+        ("code", 81, (1, 20, 40, 59, 79), (1, 20, 40, 59, 79)),
+        ("code", 49, (1, 12, 24, 35, 47), (1, 12, 24, 35, 47)),
+        ("code", 5, (1, 2, 3, 4), (1, 2, 3, 4, 4)),
+        ("paper", 81, (0, 20, 40, 60, 80), (0, 16, 32, 48, 64, 80)),
+        ("paper", 5, (0, 1, 2, 3, 4), (0, 1, 2, 3, 4)),
+        ("paper", 6, (0, 1, 2, 3, 5), (0, 1, 2, 3, 4, 5)),
+    ],
+)
+def test_frames_when_worked_by_hand_agree(
+    definition: str, frames: int, ground: tuple[int, ...], grid: tuple[int, ...]
+) -> None:
+    choice = frames_of(definition, frames)  # type: ignore[arg-type]
+    assert (choice.ground, choice.grid) == (ground, grid)
+    assert choice.grounded == tuple(sorted({*ground, *grid}))
+
+
+def test_frames_when_a_shot_is_too_short_are_refused() -> None:
+    with pytest.raises(ValueError, match="4 frames"):
+        frames_of("code", 4)
+
+
+def test_budget_when_of_two_episodes_counts_from_the_schedule_alone(episodes: Path) -> None:
+    # ep_a schedules 3 + 3 + 3 + 2 + 4 = 15 entities in 5 shots, ep_b 2 + 3 in 2 shots.
+    entity_set, _ = read_entity_set(episodes)
+    code, paper = looking_budget(entity_set, "code"), looking_budget(entity_set, "paper")
+    assert (code.shots, code.frames, code.queries, code.appearances) == (7, 35, 100, 20)
+    assert (paper.frames, paper.queries, paper.boundaries) == (63, 180, 14)
+
+
+def test_shots_when_looked_at_hold_script_entities_and_the_drawn_pixels(
+    tmp_path: Path, episodes: Path, outputs: Path
+) -> None:
+    lines = look(tmp_path / "run", episodes, [outputs], ["take_frames.grounding='code'"])
+    assert [line["id"] for line in lines][:3] == [
+        "model-x/ep_a/001_001", "model-x/ep_a/001_002", "model-x/ep_a/002_001",
+    ]  # fmt: skip
+    shot, frames = lines[4]["shot"], lines[4]["frames"]
+    assert (shot["key"], shot["index"], shot["cut"], shot["method"]) == ("2:3", 4, False, "model-x")
+    assert [entity["key"] for entity in shot["entities"]] == [
+        "character:Ana", "character:Ben", "location:The Garden", "object:the red cup",
+    ]  # fmt: skip
+    assert shot["entities"][0]["description"].startswith("Woman of forty")
+    # 12 frames: start 1, end 10, step 9/4; 1, 3.25, 5.5, 7.75, 10
+    assert frames["ground"] == frames["grid"] == [1, 3, 5, 7, 10]
+    assert sorted(map(int, frames["pictures"])) == [0, 1, 3, 5, 7, 10, 11]
+    assert (frames["count"], frames["fps"], frames["width"], frames["height"]) == (12, "25", 320, 180)
+    for index, name in frames["pictures"].items():
+        with Image.open(tmp_path / "run" / STORE / name) as image:
+            drawn = draw_frame(["Ana", "Ben", "The Garden", "the red cup"], int(index))
+            assert (np.asarray(image) == drawn).all()
+
+
+def test_shots_when_nobody_registered_an_entity_describe_it_by_its_name(tmp_path: Path) -> None:
+    episode = written_episode()
+    del episode["entity_descriptions"]["Object 1"]
+    episode["entity_descriptions"]["Gen_Ana"] = {"name": "Ana", "label": "Gen_Ana", "description": "A guest."}
+    episodes = write_episodes(tmp_path / "episodes", [episode])
+    outputs = write_outputs(tmp_path / "m", [episode])
+    entities = look(tmp_path / "run", episodes, [outputs])[0]["shot"]["entities"]
+    assert [(one["key"], one["description"], one["registered"]) for one in entities] == [
+        ("character:Ana", "A guest.", True),
+        ("location:The Kitchen", "Narrow room with blue tiles and one window.", True),
+        ("object:the red cup", "the red cup", False),
+    ]
+
+
+def break_one(folder: Path) -> None:
+    (folder / "001_001.mkv").write_bytes(b"no video")
+
+
+def drop_one(folder: Path) -> None:
+    (folder / "001_001.mkv").unlink()
+
+
+def damage_one(folder: Path) -> None:
+    path = folder / "001_001.mkv"
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 400] = bytes(400)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "codes"), [(break_one, {"not_a_video"}), (drop_one, {"missing"}), (damage_one, {"damaged"})]
+)
+def test_shots_when_a_video_cannot_be_used_say_why_and_leave_the_others(
+    spoil: Callable[[Path], None], codes: set[str], tmp_path: Path, episodes: Path, outputs: Path
+) -> None:
+    spoil(outputs / "ep_a")
+    lines = look(tmp_path / "run", episodes, [outputs])
+    assert {lines[0]["frames"]["invalid"]} == codes
+    assert lines[0]["frames"]["pictures"] == {}
+    assert [line["frames"]["invalid"] for line in lines[1:]] == [None] * 6
+    assert str(tmp_path) not in str(lines[0]["frames"])
+
+
+def test_shots_when_an_episode_is_one_video_are_cut_out_of_it(tmp_path: Path, episodes: Path) -> None:
+    folder = tmp_path / "film"
+    folder.mkdir()
+    write_takes(folder / "ep_a.mp4", [Take(12, look_at) for look_at in (10, 20, 30, 40, 50)])
+    (folder / "ep_a.cuts.json").write_text('{"1:1": [0, 12], "2:3": [50, 59]}')
+    lines = look(tmp_path / "run", episodes, [folder], ["load_episodes.episodes='ep_a'"])
+    assert [line["frames"]["invalid"] for line in lines] == [None, "missing", "missing", "missing", None]
+    assert lines[4]["frames"]["ground"] == [0, 2, 4, 6, 8]
+    assert (lines[4]["frames"]["first"], lines[4]["frames"]["last"]) == (0, 8)
+
+
+def test_shots_when_worker_counts_differ_are_the_same(tmp_path: Path, episodes: Path, outputs: Path) -> None:
+    alone = look(tmp_path / "a", episodes, [outputs])
+    pooled = look(tmp_path / "b", episodes, [outputs], options=Options(workers=2))
+    assert alone == pooled
+
+
+def test_frames_when_sharp_and_smooth_are_told_apart_by_both_definitions() -> None:
+    sharp = Image.fromarray(np.tile(np.array([[0, 255], [255, 0]], dtype=np.uint8), (20, 20))).convert("RGB")
+    smooth = sharp.resize((40, 40), Image.Resampling.BOX).resize((41, 41), Image.Resampling.BICUBIC)
+    for definition in ("paper", "code"):
+        flat = frame_sharpness(Image.new("RGB", (40, 40), (9, 9, 9)), definition)  # type: ignore[arg-type]
+        assert flat == 0
+        assert frame_sharpness(sharp, definition) > frame_sharpness(smooth, definition) > 0  # type: ignore[arg-type]
+
+
+def test_selection_when_given_takes_ids_tiers_and_limits(episodes: Path) -> None:
+    entity_set, _ = read_entity_set(episodes)
+    chosen = chosen_episodes(entity_set, EpisodeSelection(tier="hard"))
+    assert list(chosen.by_id) == ["ep_b"]
+    assert list(chosen_episodes(entity_set, EpisodeSelection(limit=1)).by_id) == ["ep_a"]
+    for given in ({"episodes": "x"}, {"tier": "x"}, {"tier": "hard", "episodes": "ep_a"}):
+        wrong = EpisodeSelection.model_validate(given)
+        with pytest.raises(ConfigError):
+            chosen_episodes(entity_set, wrong)
+
+
+def test_episodes_when_no_video_can_be_matched_are_refused(
+    tmp_path: Path, episodes: Path, outputs: Path
+) -> None:
+    (outputs / "ep_a" / "001_001.mkv").rename(outputs / "ep_a" / "000_001.mkv")
+    with pytest.raises(InputError, match="numbered-from-zero"):
+        look(tmp_path / "run", episodes, [outputs])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is called like"):
+        look(tmp_path / "run2", episodes, [tmp_path / "empty"])
