@@ -1,15 +1,18 @@
 """What an audit gave: as JSON, as lines, and as one page that loads nothing, the worst cases side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..releases.pages import policy_of, style_of, template_of
 from ..schemas.canonical import Json
 from ..schemas.values import Score
 from .compare import Case
 from .measures import MEASURES
+
+if TYPE_CHECKING:
+    from ..evaluation.report.model import ScoreTable
 
 SHOWN = 12
 """So many cases of a group are shown; JSON has them all."""
@@ -91,6 +94,27 @@ class Audit:
                 lines.append(f"  {kind:<28} {shown:<28} {reasons}")
         return lines
 
+    def tables(self) -> "Iterator[ScoreTable]":
+        """Yield the measures as tables, a part of a record each, and what people said."""
+        for part, names in groupby(self.scores, key=lambda name: MEASURES[name].part):
+            rows = [(MEASURES[name].label, self.scores[name], MEASURES[name].meaning) for name in names]
+            yield _table(part, f"Drafts beside gold: {part}", "Measure", rows)
+        for reader, said in groupby(readings(self), key=lambda row: row[0]):
+            read = [(kind, score, reasons) for _, kind, score, reasons in said]
+            yield _table("people", f"Sound, as read by {reader}", "Kind", read)
+
+
+def _table(name: str, title: str, heading: str, rows: "Sequence[tuple[str, Score, str]]") -> "ScoreTable":
+    from ..evaluation.report.model import Measure, ScoreRow, ScoreTable
+
+    return ScoreTable(
+        name=name, title=title, heading=heading, note="In brackets 95 % intervals.",
+        measures=(Measure(name="value", label="Value"),),
+        rows=tuple(
+            ScoreRow(label=label, scores={"value": score}, note=note) for label, score, note in rows
+        ),
+    )  # fmt: skip
+
 
 def score_text(score: Score) -> str:
     """Return a share as text: per cent, interval, counts."""
@@ -111,7 +135,7 @@ def page_of(audit: Audit) -> str:
         audit=audit,
         measures=[(MEASURES[name], score) for name, score in audit.scores.items()],
         groups=[(title, *_shown(groups[name])) for name, title in GROUPS.items() if name in groups],
-        readers=_readers(audit),
+        readers=readings(audit),
         score=Score,
     )
     return text
@@ -121,7 +145,7 @@ def _shown(cases: "Sequence[Case]") -> "tuple[Sequence[Case], int]":
     return cases[:SHOWN], max(0, len(cases) - SHOWN)
 
 
-def _readers(audit: Audit) -> list[tuple[str, str, Score, str]]:
+def readings(audit: Audit) -> list[tuple[str, str, Score, str]]:
     """Return a row for each reader and kind of part: share, and reasons why not."""
     return [
         (

@@ -8,7 +8,7 @@ import typer
 from ..errors import ConfigError
 from .build import dry_folder
 from .command import command
-from .common import released, say, show, warn
+from .common import chosen_form, released, say, show, show_tables, warn
 
 if TYPE_CHECKING:
     from ..audit.auditing import AuditOptions
@@ -23,6 +23,7 @@ def audit(
     out: Path | None = None,
     sample: Annotated[int, typer.Option(min=0)] = 0,
     dry_run: bool = False,
+    form: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Measure drafts of stories against gold records, and by people.
@@ -48,18 +49,19 @@ def audit(
     from ..audit.records import read_records
     from ..engine.progress import choose_reporter
 
+    form = chosen_form(form, as_json=as_json)
     draft, gold = released(draft), released(gold)
     if dry_run:
         with dry_folder(out) as folder:
-            show(estimate_audit(draft, gold, folder, options), as_json=as_json)
+            show(estimate_audit(draft, gold, folder, options), as_json=form == "json")
         return 0
     if sample:
         if out is None:
             raise ConfigError("--out", what="the folder for the form is not given", fix="--out runs/audit")
         count = write_form(out / FORM, read_records(draft), sample, options.seed)
         warn(f"written: {out / FORM} ({count} lines); fill the columns sound and reason, read it with --read")
-    result = audit(draft, gold, out, options, choose_reporter(as_json=as_json))
-    show(result, as_json=as_json)
-    if out is not None and not as_json:
+    result = audit(draft, gold, out, options, choose_reporter(as_json=form == "json"))
+    show_tables(result, result.tables, form)
+    if out is not None and form == "text":
         say(f"page: {out / PAGE}")
     return 0

@@ -1,22 +1,31 @@
 """``fabula stats``: counts and distributions beside the published targets."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .command import command
-from .common import answer, released
+from .common import chosen_form, released, show_tables
 from .exports import usable_set
 
 if TYPE_CHECKING:
+    from ..evaluation.report.model import CountTable
     from ..validators.entities.statistics import EntityStatistics
     from ..validators.entities.tables import Row, Table
 
 
 @command("stats")
-def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_json: bool = False) -> int:
+def stats(
+    path: Path,
+    *,
+    html: Path | None = None,
+    split: str | None = None,
+    form: str | None = None,
+    as_json: bool = False,
+) -> int:
     """Count records and compare each distribution with its target.
 
     For episodes, print the tables of the EntityBench paper by tier, and below each the paper's own numbers.
@@ -31,11 +40,13 @@ def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_
         fabula stats dist/mine-0.1.0 --json
         fabula stats all_prompts.json
         fabula stats runs/eb --html eb.html
+        fabula stats runs/eb --format latex
     """
     from ..kinds.verbs import count
 
+    form = chosen_form(form, as_json=as_json)
     folder = released(path)
-    code = entity_stats(folder, html, split, as_json=as_json)
+    code = entity_stats(folder, html, split, form)
     if code is not None:
         return code
     for option, value in (("--html", html), ("--split", split)):
@@ -43,8 +54,52 @@ def stats(path: Path, *, html: Path | None = None, split: str | None = None, as_
             raise ConfigError(
                 option, what=f"this option is for episodes, and {path} holds none", fix="leave it out"
             )
-    document = count(folder)
-    return answer(document, _tree(document, ""), as_json=as_json)
+    counted = Counted(count(folder))
+    show_tables(counted, counted.tables, form)
+    return 0
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts of a run, release or file of one kind.
+
+    Attributes:
+        document: name -> count, or counts within it.
+    """
+
+    document: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts as plain JSON."""
+        return self.document
+
+    def lines(self) -> Iterable[str]:
+        """Return the counts as an indented list."""
+        return _tree(self.document, "")
+
+    def tables(self) -> "list[CountTable]":
+        """Return them as one table, a count a row."""
+        from ..evaluation.report.model import CountRow, CountTable
+
+        return [
+            CountTable(
+                name="counts", title="Counts", heading="Of", columns={"value": "Value"},
+                rows=tuple(
+                    CountRow(label=label, values={"value": value})
+                    for label, value in _leaves(self.document, "")
+                ),
+            )
+        ]  # fmt: skip
+
+
+def _leaves(node: Mapping[str, Any], above: str) -> "Iterator[tuple[str, int | float | str | None]]":
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{key}.")
+        elif value is None or isinstance(value, int | float | str):
+            yield f"{above}{key}", value
+        else:
+            yield f"{above}{key}", ", ".join(map(str, value))
 
 
 def _tree(node: Mapping[str, object], indent: str) -> Iterator[str]:
@@ -59,7 +114,7 @@ def _tree(node: Mapping[str, object], indent: str) -> Iterator[str]:
 _LABEL, _CELL = 52, 19
 
 
-def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json: bool) -> int | None:
+def entity_stats(folder: Path, html: Path | None, split: str | None, form: str) -> int | None:
     """Print the statistics of the episodes in a folder; return the exit code, None where there are none."""
     from ..kinds.entities import MARKS
 
@@ -73,9 +128,39 @@ def entity_stats(folder: Path, html: Path | None, split: str | None, *, as_json:
         from ..releases.entities.page import write_page
 
         write_page(html, entity_set, statistics, folder.absolute().name)
-    page = () if html is None else (f"page: {html}",)
-    answer(statistics.as_json(), chain(lines(statistics), page), as_json=as_json)
+    show_tables(CountedEpisodes(statistics, html), lambda: map(_count_table, statistics.tables), form)
     return code
+
+
+@dataclass(frozen=True)
+class CountedEpisodes:
+    """Statistics of episodes, and the page that was written of them, if one was."""
+
+    statistics: "EntityStatistics"
+    page: Path | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the statistics as plain JSON."""
+        return self.statistics.as_json()
+
+    def lines(self) -> Iterable[str]:
+        """Return the tables as text."""
+        return chain(lines(self.statistics), () if self.page is None else (f"page: {self.page}",))
+
+
+def _count_table(table: "Table") -> "CountTable":
+    from ..evaluation.report.model import CountRow, CountTable
+    from ..validators.entities.counting import value_text
+
+    rows = []
+    for row in table.rows:
+        rows.append(
+            CountRow(label=row.label, values={tier: value_text(value) for tier, value in row.values.items()})
+        )
+        if row.published:
+            rows.append(CountRow(label=f"{row.label}, as printed in the paper", values=dict(row.published)))
+    columns = {tier: tier for tier in table.rows[0].values} if table.rows else {}
+    return CountTable(name=table.key, title=table.title, heading="Of", columns=columns, rows=tuple(rows))
 
 
 def lines(statistics: "EntityStatistics") -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Official episodes, as a user types it: imported, validated, counted, shown, packed, exported."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,10 @@ def test_episodes_when_validated_counted_and_shown(
     document = json.loads(fabula_command("stats", run, "--json").stdout)
     assert document["totals"]["slots"] == 20
     assert document["tables"]["table_6"]["rows"]["scenes"]["published"] == {"all": "1,136 (1,146 in 3.1)"}
+    rows = list(csv.DictReader(fabula_command("stats", run, "--format", "csv").stdout.splitlines()))
+    scenes = [row for row in rows if row["table"] == "table_6" and row["row"].split(",")[0] == "scenes"]
+    assert [row["value"] for row in scenes] == ["2", "1", "3", "1,136 (1,146 in 3.1)"]
+    assert "\\toprule" in fabula_command("stats", run, "--format", "latex").stdout
 
 
 def test_episodes_when_packed_and_exported(fabula_command: Callable, run: Path, tmp_path: Path) -> None:

@@ -30,6 +30,9 @@ def test_audit_when_compared_prints_shares_with_counts_and_writes_a_page(command
     assert "8 auto_checked" in output and (tmp_path / "audit" / "audit.html").is_file()
     code, output = command("draft", "--gold", "gold", "--json")
     assert code == 0 and json.loads(output)["scores"]["answers"]["value"] == 1.0
+    code, output = command("draft", "--gold", "gold", "--format", "csv")
+    assert code == 0 and "questions,Answers,value,1.0,1.0,1.0," in output
+    assert command("draft", "--gold", "gold", "--format", "csv", "--json")[0] == 2
 
 
 def test_form_when_sampled_is_written_and_read_back(command, tmp_path) -> None:
