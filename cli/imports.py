@@ -280,7 +280,7 @@ def entitybench_results(
         fabula import entitybench-results eval_results/storymem --release EntityBench/data --out runs/storymem
         fabula import entitybench-results eval_results/mine --method mine --out runs/mine
     """
-    from ..evaluation.entities.published import import_results
+    from ..evaluation.entities.published.importing import import_results
 
     show(import_results(folder, out, method, released(release)), as_json=as_json)
     return 0
@@ -309,7 +309,7 @@ def vbench_results(
     Examples:
         fabula import vbench-results vbench/*_eval_results.json --videos outputs/my-method --out vbench.json
     """
-    from ..evaluation.entities.vbench_results import match_results, write_results
+    from ..evaluation.entities.quality.vbench_results import match_results, write_results
 
     matched = match_results(files, videos)
     write_results(out, matched)

@@ -12,7 +12,7 @@ from .common import chosen_form, released, show_tables
 DEFINITIONS = (
     "evaluation.recoverability.definitions:Definitions",
     "evaluation.events.votes:Definitions",
-    "evaluation.entities.aggregate:Definitions",
+    "evaluation.entities.metrics.aggregate:Definitions",
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...releases.entities.tree import EntitySet, Episode
 from .entities import entity_parts
-from .judging import LocationSettings
-from .looking import Grounding, looking_budget, scheduled
+from .judging.settings import LocationSettings
+from .looking.settings import Grounding, looking_budget, scheduled
 
 
 @dataclass(frozen=True, slots=True)

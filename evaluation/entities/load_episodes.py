@@ -16,7 +16,7 @@ from ..outputs.checked import nothing_to_judge
 from ..outputs.entities import CheckOptions, EpisodeOutput, EpisodeOutputs, check_episodes
 from ..outputs.named import require_distinct
 from .entities import entity_parts
-from .looking import EpisodeSelection, scheduled
+from .looking.settings import EpisodeSelection, scheduled
 
 EPISODES, OUTPUTS = "episodes", "outputs"
 """Roles of the sources."""

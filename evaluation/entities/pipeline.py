@@ -14,15 +14,18 @@ from ..archive.archive import merged, write_archive
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.settings import public_judge
 from .entities import EPISODES, PROTOCOL
-from .judging import EpisodeJudgeSettings
+from .judging.settings import EpisodeJudgeSettings
 
 KIND = "evaluate-episodes"
 BEFORE = ("load_episodes", "list_shots")
-LOOKING = ("take_frames", "measure_quality", "ground_entities", "encode_appearances", "draw_grids")
+LOOKING = (
+    "looking.take_frames", "quality.measure_quality", "looking.ground_entities",
+    "looking.encode_appearances", "looking.draw_grids",
+)  # fmt: skip
 """The stages that open videos or look at pictures."""
-JUDGING = ("judge_fidelity", "judge_actions")
-ACROSS = ("group_episodes", "gate_appearances", "judge_pairs", "judge_locations")
-ASKING = (*JUDGING, "judge_pairs", "judge_locations")
+JUDGING = ("judging.judge_fidelity", "judging.judge_actions")
+ACROSS = ("group_episodes", "gate_appearances", "judging.judge_pairs", "judging.judge_locations")
+ASKING = ("judge_fidelity", "judge_actions", "judge_pairs", "judge_locations")
 """The stages that ask the judge, each with the same settings."""
 ANSWERS = ("fidelity", "actions")
 """The fields of a shot that hold rows of replies."""

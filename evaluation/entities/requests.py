@@ -29,12 +29,12 @@ from ..running import run_evaluation
 from .assume_shots import AssumeSettings
 from .budget import EpisodeBudget, budget_of, for_methods
 from .group_episodes import GroupSettings
-from .judging import EpisodeJudgeSettings, LocationSettings
+from .judging.settings import EpisodeJudgeSettings, LocationSettings
 from .load_episodes import EPISODES, OUTPUTS, chosen_episodes
-from .looking import EpisodeSelection, GroundSettings
+from .looking.settings import EpisodeSelection, GroundSettings
 from .merging import ARCHIVE
 from .pipeline import ASKING, ASSUMED, PIPELINE
-from .quality import QualitySettings
+from .quality.definitions import QualitySettings
 
 if TYPE_CHECKING:
     from ...engine.estimate import CallPlan

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, get_args
 from ...errors import ConfigError
 from ..protocol import UNCERTAINTY, Chosen, Scoring
 from ..report.model import ReportDocument
-from .aggregate import Definitions
-from .compare import EntityComparisons, compare_folders
-from .manifests import ManifestRule
-from .score import score_folder
-from .scores import EntityScores
+from .metrics.aggregate import Definitions
+from .scores.compare import EntityComparisons, compare_folders
+from .scores.manifests import ManifestRule
+from .scores.score import score_folder
+from .scores.scores import EntityScores
 
 if TYPE_CHECKING:
     from ..report.formats import Table
@@ -65,14 +65,14 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
 
 def tables(scores: EntityScores) -> "Iterator[Table]":
     """Yield the scores in the layout of the paper: Tables 4, 12 to 15 and 19 to 22."""
-    from .tables import score_tables
+    from .scores.tables import score_tables
 
     yield from score_tables(scores)
 
 
 def compared(made: EntityComparisons) -> "Iterator[Table]":
     """Yield a comparison in the layout of the paper: Tables 5, 16 to 18 and 23."""
-    from .tables import comparison_tables
+    from .scores.tables import comparison_tables
 
     yield from comparison_tables(made)
 

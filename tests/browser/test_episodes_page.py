@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.evaluation.entities.aggregate import Definitions
+from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.report.page import EpisodesReport, episodes_report
 from fabula.evaluation.report.writing import write_report
 from fabula.testing.simulated_episodes import write_run

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from fabula.evaluation.entities.budget import budget_of, for_methods
-from fabula.evaluation.entities.judge_actions import objects_named
-from fabula.evaluation.entities.judging import LocationSettings
-from fabula.evaluation.entities.looking import Grounding
+from fabula.evaluation.entities.judging.judge_actions import objects_named
+from fabula.evaluation.entities.judging.settings import LocationSettings
+from fabula.evaluation.entities.looking.settings import Grounding
 from fabula.releases.entities.tree import read_entity_set
 
 

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.evaluation.entities import ground_entities
-from fabula.evaluation.entities.looking import GroundSettings, frames_of
+from fabula.evaluation.entities.looking import ground_entities
+from fabula.evaluation.entities.looking.settings import GroundSettings, frames_of
 from fabula.media.images import encode_image, keep_file
 from fabula.models.vision.types import Box, Card, TextRows
 

@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.evaluation.entities.aggregate import Definitions, number
 from fabula.evaluation.entities.archived import answer_of
-from fabula.evaluation.entities.decay import gap_pairs
-from fabula.evaluation.entities.diagnostics import entity_details
 from fabula.evaluation.entities.entities import ACTION_CRITERIA, CRITERIA, QUALITY
 from fabula.evaluation.entities.facts import Answer, Appearance, EpisodeFacts, Gate, ShotFacts, appearance_of
 from fabula.evaluation.entities.gate import admitted, anchor
-from fabula.evaluation.entities.metrics import METRICS
-from fabula.evaluation.entities.published import import_results
-from fabula.evaluation.entities.schedules import unseen
-from fabula.evaluation.entities.score import score_folder
-from fabula.evaluation.entities.scores import score_episode
-from fabula.evaluation.entities.tallies import tally
+from fabula.evaluation.entities.metrics.aggregate import Definitions, number
+from fabula.evaluation.entities.metrics.catalogue import METRICS
+from fabula.evaluation.entities.metrics.decay import gap_pairs
+from fabula.evaluation.entities.metrics.diagnostics import entity_details
+from fabula.evaluation.entities.metrics.tallies import tally
+from fabula.evaluation.entities.published.importing import import_results
+from fabula.evaluation.entities.published.schedules import unseen
+from fabula.evaluation.entities.scores.score import score_folder
+from fabula.evaluation.entities.scores.scores import score_episode
 from fabula.schemas.entities import LISTS, EntityEpisode, EntityType
 
 CASES = 200

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....schemas.text import counted
 from ...report.model import SeenEntity, Trace, WorstEntities
-from ..diagnostics import EntityDetail
-from ..instances import Instance
-from ..metrics import EntityMetric
-from ..scores import EntityScores, EpisodeScore
+from ..metrics.catalogue import EntityMetric
+from ..metrics.diagnostics import EntityDetail
+from ..metrics.instances import Instance
+from ..scores.scores import EntityScores, EpisodeScore
 from .seen import Episode, Key, Seen
 
 CELLS = 1500

@@ -20,13 +20,13 @@ from ...report.model import (
 )
 from ...report.people import plain_score
 from ...report.showing import comparison, value_text
-from ..aggregate import MEANINGS, Number
-from ..compare import entity_effects
-from ..decay import Signal
-from ..layouts import TABLE_4
-from ..metrics import METRICS, EntityMetric, metric_named
-from ..scores import EntityScores, MethodScores
-from ..tables import counts_text, score_tables
+from ..metrics.aggregate import MEANINGS, Number
+from ..metrics.catalogue import METRICS, EntityMetric, metric_named
+from ..metrics.decay import Signal
+from ..scores.compare import entity_effects
+from ..scores.layouts import TABLE_4
+from ..scores.scores import EntityScores, MethodScores
+from ..scores.tables import counts_text, score_tables
 
 PILLARS = {1: "1: quality", 2: "2: prompt following", 3: "3: across shots"}
 FATES = ("passed", "eligible")

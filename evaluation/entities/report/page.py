@@ -16,13 +16,13 @@ from ...report.accounts import Accounts
 from ...report.model import CountRow, CountTable, Definition, EpisodesPart, ReportDocument, Trace
 from ...report.showing import resampling_definition
 from ...shots.report.cards import MEGABYTES, Snaps
-from ..aggregate import MEANINGS, Definitions
 from ..archived import read_facts
 from ..entities import EPISODES
 from ..facts import EpisodeFacts
-from ..metrics import EntityMetric
-from ..score import score_folder
-from ..scores import EntityScores
+from ..metrics.aggregate import MEANINGS, Definitions
+from ..metrics.catalogue import EntityMetric
+from ..scores.score import score_folder
+from ..scores.scores import EntityScores
 from . import numbers
 from .choice import shown_episodes, traces_of, worst_entities
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about

@@ -9,9 +9,9 @@ from ....schemas.judgement import Judgement
 from ...report.model import SeenCell, SeenEntity, SeenEpisode, SeenShot, Snap, Verdict
 from ...report.pictures import kept_picture
 from ...shots.report.cards import Snaps
-from ..diagnostics import ShotDetail, entity_details
 from ..entities import ACTION_CRITERIA, CRITERIA
 from ..facts import Answer, Appearance, EpisodeFacts, ShotFacts
+from ..metrics.diagnostics import ShotDetail, entity_details
 
 Key = tuple[str, str]
 """Method and episode."""

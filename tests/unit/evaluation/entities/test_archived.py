@@ -9,13 +9,13 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive, write_archive
-from fabula.evaluation.entities.aggregate import Definitions
 from fabula.evaluation.entities.archived import answer_of, read_facts
 from fabula.evaluation.entities.entities import EPISODES
 from fabula.evaluation.entities.facts import Answer, EpisodeFacts
-from fabula.evaluation.entities.metrics import METRICS
-from fabula.evaluation.entities.score import score_folder
-from fabula.evaluation.entities.tallies import tally
+from fabula.evaluation.entities.metrics.aggregate import Definitions
+from fabula.evaluation.entities.metrics.catalogue import METRICS
+from fabula.evaluation.entities.metrics.tallies import tally
+from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.shots.found import packed
 from fabula.schemas.canonical import canonical_bytes
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement

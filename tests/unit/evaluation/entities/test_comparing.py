@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from fabula.errors import InputError
-from fabula.evaluation.entities.aggregate import Definitions
-from fabula.evaluation.entities.compare import EntityComparisons, entity_effects, pooled_d
-from fabula.evaluation.entities.layouts import CATEGORIES, TABLE_4, TABLE_12, TABLE_13, TABLE_14
-from fabula.evaluation.entities.manifests import check_b5, fingerprints
-from fabula.evaluation.entities.metrics import METRICS, metric_named
-from fabula.evaluation.entities.scores import (
+from fabula.evaluation.entities.metrics.aggregate import Definitions
+from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
+from fabula.evaluation.entities.metrics.tallies import Tally
+from fabula.evaluation.entities.scores.compare import EntityComparisons, entity_effects, pooled_d
+from fabula.evaluation.entities.scores.layouts import CATEGORIES, TABLE_4, TABLE_12, TABLE_13, TABLE_14
+from fabula.evaluation.entities.scores.manifests import check_b5, fingerprints
+from fabula.evaluation.entities.scores.scores import (
     EntityScores,
     EpisodeScore,
     MethodScores,
     score_episode,
     score_methods,
 )
-from fabula.evaluation.entities.tables import comparison_tables, score_tables, trend
-from fabula.evaluation.entities.tallies import Tally
+from fabula.evaluation.entities.scores.tables import comparison_tables, score_tables, trend
 from fabula.evaluation.report.formats import written
 from fabula.schemas.judgement import EvaluationManifest
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fabula.evaluation.entities.aggregate import Definitions
-from fabula.evaluation.entities.decay import BINS, GapPair, bin_of, gap_curves, gap_pairs, labels_of
+from fabula.evaluation.entities.metrics.aggregate import Definitions
+from fabula.evaluation.entities.metrics.decay import BINS, GapPair, bin_of, gap_curves, gap_pairs, labels_of
 
 from .worked import ANA, HALL, episode
 

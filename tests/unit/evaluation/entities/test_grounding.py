@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from fabula.engine.execute import STORE, Options
-from fabula.evaluation.entities.colours import NAMED, colours_of, ink_on
-from fabula.evaluation.entities.crops import (
+from fabula.evaluation.entities.looking.colours import NAMED, colours_of, ink_on
+from fabula.evaluation.entities.looking.crops import (
     Pixels,
     Rating,
     area_percent,
@@ -25,8 +25,8 @@ from fabula.evaluation.entities.crops import (
     query_of,
     rating_of,
 )
-from fabula.evaluation.entities.draw_grids import Label, draw_cell, label_of, tile
-from fabula.evaluation.entities.encode_appearances import whole_view
+from fabula.evaluation.entities.looking.draw_grids import Label, draw_cell, label_of, tile
+from fabula.evaluation.entities.looking.encode_appearances import whole_view
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.models.vision.grounding_store import GroundingStore
 from fabula.models.vision.networks import DINOV2_PREPARATION

@@ -10,11 +10,11 @@ import pytest
 
 from fabula.engine.stage import Item, Made, Tools
 from fabula.errors import ConfigError, InputError, MissingRequirement
-from fabula.evaluation.entities import measure_quality
 from fabula.evaluation.entities.entities import QUALITY
-from fabula.evaluation.entities.measure_quality import run
-from fabula.evaluation.entities.quality import MODELS, QualitySettings
-from fabula.evaluation.entities.vbench_results import match_results, write_results
+from fabula.evaluation.entities.quality import measure_quality
+from fabula.evaluation.entities.quality.definitions import MODELS, QualitySettings
+from fabula.evaluation.entities.quality.measure_quality import run
+from fabula.evaluation.entities.quality.vbench_results import match_results, write_results
 from fabula.models.vision.needs import lacks_of, with_weights
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_sound

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fabula.evaluation.entities import meters as windows
 from fabula.evaluation.entities.entities import QUALITY
-from fabula.evaluation.entities.meters import Meter, Picture, Unmeasured, mean, read_off
-from fabula.evaluation.entities.motion import (
+from fabula.evaluation.entities.quality import meters as windows
+from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters, reasons
+from fabula.evaluation.entities.quality.meters import Meter, Picture, Unmeasured, mean, read_off
+from fabula.evaluation.entities.quality.motion import (
     Likeness,
     Motion,
     Rating,
@@ -19,7 +20,6 @@ from fabula.evaluation.entities.motion import (
     Steadiness,
     fastest,
 )
-from fabula.evaluation.entities.quality import QualitySettings, make_meters, reasons
 from fabula.models.vision import needs
 from fabula.models.vision.store import VectorStore, vector_key
 from fabula.models.vision.types import Card, Rows

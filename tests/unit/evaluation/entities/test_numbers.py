@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.evaluation.entities.aggregate import Definitions, number, numbers
-from fabula.evaluation.entities.diagnostics import entity_details
-from fabula.evaluation.entities.metrics import METRICS, metric_named
-from fabula.evaluation.entities.scores import score_episode, score_methods
-from fabula.evaluation.entities.tallies import Counters, Tally, tally
+from fabula.evaluation.entities.metrics.aggregate import Definitions, number, numbers
+from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
+from fabula.evaluation.entities.metrics.diagnostics import entity_details
+from fabula.evaluation.entities.metrics.tallies import Counters, Tally, tally
+from fabula.evaluation.entities.scores.scores import score_episode, score_methods
 
 from .worked import ANA, CUP, FAILED, HALL, NORTH, episode, said
 

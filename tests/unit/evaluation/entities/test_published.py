@@ -8,11 +8,11 @@ import pytest
 
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.archive.archive import read_manifest
-from fabula.evaluation.entities.aggregate import Definitions
-from fabula.evaluation.entities.compare import compare_folders
-from fabula.evaluation.entities.published import RESULTS, import_results
+from fabula.evaluation.entities.metrics.aggregate import Definitions
+from fabula.evaluation.entities.published.importing import RESULTS, import_results
 from fabula.evaluation.entities.report.page import episodes_report
-from fabula.evaluation.entities.score import score_folder
+from fabula.evaluation.entities.scores.compare import compare_folders
+from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.report.page import render_page
 
 SCRIPT = {

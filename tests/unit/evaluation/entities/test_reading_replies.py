@@ -8,15 +8,9 @@ import pytest
 from fabula.engine.pipeline import load_stage
 from fabula.engine.rehearsal import questions_of
 from fabula.engine.stage import Ask, BadReply, Failed, Item, Made, Tools
-from fabula.evaluation.entities import (
-    gate_appearances,
-    group_episodes,
-    judge_actions,
-    judge_fidelity,
-    judge_locations,
-    judge_pairs,
-)
-from fabula.evaluation.entities.judging import EpisodeJudgeSettings, GateSettings, LocationSettings
+from fabula.evaluation.entities import gate_appearances, group_episodes
+from fabula.evaluation.entities.judging import judge_actions, judge_fidelity, judge_locations, judge_pairs
+from fabula.evaluation.entities.judging.settings import EpisodeJudgeSettings, GateSettings, LocationSettings
 from fabula.evaluation.shots.found import packed
 from fabula.models.chat import Image
 from fabula.schemas.canonical import Json

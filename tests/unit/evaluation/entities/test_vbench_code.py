@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.evaluation.entities.measure_quality import run
-from fabula.evaluation.entities.motion import Motion
-from fabula.evaluation.entities.quality import QualitySettings
+from fabula.evaluation.entities.quality.definitions import QualitySettings
+from fabula.evaluation.entities.quality.measure_quality import run
+from fabula.evaluation.entities.quality.motion import Motion
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
 from fabula.testing.tiny_vision import tiny_settings
 

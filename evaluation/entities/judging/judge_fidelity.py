@@ -1,0 +1,62 @@
+"""Stage: a judge scores how far the canonical crop of each entity shows what its description says (B.3.3).
+
+Entities that were found with certainty or without are scored, those that were not found are not asked about.
+"""
+
+from collections.abc import Iterator
+
+from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ....prompts.loader import load_prompt
+from ....schemas.canonical import Json
+from ....schemas.entities import TYPES, EntityType
+from ...judging.packets import Packet, Reader
+from ..entities import CRITERIA
+from .settings import EpisodeJudgeSettings, Reading, asked_of, pictures_named
+
+PROMPTS = {kind: f"episodes/judge_{kind}" for kind in TYPES}
+
+SPEC = StageSpec(
+    name="judge_fidelity",
+    version=1,
+    shape="map",
+    reads=("shot", "grounded"),
+    writes=("fidelity",),
+    settings=EpisodeJudgeSettings,
+    asks=tuple(PROMPTS.values()),
+)
+
+
+async def run(item: Item, tools: Tools) -> Outcome:
+    """Return one row for each entity of a shot that has a crop; none where nobody looked."""
+    return Made({"fidelity": await asked_of(packets_of(item, tools), tools)})
+
+
+def packets_of(item: Item, tools: Tools) -> Iterator[Packet]:
+    """Yield what is asked about a shot, entity by entity."""
+    shot, grounded = item["shot"], item["grounded"]
+    for entity in shot["entities"] if grounded is not None else ():
+        seen = grounded["entities"].get(entity["key"])
+        if seen is None or seen["canonical"] is None:
+            continue
+        inputs = {
+            "name": entity["name"],
+            "description": entity["description"],
+            "unsure": seen["status"] == "weak",
+        }
+        yield Packet(
+            "fidelity", f"{shot['key']}/{entity['key']}", "image", load_prompt(PROMPTS[entity["type"]]),
+            inputs,
+            pictures_named([seen["canonical"]["file"]], tools), reader_of(entity["type"]),
+            (entity["name"], entity["description"]), strict=False,
+        )  # fmt: skip
+
+
+def reader_of(kind: EntityType) -> Reader:
+    """Return what reads the fidelity of an entity of a type."""
+
+    def read(reply: Json) -> dict[str, Json]:
+        reading = Reading(reply)
+        criteria = reading.scores(CRITERIA[kind])
+        return reading.parsed({"overall": reading.score("overall"), "criteria": criteria})
+
+    return read

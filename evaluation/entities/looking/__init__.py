@@ -1,0 +1,1 @@
+"""Looking at the videos of episodes: frames, boxes, crops, vectors and grids (EntityBench, B.2)."""

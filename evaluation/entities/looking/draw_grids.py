@@ -1,0 +1,157 @@
+"""Stage: a grid of a shot's frames in which every character and object is boxed and named (Eq. 19).
+
+The paper labels the best box of each entity in each frame, in a colour that no other entity of the shot has;
+so does this stage under both definitions. Under ``code`` there are five frames, and the sixth cell is empty.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from unicodedata import combining, normalize
+
+from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ....media.images import Picture, open_picture
+from ....schemas.canonical import Json
+from ...judging.pictures import ImageSettings, keep_pictures, prepare_picture
+from .colours import Colour, colours_of, ink_on
+from .settings import GRID_FRAMES, GridSettings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
+SPEC = StageSpec(
+    name="draw_grids",
+    version=1,
+    shape="map",
+    reads=("shot", "frames", "grounded"),
+    writes=("grid",),
+    libraries=("pillow",),
+    settings=GridSettings,
+)
+COLUMNS = 3
+SHOWN = ("character", "object")
+_GAP, _GROUND, _LINE, _TEXT = 8, (32, 32, 32), 2, 12
+"""Pixels between cells, their background, the width of lines, and the height of letters."""
+_LONGEST = 40  # characters of a label
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a box of an entity looks like: its colour and the text on it."""
+
+    colour: Colour
+    text: str
+
+
+def run(item: Item, tools: Tools) -> Outcome:
+    """Return the file of the grid and who has which colour; null where nobody looked, or nobody judges."""
+    settings, frames, grounded = tools.own(GridSettings), item["frames"], item["grounded"]
+    if not settings.wanted or frames["invalid"] is not None or grounded is None:
+        return Made({"grid": None})
+    assert tools.store is not None, "a run keeps its frames in a folder"
+    shown = [entity for entity in item["shot"]["entities"] if entity["type"] in SHOWN]
+    colours = colours_of(len(shown))
+    labels = {
+        entity["key"]: Label(colour, label_of(entity["name"], number))
+        for number, (entity, colour) in enumerate(zip(shown, colours, strict=True), 1)
+    }
+    cells = []
+    for index in frames["grid"]:
+        image = open_picture(tools.store / frames["pictures"][str(index)]).image
+        best = {key: boxes[0] for key in labels
+                if (boxes := grounded["entities"][key]["boxes"].get(str(index)))}  # fmt: skip
+        cells.append(draw_cell(image, best, labels, (settings.cell_width, settings.cell_height)))
+    grid = tile(cells, (settings.cell_width, settings.cell_height))
+    encoding = ImageSettings.model_validate(
+        {name: getattr(settings, name) for name in ImageSettings.model_fields}
+    )
+    picture = prepare_picture(Picture(grid, "PNG"), encoding)
+    keep_pictures([picture], tools.store)
+    legend = [
+        {"key": entity["key"], "name": entity["name"], "color": labels[entity["key"]].colour.name}
+        for entity in shown
+    ]
+    about: dict[str, Json] = {"file": picture.file_name, "width": picture.width, "height": picture.height}
+    return Made({"grid": {**about, "legend": legend}})
+
+
+def draw_cell(
+    image: "Image", boxes: Mapping[str, Sequence[float]], labels: Mapping[str, Label], cell: tuple[int, int]
+) -> "Image":
+    """Return a frame made to fit into a cell, with a labelled box for each entity that has one.
+
+    Args:
+        image: the frame.
+        boxes: key of an entity -> its box in pixels of the frame.
+        labels: key -> how it is drawn.
+        cell: width and height.
+    """
+    from PIL import ImageDraw
+    from PIL.Image import Resampling
+
+    scale = min(cell[0] / image.width, cell[1] / image.height)
+    small = image.resize(
+        (max(1, round(image.width * scale)), max(1, round(image.height * scale))), Resampling.LANCZOS
+    )
+    across, down = small.width / image.width, small.height / image.height
+    draw = ImageDraw.Draw(small)
+    for key, (left, top, right, bottom, *_) in boxes.items():
+        edges = (round(left * across), round(top * down), round(right * across) - 1, round(bottom * down) - 1)
+        _draw_box(draw, edges, labels[key], small.size)
+    return small
+
+
+def _draw_box(
+    draw: "ImageDraw", edges: tuple[int, int, int, int], label: Label, size: tuple[int, int]
+) -> None:
+    left, top = min(max(0, edges[0]), size[0] - 1), min(max(0, edges[1]), size[1] - 1)
+    right, bottom = min(max(left, edges[2]), size[0] - 1), min(max(top, edges[3]), size[1] - 1)
+    draw.rectangle((left, top, right, bottom), outline=label.colour.rgb, width=_LINE)
+    font = _font()
+    wide = int(draw.textlength(label.text, font=font)) + 4
+    high = _TEXT + 5
+    at = (max(0, min(left, size[0] - wide)), top - high if top >= high else top)
+    draw.rectangle((*at, at[0] + wide, at[1] + high), fill=label.colour.rgb)
+    draw.text((at[0] + 2, at[1] + 1), label.text, fill=ink_on(label.colour), font=font)
+
+
+def tile(cells: "Sequence[Image]", cell: tuple[int, int]) -> "Image":
+    """Return a grid of two rows of three cells, in order; cells without a picture stay empty."""
+    from PIL import Image
+
+    rows = -(-GRID_FRAMES // COLUMNS)
+    size = (COLUMNS * (cell[0] + _GAP) + _GAP, rows * (cell[1] + _GAP) + _GAP)
+    grid = Image.new("RGB", size, _GROUND)
+    for number, picture in enumerate(cells[: rows * COLUMNS]):
+        row, column = divmod(number, COLUMNS)
+        left = _GAP + column * (cell[0] + _GAP) + (cell[0] - picture.width) // 2
+        top = _GAP + row * (cell[1] + _GAP) + (cell[1] - picture.height) // 2
+        grid.paste(picture, (left, top))
+    return grid
+
+
+def label_of(name: str, number: int) -> str:
+    """Return what stands on the boxes of an entity: its name, or a number if the font lacks its letters.
+
+    Letters that it lacks with their accents stand there without.
+    """
+    plain = "".join(char for char in normalize("NFKD", name) if not combining(char))
+    return next((text[:_LONGEST] for text in (name, plain) if _is_known(text)), str(number))
+
+
+def _is_known(text: str) -> bool:
+    font = _font()
+    nothing = _drawn(font, "\U0010fffd")
+    return text.isprintable() and all(char.isspace() or _drawn(font, char) != nothing for char in text)
+
+
+def _drawn(font: Any, char: str) -> tuple[object, bytes]:  # noqa: ANN401 - Pillow's own
+    mask = font.getmask(char)
+    return mask.size, bytes(mask)
+
+
+def _font() -> Any:  # noqa: ANN401 - Pillow's own
+    from PIL import ImageFont
+
+    return ImageFont.load_default(_TEXT)

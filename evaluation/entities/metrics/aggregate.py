@@ -1,0 +1,210 @@
+"""How the tallies of episodes become the number of a method: four definitions (EntityBench, B.4.1, B.5).
+
+``eq23``: raw mean times coverage over everything that the schedule has (Eq. 23-25); what the gate held back,
+what failed, what was not recognised and what is missing count zero. ``table15``: the same, but fidelity and
+similarity to the centroid have a coverage of 1 as in Table 15: only shots without a video lower it. ``b5``:
+the plain mean of the episodes that have a value. ``code``: likewise, with the public evaluator's counters
+beside it, from which raw mean and coverage are computed by Eq. 24 and 25.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ....errors import ConfigError
+from ....schemas.values import Score
+from ...stats.bootstrap import Floats, divided, resampled_sums
+from ...stats.uncertainty import Uncertainty
+from .catalogue import EntityMetric
+from .tallies import Tally
+
+Coverage = Literal["eq23", "table15", "b5", "code"]
+Actions = Literal["inside", "outside"]
+GapUnit = Literal["index", "intervening"]
+NOTHING = "nothing was scored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definitions(Uncertainty):
+    """The definitions that the numbers of episodes depend on; how sure they are is :class:`.Uncertainty`'s.
+
+    Attributes:
+        coverage: episodes: how the values of episodes become one: ``eq23`` (raw mean times coverage over all
+            that is scheduled), ``table15`` (likewise, fidelity and DINOv2 with coverage 1), ``b5`` (plain
+            mean of episodes), or ``code`` (likewise, with the public evaluator's counters) [eq23].
+        actions: episodes: whether failed replies about actions lower their corrected mean: ``inside`` as in
+            the paper's text, ``outside`` as in its F.2 [inside].
+        gap: episodes: a gap is the difference of shot ``index``, as in the paper's tables, or the number of
+            ``intervening`` shots, as in its words [index].
+    """
+
+    coverage: Coverage = "eq23"
+    actions: Actions = "inside"
+    gap: GapUnit = "index"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("coverage", Coverage), ("actions", Actions), ("gap", GapUnit)):
+            if getattr(self, name) not in get_args(kind):
+                raise ConfigError(
+                    name, what=f"there is no {name} {getattr(self, name)!r}",
+                    fix=f"choose {', '.join(get_args(kind))}",
+                )  # fmt: skip
+
+    def named(self) -> str:
+        """Return the definitions as a line for people."""
+        return f"coverage={self.coverage}, actions={self.actions}, gap={self.gap}"
+
+
+MEANINGS: Mapping[Coverage, str] = {
+    "eq23": "Corrected means: raw mean x coverage over all that is scheduled (Eq. 23)",
+    "table15": "Corrected means, fidelity and DINOv2 with a coverage of 1 (Table 15)",
+    "b5": "Plain means of episodes (B.5)",
+    "code": "Plain means of episodes, as the public code has them",
+}
+"""Definition -> what its numbers are, for captions."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One metric over some episodes of one method.
+
+    Attributes:
+        score: the value under the chosen definition, with its interval and its counts: ``passed``,
+            ``skipped`` by the gate, ``failed``, ``absent``, ``missing``, ``unknown``, ``eligible``,
+            ``episodes`` and ``episodes_counted``.
+        corrected: raw mean x coverage (Eq. 23); None where nothing was scored for no fault of the method.
+        raw: mean of the episodes' values weighted by what was scored in each (Eq. 24); None without any.
+        coverage: share of what counts that was scored (Eq. 25); None where nothing is eligible.
+        mean: plain mean of the episodes that have a value.
+    """
+
+    score: Score
+    corrected: float | None
+    raw: float | None
+    coverage: float | None
+    mean: float | None
+
+    @property
+    def value(self) -> float | None:
+        """The value under the chosen definition."""
+        return self.score.value
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        parts = {name: getattr(self, name) for name in ("corrected", "raw", "coverage", "mean")}
+        return {**self.score.as_json(), **parts}
+
+
+def number(metric: EntityMetric, tallies: Sequence[Tally], definitions: Definitions) -> Number:
+    """Return a metric over episodes, without an interval."""
+    terms = [terms_of(metric, each, definitions) for each in tallies]
+    weighted = sum((each.value or 0.0) * each.scored for each in terms)
+    scored, counted = sum(each.scored for each in terms), sum(each.counted for each in terms)
+    values = [each.value for each in tallies if each.value is not None]
+    plain = definitions.coverage in ("b5", "code")
+    unknown = next((each.uncorrected for each in tallies if each.uncorrected and not plain), None)
+    raw = weighted / scored if scored and unknown is None else None
+    coverage = scored / counted if counted and unknown is None else None
+    corrected = None if raw is None or coverage is None else raw * coverage
+    if coverage == 0 and _is_own_fault(metric, tallies):
+        corrected = 0.0
+    counts = _counts(tallies, definitions) | {"episodes": len(tallies), "episodes_counted": len(values)}
+    if plain:
+        score = Score.ratio(sum(values), len(values), NOTHING, **counts)
+    elif corrected is None:
+        score = Score(value=None, status="undefined", reason=unknown or NOTHING, counts=counts)
+    else:
+        score = Score(value=corrected, status="ok", numerator=weighted, denominator=counted, counts=counts)
+    mean = sum(values) / len(values) if values else None
+    return Number(score, corrected, raw, coverage, mean)
+
+
+def _is_own_fault(metric: EntityMetric, tallies: Sequence[Tally]) -> bool:
+    """Whether nothing was scored because all was held back, or not recognised: for what the videos show."""
+    gated = metric.group in ("fidelity", "centroid", "pair", "location")
+    unclear = any(each.failed or each.unknown for each in tallies)
+    return gated and not unclear and any(each.skipped or each.absent for each in tallies)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an episode adds to the sums of Eq. 23: its value, how much of it was scored, how much counts."""
+
+    value: float | None
+    scored: int
+    counted: int
+
+
+def terms_of(metric: EntityMetric, each: Tally, definitions: Definitions) -> Terms:
+    """Return what an episode adds to Eq. 23 under the chosen definition."""
+    if definitions.coverage == "code":
+        public = each.public
+        return Terms(each.value, public.evaluated, public.evaluated + public.failed + public.skipped)
+    uncorrected = definitions.coverage == "table15" and metric.group in ("fidelity", "centroid")
+    if uncorrected or (metric.group == "action" and definitions.actions == "outside"):
+        return Terms(each.value, each.passed, each.passed + each.missing)
+    return Terms(each.value, each.passed, each.eligible)
+
+
+def _counts(tallies: Sequence[Tally], definitions: Definitions) -> dict[str, int]:
+    names = ("passed", "skipped", "failed", "absent", "missing", "unknown", "eligible")
+    counts = {name: sum(getattr(each, name) for each in tallies) for name in names}
+    if definitions.coverage == "b5":
+        counts["skipped"] = sum(each.single for each in tallies)
+    if definitions.coverage == "code":
+        public = [each.public for each in tallies]
+        counts = {
+            "passed": sum(each.evaluated for each in public),
+            "skipped": sum(each.skipped for each in public),
+            "failed": sum(each.failed for each in public),
+        }
+    return counts
+
+
+Rows = Sequence[tuple[str, Mapping[str, Tally]]]
+"""Source and tallies by metric of each episode."""
+
+
+def numbers(metrics: Sequence[EntityMetric], rows: Rows, definitions: Definitions) -> dict[str, Number]:
+    """Return metrics over episodes, with 95 % intervals over drawn sources.
+
+    Episodes of one source are drawn together: they show the same film, and some of them the same shots.
+    """
+    made = {
+        metric.name: number(metric, [tallies[metric.name] for _, tallies in rows], definitions)
+        for metric in metrics
+    }
+    if not definitions.resamples or not rows:
+        return made
+    tops, bottoms = _columns(metrics, rows, definitions)
+    sums = resampled_sums(np.concatenate([tops, bottoms], axis=1), definitions.resamples, definitions.seed)
+    replicates = divided(sums[:, : len(metrics)], sums[:, len(metrics) :])
+    values = np.array([_or_nan(made[metric.name].value) for metric in metrics])
+    low, high = definitions.ends(values, replicates, (bottoms > 0).sum(axis=0).astype(np.float64))
+    for index, metric in enumerate(metrics):
+        if not np.isnan(low[index]) and made[metric.name].value is not None:
+            ends = {"low": float(low[index]), "high": float(high[index])}
+            score = made[metric.name].score.model_copy(update=ends)
+            made[metric.name] = replace(made[metric.name], score=score)
+    return made
+
+
+def _columns(metrics: Sequence[EntityMetric], rows: Rows, definitions: Definitions) -> tuple[Floats, Floats]:
+    """Return what is divided, and by what, per source and metric: each of shape (sources, metrics)."""
+    sources = {source: index for index, source in enumerate(dict.fromkeys(source for source, _ in rows))}
+    tops, bottoms = np.zeros((2, len(sources), len(metrics)))
+    plain = definitions.coverage in ("b5", "code")
+    for source, tallies in rows:
+        for index, metric in enumerate(metrics):
+            each = tallies[metric.name]
+            terms = terms_of(metric, each, definitions)
+            tops[sources[source], index] += (each.value or 0.0) * (1 if plain else terms.scored)
+            bottoms[sources[source], index] += (each.value is not None) if plain else terms.counted
+    return tops, bottoms
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else value

@@ -1,0 +1,174 @@
+"""How alike appearances of an entity are by the number of shots between them (EntityBench, B.4.5 and F.5).
+
+Question: does an entity change the more, the longer it was away?
+Formula: the mean similarity of pairs of appearances whose gap falls in a bin. Three signals: ``judged``, what
+the judge said of the anchor beside each other shot (Tables 19 and 21); ``centroid``, neighbours,
+each pair with the mean of their similarities to the centroid (Tables 20 and 21); ``crops``, the cosine of the
+crops of every pair (Eq. 44).
+Input: admitted appearances, as the gate left them.
+Output: per bin a mean in [-1, 1] (``judged``: [0, 1]), the number of pairs, a 95 % interval over sources.
+Undefined when: a bin has no pair.
+Source: EntityBench, B.4.5, F.5, Tables 19 to 21.
+Departures from the source: the paper's words count the shots between two appearances, its tables differences
+of shot index; the index is the default, and with ``intervening`` bin 0 is printed, which its bins lack.
+What is more than 50 apart gets a bin of its own.
+Example: shots 3 and 5 of an episode have a gap of 2 by index and of 1 by intervening shots.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from ....schemas.entities import TYPES, EntityType
+from ....schemas.values import Score
+from ...stats.bootstrap import divided, resampled_sums
+from ..facts import EpisodeFacts
+from ..gate import similarities_to_centroid
+from .aggregate import Definitions, GapUnit
+from .instances import pairs_of_entity, vectors_of_pool
+
+Signal = Literal["judged", "centroid", "crops"]
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+BINS = ((1, 2), (3, 5), (6, 10), (11, 20), (21, 50))
+"""First and last gap of each bin (Tables 19 to 21)."""
+
+
+class GapPair(NamedTuple):
+    """Two appearances of an entity.
+
+    Attributes:
+        signal: what compares them.
+        type: of the entity.
+        entity: its key.
+        gap: difference of their shots' indices.
+        similarity: how alike they are.
+    """
+
+    signal: Signal
+    type: EntityType
+    entity: str
+    gap: int
+    similarity: float
+
+
+def gap_pairs(facts: EpisodeFacts) -> Iterator[GapPair]:
+    """Yield every pair of an episode under every signal."""
+    index = {shot.key: shot.index for shot in facts.shots}
+    for kind in TYPES:
+        for entity, shots in facts.recurring(kind):
+            for each in pairs_of_entity(facts, entity, shots, "similarity"):
+                if each.value is not None and each.other is not None:
+                    gap = abs(index[each.shot] - index[each.other])
+                    yield GapPair("judged", kind, entity, gap, each.value)
+            if kind != "location":
+                yield from _encoded(facts, kind, entity)
+
+
+def _encoded(facts: EpisodeFacts, kind: EntityType, entity: str) -> Iterator[GapPair]:
+    known = vectors_of_pool(facts, entity)
+    near = None if known is None else similarities_to_centroid(known[1])
+    if known is None or near is None:
+        return
+    shots, rows = known
+    for (left, one_near), (right, other_near) in pairwise(zip(shots, near, strict=True)):
+        mean = float(one_near + other_near) / 2
+        yield GapPair("centroid", kind, entity, right.index - left.index, mean)
+    cosines = rows @ rows.T
+    for left_row, right_row in combinations(range(len(shots)), 2):
+        gap = shots[right_row].index - shots[left_row].index
+        yield GapPair("crops", kind, entity, gap, float(cosines[left_row, right_row]))
+
+
+@dataclass(frozen=True)
+class GapCurve:
+    """One signal for the entities of one type.
+
+    Attributes:
+        signal: what compares appearances.
+        type: of the entities.
+        bins: label of a bin, such as ``3-5`` -> mean similarity; ``counts`` holds ``pairs`` and ``sources``.
+    """
+
+    signal: Signal
+    type: EntityType
+    bins: dict[str, Score]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        bins = {label: score.as_json() for label, score in self.bins.items()}
+        return {"signal": self.signal, "type": self.type, "bins": bins}
+
+
+def bin_of(gap: int, unit: GapUnit = "index") -> str:
+    """Return the label of the bin of a gap.
+
+    Args:
+        gap: difference of shot indices, from 1.
+        unit: as what the gap is counted.
+    """
+    size = gap if unit == "index" else gap - 1
+    for first, last in BINS:
+        if first <= size <= last:
+            return f"{first}-{last}"
+    return "0" if size < BINS[0][0] else f"{BINS[-1][1] + 1}+"
+
+
+def labels_of(unit: GapUnit) -> tuple[str, ...]:
+    """Return the labels of the bins that are always shown, in order."""
+    return (*(["0"] if unit == "intervening" else []), *(f"{first}-{last}" for first, last in BINS))
+
+
+def gap_curves(
+    pairs: Sequence[tuple[str, GapPair]],
+    signals: Sequence[tuple[Signal, EntityType]],
+    definitions: Definitions,
+) -> tuple[GapCurve, ...]:
+    """Return the curves of the signals that are asked for, with intervals over drawn sources.
+
+    Args:
+        pairs: source and pair.
+        signals: signal and type of each curve.
+        definitions: how gaps are counted, and how intervals are made.
+    """
+    sources = {source: index for index, source in enumerate(dict.fromkeys(source for source, _ in pairs))}
+    bins = {gap: bin_of(gap, definitions.gap) for gap in {pair.gap for _, pair in pairs}}
+    labels = list(dict.fromkeys((*labels_of(definitions.gap), *bins.values())))
+    columns = [(*signal, label) for signal in signals for label in labels]
+    order = {column: index for index, column in enumerate(columns)}
+    sums, counts = np.zeros((2, len(sources), len(columns)))
+    for source, pair in pairs:
+        column = order.get((pair.signal, pair.type, bins[pair.gap]))
+        if column is not None:
+            sums[sources[source], column] += pair.similarity
+            counts[sources[source], column] += 1
+    scores = _scores(sums, counts, definitions)
+    return tuple(
+        GapCurve(signal, kind, {label: scores[order[signal, kind, label]] for label in labels})
+        for signal, kind in signals
+    )
+
+
+def _scores(
+    sums: np.ndarray[Any, np.dtype[np.float64]],
+    counts: np.ndarray[Any, np.dtype[np.float64]],
+    definitions: Definitions,
+) -> list[Score]:
+    """Return the mean of each column with its interval; both arrays are of shape (sources, columns)."""
+    width, known = sums.shape[1], (counts > 0).sum(axis=0)
+    drawn = definitions.resamples if len(sums) else 0
+    both = resampled_sums(np.concatenate([sums, counts], axis=1), drawn, definitions.seed)
+    replicates = divided(both[:, :width], both[:, width:])
+    means = divided(sums.sum(axis=0), counts.sum(axis=0))
+    low, high = definitions.ends(means, replicates, known.astype(np.float64))
+    scores = []
+    for index, (total, pairs) in enumerate(zip(sums.sum(axis=0), counts.sum(axis=0), strict=True)):
+        score = Score.ratio(
+            float(total), float(pairs), "no pair so far apart", pairs=int(pairs), sources=int(known[index])
+        )
+        if score.value is not None and not np.isnan(low[index]):
+            score = score.model_copy(update={"low": float(low[index]), "high": float(high[index])})
+        scores.append(score)
+    return scores

@@ -1,0 +1,1 @@
+"""The public evaluator's results, scored like our own."""

@@ -1,0 +1,1 @@
+"""Scores of methods, compared and in the layout of the paper's tables."""

@@ -1,0 +1,281 @@
+"""Methods against each other over the episodes that both have (EntityBench, Tables 5, 16 to 18 and 23)."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....errors import InputError, UserError
+from ....schemas.canonical import plain_fields
+from ....schemas.entities import ALL
+from ...archive.archive import read_manifest
+from ...archive.protocols import Difference, check_alike
+from ...archive.replies import notes_of_both
+from ...stats.bootstrap import Floats, divided, resampled_sums
+from ...stats.paired import Pair, Paired, cohen_d, paired
+from ..metrics.aggregate import Definitions
+from ..metrics.catalogue import METRICS, metric_named
+from .manifests import ManifestRule, check_b5
+from .score import score_folder
+from .scores import EntityScores, EpisodeScore, MethodScores
+
+UNIT = "episode"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One metric of two methods over the episodes of a tier that both have a value in.
+
+    Attributes:
+        metric: its name.
+        tier: the tier; ``all`` for every episode.
+        first: method.
+        second: method.
+        n: how many episodes.
+        difference: mean over them of the first less the second; None without any.
+        d: Cohen's d with pooled variance: the same over the root of the mean of both variances.
+        d_z: of paired differences: their mean over their standard deviation.
+        gap: difference of the two numbers of the tier, under the chosen definition (Table 23).
+        better: the method whose number there is the better one, whatever chance has to say; None if neither.
+        paired: interval, tests and wins over all episodes; None for a tier.
+    """
+
+    metric: str
+    tier: str
+    first: str
+    second: str
+    n: int
+    difference: float | None
+    d: float | None
+    d_z: float | None
+    gap: float | None
+    better: str | None
+    paired: Paired | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        fields = {name: value for name, value in vars(self).items() if name != "paired"}
+        return {**fields, "tests": None if self.paired is None else self.paired.as_json()}
+
+
+@dataclass(frozen=True)
+class EntityComparisons:
+    """Methods against each other.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        effects: one entry per metric, tier and pair of methods that share an episode.
+        differences: parts of the protocols that were allowed to differ.
+        notes: what a reader must know before trusting a number.
+    """
+
+    definitions: Definitions
+    effects: tuple[Effect, ...]
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def comparisons(self) -> tuple[Paired, ...]:
+        """The paired tests over all episodes, corrected together."""
+        return tuple(effect.paired for effect in self.effects if effect.paired is not None)
+
+    def wins(self) -> Mapping[tuple[str, str], tuple[int, int, int, int]]:
+        """Return pair of methods -> metrics better in the first, in the second; the same by both tests."""
+        made: dict[tuple[str, str], list[int]] = {}
+        for effect in self.effects:
+            if effect.paired is None:
+                continue
+            counts = made.setdefault((effect.first, effect.second), [0, 0, 0, 0])
+            winner = effect.paired.winner(higher=metric_named(effect.metric).higher is not False)
+            for offset, name in enumerate((effect.better, winner)):
+                if name is not None:
+                    counts[2 * offset + (name == effect.second)] += 1
+        return {pair: (a, b, c, d) for pair, (a, b, c, d) in made.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON."""
+        return {
+            "kind": "episodes",
+            "definitions": plain_fields(self.definitions),
+            "effects": [effect.as_json() for effect in self.effects],
+            "wins": [
+                {"first": first, "second": second, "better": [a, b], "better_by_both_tests": [c, d]}
+                for (first, second), (a, b, c, d) in self.wins().items()
+            ],
+            "differences": [difference.as_json() for difference in self.differences],
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the comparisons for people."""
+        for difference in self.differences:
+            yield f"the protocols differ in {difference.path}"
+        yield f"differences of episodes ({self.definitions.named()})"
+        for effect in self.effects:
+            if effect.paired is not None:
+                yield f"  {effect.paired.line(1, 3)}, pooled d={_short(effect.d)}"
+        for (first, second), (a, b, c, d) in self.wins().items():
+            yield f"{first} is better in {a} metrics ({c} by both tests), {second} in {b} ({d})"
+        yield from (f"note: {note}" for note in self.notes)
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def compare_folders(
+    first: Path,
+    second: Path,
+    definitions: Definitions,
+    allowed: Collection[str] = (),
+    rule: ManifestRule = "ours",
+) -> EntityComparisons:
+    """Compare the methods of two evaluation folders of episodes; of one, its methods with each other.
+
+    Args:
+        first: evaluation folder.
+        second: the other, or the same.
+        definitions: how values become one.
+        allowed: parts of the protocol that may differ.
+        rule: what else must be the same; see :mod:`.manifests`.
+
+    Raises:
+        InputError: a folder cannot be read, their protocols differ, or no two methods share an episode.
+    """
+    manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
+    ours = score_folder(first, definitions)
+    if Path(first).resolve() == Path(second).resolve():
+        theirs, differences = ours, tuple[Difference, ...]()
+        pairs = list(combinations(ours.methods, 2))
+    else:
+        if rule == "b5":
+            check_b5(manifests[str(first)], manifests[str(second)], allowed)
+        differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
+        theirs = score_folder(second, definitions)
+        every = [(a, b) for a in ours.methods for b in theirs.methods]
+        pairs = [(a, b) for a, b in every if a.method == b.method] or every
+    effects = entity_effects(pairs, definitions)
+    if not effects:
+        raise InputError(
+            [
+                UserError(
+                    str(second), what="no two methods have a value for the same episode",
+                    fix="compare the same episodes; name one folder twice to compare the methods in it",
+                )
+            ]
+        )  # fmt: skip
+    notes = (*notes_of_both(manifests), *_notes(ours, theirs))
+    return EntityComparisons(definitions, effects, differences, tuple(dict.fromkeys(notes)))
+
+
+def _notes(*scores: EntityScores) -> Iterator[str]:
+    yield (
+        "differences, d and tests are of the values of episodes, which coverage does not lower; the gap is "
+        "of the numbers that fabula score gives"
+    )
+    yield "intervals and the bootstrap draw sources; the signed-rank test takes episodes as if independent"
+    for some in scores:
+        yield from some.notes
+
+
+def entity_effects(
+    pairs: Sequence[tuple[MethodScores, MethodScores]], definitions: Definitions
+) -> tuple[Effect, ...]:
+    """Return every metric of every pair, p-values corrected for their number; then those of the tiers."""
+    compared = [
+        (ours, theirs, metric.name, both)
+        for ours, theirs in pairs
+        for metric in METRICS
+        if (both := _both(ours, theirs, metric.name, ALL))
+    ]
+    tests = paired(
+        [_pair(ours, theirs, name, both, definitions) for ours, theirs, name, both in compared],
+        UNIT,
+        definitions,
+    )
+    whole = [
+        _effect((ours, theirs), name, ALL, both, test)
+        for (ours, theirs, name, both), test in zip(compared, tests, strict=True)
+    ]
+    by_tier = [
+        _effect((ours, theirs), name, tier, _both(ours, theirs, name, tier))
+        for ours, theirs, name, _ in compared
+        for tier in ours.tiers
+        if tier != ALL and tier in theirs.tiers
+    ]
+    return (*whole, *by_tier)
+
+
+Both = list[tuple[str, float, float]]
+"""Source, value of the first and of the second, of each episode that both have."""
+
+
+def _both(ours: MethodScores, theirs: MethodScores, name: str, tier: str) -> Both:
+    others = {episode.episode_id: _value(episode, name) for episode in theirs.episodes}
+    both = []
+    for episode in ours.episodes:
+        value, other = _value(episode, name), others.get(episode.episode_id)
+        if value is not None and other is not None and tier in (ALL, episode.tier):
+            both.append((episode.source, value, other))
+    return both
+
+
+def _value(episode: EpisodeScore, name: str) -> float | None:
+    tally = episode.tallies.get(name)
+    return None if tally is None else tally.value
+
+
+def _pair(ours: MethodScores, theirs: MethodScores, name: str, both: Both, definitions: Definitions) -> Pair:
+    differences = np.array([a - b for _, a, b in both])
+    replicates = _drawn([source for source, _, _ in both], differences, definitions)
+    return Pair(
+        ours.method, theirs.method, differences, {"metric": name}, float(differences.mean()), replicates
+    )  # fmt: skip
+
+
+def _drawn(sources: Sequence[str], differences: Floats, definitions: Definitions) -> Floats:
+    """Return the mean difference in each resample of sources, shape (resamples,)."""
+    _, index = np.unique(sources, return_inverse=True)
+    columns = np.stack([np.bincount(index, differences), np.bincount(index).astype(np.float64)], axis=1)
+    sums = resampled_sums(columns, definitions.resamples, definitions.seed)
+    return divided(sums[:, 0], sums[:, 1])
+
+
+def _effect(
+    methods: tuple[MethodScores, MethodScores], name: str, tier: str, both: Both, test: Paired | None = None
+) -> Effect:
+    ours, theirs = methods
+    first, second = (np.array([each[index] for each in both], dtype=np.float64) for index in (1, 2))
+    values = [some.tiers[tier][name].value if name in some.tiers[tier] else None for some in methods]
+    gap = None if values[0] is None or values[1] is None else values[0] - values[1]
+    better = None
+    if gap:
+        better = ours.method if (gap > 0) == (metric_named(name).higher is not False) else theirs.method
+    return Effect(
+        name, tier, ours.method, theirs.method, len(both), float((first - second).mean()) if both else None,
+        pooled_d(first, second), _known(cohen_d(first - second)), gap, better, test,
+    )  # fmt: skip
+
+
+def pooled_d(first: Floats, second: Floats) -> float | None:
+    """Return Cohen's d with pooled variance: difference of means over the root of the mean of both variances.
+
+    Args:
+        first: shape (n,).
+        second: shape (n,).
+
+    Returns:
+        None with fewer than two values, or where neither varies.
+    """
+    if len(first) < 2:
+        return None
+    spread = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
+    return float(first.mean() - second.mean()) / spread if spread > 1e-12 else None
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,216 @@
+"""The scores of an evaluation of episodes: every metric per method, tier and episode; pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....schemas.canonical import plain_fields
+from ....schemas.entities import ALL, TIERS, TYPES
+from ....schemas.text import counted
+from ..facts import EpisodeFacts
+from ..metrics.aggregate import Definitions, Number, numbers
+from ..metrics.catalogue import METRICS, EntityMetric
+from ..metrics.decay import SIGNALS, GapCurve, GapPair, gap_curves, gap_pairs
+from ..metrics.diagnostics import EntityDetail, entity_details
+from ..metrics.tallies import Tally, tally
+
+
+@dataclass(frozen=True, slots=True)
+class GateCounts:
+    """How many appearances the gate let through in an episode; no metric.
+
+    Attributes:
+        present: appearances that are present.
+        admitted: those that are compared.
+        gated: those that were held back.
+        unscored: those that were admitted without a fidelity.
+    """
+
+    present: int
+    admitted: int
+    gated: int
+    unscored: int
+
+
+@dataclass(frozen=True)
+class EpisodeScore:
+    """One episode of one method.
+
+    Attributes:
+        episode_id: the episode.
+        tier: its tier; None where nobody said.
+        source: the film that it was made from.
+        shots: how many it has.
+        tallies: metric -> value and counts; only of pillars that were evaluated.
+        gate: what the gate did; None where nothing was compared across shots.
+        entities: its recurring entities.
+        pairs: pairs of appearances, with their gaps.
+    """
+
+    episode_id: str
+    tier: str | None
+    source: str
+    shots: int
+    tallies: Mapping[str, Tally]
+    gate: GateCounts | None = None
+    entities: tuple[EntityDetail, ...] = ()
+    pairs: tuple[GapPair, ...] = field(default=(), repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "episode_id": self.episode_id,
+            "tier": self.tier,
+            "source": self.source,
+            "shots": self.shots,
+            "metrics": {name: plain_fields(each) for name, each in self.tallies.items()},
+            "gate": None if self.gate is None else plain_fields(self.gate),
+            "entities": [entity.as_json() for entity in self.entities],
+        }
+
+
+@dataclass(frozen=True)
+class MethodScores:
+    """One method.
+
+    Attributes:
+        method: the method.
+        tiers: tier -> metric -> its number; ``all`` has every episode.
+        curves: similarity by gap, per signal and type.
+        episodes: every episode.
+    """
+
+    method: str
+    tiers: Mapping[str, Mapping[str, Number]]
+    curves: tuple[GapCurve, ...]
+    episodes: tuple[EpisodeScore, ...] = field(repr=False)
+
+    @property
+    def numbers(self) -> Mapping[str, Number]:
+        """Metric -> its number over all episodes."""
+        return self.tiers[ALL]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "method": self.method,
+            "tiers": {
+                tier: {name: each.as_json() for name, each in some.items()}
+                for tier, some in self.tiers.items()
+            },
+            "gap_decay": [curve.as_json() for curve in self.curves],
+            "episodes": [episode.as_json() for episode in self.episodes],
+        }
+
+
+@dataclass(frozen=True)
+class EntityScores:
+    """The scores of an evaluation of episodes.
+
+    Attributes:
+        definitions: the named definitions that were used.
+        methods: one entry per method, sorted.
+        notes: what a reader must know before trusting a number.
+    """
+
+    definitions: Definitions
+    methods: tuple[MethodScores, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores as plain JSON."""
+        return {
+            "kind": "episodes",
+            "definitions": plain_fields(self.definitions),
+            "methods": [method.as_json() for method in self.methods],
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield every metric with raw mean, coverage and counts, for people."""
+        yield f"episodes ({self.definitions.named()})"
+        yield from (f"note: {note}" for note in self.notes)
+        for method in self.methods:
+            shots = sum(episode.shots for episode in method.episodes)
+            episodes = counted(len(method.episodes), "episode")
+            yield ""
+            yield f"{method.method}: {episodes}, {counted(shots, 'shot')}"
+            head = ("value", "raw", "coverage", "passed", "skipped", "failed", "absent", "missing", "unknown")
+            yield f"  {'':<34}" + "".join(f"{name:>10}" for name in head)
+            for name, each in method.numbers.items():
+                counts = (f"{each.score.counts.get(key, '-'):>10}" for key in head[3:])
+                values = (f"{_shown(value):>10}" for value in (each.value, each.raw, each.coverage))
+                yield f"  {name:<34}" + "".join([*values, *counts])
+            for curve in method.curves:
+                bins = (
+                    f"{label}: {_shown(score.value)} ({score.counts['pairs']})"
+                    for label, score in curve.bins.items()
+                )
+                yield f"  {curve.type} by gap, {curve.signal}: " + ", ".join(bins)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def score_episode(facts: EpisodeFacts) -> EpisodeScore:
+    """Return the values and counts of an episode, of the pillars that were evaluated."""
+    tallies = {metric.name: tally(metric, facts) for metric in METRICS if metric.pillar in facts.pillars}
+    across = 3 in facts.pillars
+    return EpisodeScore(
+        facts.episode_id, facts.tier, facts.source, len(facts.shots), tallies, _gate(facts),
+        tuple(entity_details(facts)) if across else (), tuple(gap_pairs(facts)) if across else (),
+    )  # fmt: skip
+
+
+def _gate(facts: EpisodeFacts) -> GateCounts | None:
+    if facts.gate is None:
+        return None
+    admitted, gated, unscored = (
+        sum(len(getattr(gate, name)) for gate in facts.gate.values())
+        for name in ("pool", "gated", "unscored")
+    )
+    return GateCounts(admitted + gated, admitted, gated, unscored)
+
+
+def score_methods(
+    episodes: Iterable[tuple[str, EpisodeScore]], definitions: Definitions
+) -> tuple[MethodScores, ...]:
+    """Return the scores of methods.
+
+    Args:
+        episodes: method and episode.
+        definitions: how values become one, and how intervals are made.
+    """
+    methods: dict[str, list[EpisodeScore]] = defaultdict(list)
+    for method, episode in episodes:
+        methods[method].append(episode)
+    return tuple(_method(method, some, definitions) for method, some in sorted(methods.items()))
+
+
+def _method(method: str, episodes: Sequence[EpisodeScore], definitions: Definitions) -> MethodScores:
+    metrics = [metric for metric in METRICS if any(metric.name in each.tallies for each in episodes)]
+    tiers = {ALL: list(episodes)}
+    for tier in dict.fromkeys([*TIERS, *sorted({each.tier for each in episodes if each.tier})]):
+        if some := [each for each in episodes if each.tier == tier]:
+            tiers[tier] = some
+    pairs = [(each.source, pair) for each in episodes for pair in each.pairs]
+    there = {pair[:2] for _, pair in pairs}
+    signals = [(signal, kind) for kind in TYPES for signal in SIGNALS if (signal, kind) in there]
+    return MethodScores(
+        method,
+        {tier: numbers(metrics, _rows(metrics, some), definitions) for tier, some in tiers.items()},
+        gap_curves(pairs, signals, definitions),
+        tuple(episodes),
+    )
+
+
+def _rows(
+    metrics: Sequence[EntityMetric], episodes: Sequence[EpisodeScore]
+) -> list[tuple[str, Mapping[str, Tally]]]:
+    nothing = Tally(None)
+    return [
+        (each.source, {metric.name: each.tallies.get(metric.name, nothing) for metric in metrics})
+        for each in episodes
+    ]
