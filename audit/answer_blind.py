@@ -6,7 +6,7 @@ An item is a record of the draft or of the gold set. Its first stage reads them;
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..builders.katha.read_checks import read_answers
+from ..builders.katha.checks.reading import read_answers
 from ..builders.replies import ask, language
 from ..engine.pipeline import Pipeline
 from ..engine.stage import Item, Made, Outcome, StageSpec, Tools

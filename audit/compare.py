@@ -8,8 +8,8 @@ half of the letters of the shorter one.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..builders.katha.rule_checks import rule_checks
-from ..builders.katha.settle_checks import JUDGES_VARIANTS
+from ..builders.katha.checks.rules import rule_checks
+from ..builders.katha.checks.settling import JUDGES_VARIANTS
 from ..builders.text.segments import sentence_spans
 from ..builders.text.spans import scene_spans
 from ..evaluation.recoverability.matching import Compare, Key

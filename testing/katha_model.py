@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from ..builders.katha.assess_story import CRITERIA
+from ..builders.katha.choosing.assess_story import CRITERIA
 from ..builders.katha.normalise_story import MOST_WORDS
 from ..builders.text.spans import scene_spans
 from ..builders.text.words import pick, share

@@ -13,9 +13,9 @@ from ...engine.run_options import Sets
 from ...engine.running import RunKind
 from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
 from ..spending import draft_sample, tell_plan
+from .choosing.tell_quotas import execute_told
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
-from .tell_quotas import execute_told
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

@@ -29,12 +29,12 @@ from ...schemas.plain_files import read_json
 from ..rows import Reader
 from ..spending import tell_added, without_models
 from ..story_rows import Settings as LoadSettings
+from .choosing.find_duplicates import Settings as DuplicateSettings
+from .choosing.screen_stories import Settings as ScreenSettings
 from .extend_base import Base, read_base, read_interrupted
 from .extend_report import AddedRows, ExtendReport, refuse_duplicates, refuse_translations
-from .find_duplicates import Settings as DuplicateSettings
 from .load_stories import read_sources
 from .pipeline import PIPELINE
-from .screen_stories import Settings as ScreenSettings
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter

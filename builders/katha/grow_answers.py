@@ -16,6 +16,9 @@ from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ..replies import public_name
+from .checks.questions import Answered, judge_answers, questions_asked
+from .checks.reading import Judged, read_answers
+from .checks.verifier import Case, why_unjudged
 from .drafts import (
     GROWN,
     NARRATIVE,
@@ -27,9 +30,6 @@ from .drafts import (
     told_story,
     with_repairs,
 )
-from .question_checks import Answered, judge_answers, questions_asked
-from .read_checks import Judged, read_answers
-from .verifier import Case, why_unjudged
 from .write_questions import answer_fault
 
 

@@ -20,8 +20,8 @@ from ..text.analyze_story import analyze
 from ..text.segments import Analysis
 from ..text.spans import scene_spans
 from ..text.words import word_count
+from .checks.verifier import verifier_settings, why_unjudged
 from .drafts import Sketch, make_check
-from .verifier import verifier_settings, why_unjudged
 
 LEAST_WORDS, MOST_WORDS = 4, 110
 """Words of one scene's text; twice as many characters in scripts without spaces."""

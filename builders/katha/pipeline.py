@@ -11,8 +11,8 @@ from ...schemas.katha import SCHEMA_VERSION
 from ...schemas.layout import ASSIGNMENTS, BALANCE, RECORDS, RETELLINGS, SOURCES
 from ...validators.katha.set_splits import RunBalance
 from ..step import added_fields, keeping_added, with_packages
+from .choosing.tell_quotas import QuotaTally
 from .measure_edits import ROWS, SUMMARY, EditSummary
-from .tell_quotas import QuotaTally
 
 STAGES = (
     "load_stories",
@@ -40,10 +40,20 @@ STAGES = (
     "assemble_records",
 )
 
-_SHARED = {"analyze_story": "fabula.builders.text"}
-"""Stages of other builders, too -> their package."""
+_ELSEWHERE = {
+    "analyze_story": "fabula.builders.text",
+    "verify_record": f"{__package__}.checks",
+    **dict.fromkeys(
+        (
+            "sign_stories", "find_duplicates", "screen_stories", "assess_story", "choose_stories",
+            "leave_surplus", "embed_stories", "find_retellings", "assign_splits",
+        ),
+        f"{__package__}.choosing",
+    ),
+}  # fmt: skip
+"""Stages that stand in another package than this -> their package."""
 
-_PLACES = tuple(f"{_SHARED.get(name, __package__)}.{name}" for name in STAGES)
+_PLACES = tuple(f"{_ELSEWHERE.get(name, __package__)}.{name}" for name in STAGES)
 _ADDED = added_fields("katha", _PLACES)
 
 PIPELINE = Pipeline(

@@ -19,6 +19,9 @@ from ..replies import Drafted, ask
 from ..step import PlannerSettings
 from .annotate_transitions import read_transitions, transitions_shown
 from .annotate_transitions import show_scenes as show_transitions
+from .checks.rules import rule_checks
+from .checks.verifier import GUESSING
+from .checks.verifying import PROMPTS, check_draft
 from .draft_scenes import ask_descriptions, scenes_shown
 from .drafts import (
     IDS,
@@ -36,10 +39,7 @@ from .drafts import (
     type_problem,
     with_repairs,
 )
-from .rule_checks import rule_checks
 from .scene_prompts import prompted
-from .verifier import GUESSING
-from .verifying import PROMPTS, check_draft
 from .write_contrastives import read_corrected_variants, variants_shown
 from .write_contrastives import show_scenes as show_variants
 from .write_questions import questions_shown, read_corrected_questions

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.builders.katha.assign_splits import fill_splits, strata_of
+from fabula.builders.katha.choosing.assign_splits import fill_splits, strata_of
 from fabula.engine.stage import Item
 from fabula.schemas.vocabulary import vocabulary
 

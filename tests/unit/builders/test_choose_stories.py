@@ -5,9 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.builders.katha.choose_stories import Settings, choose
+from fabula.builders.katha.choosing.choose_stories import Settings, choose
+from fabula.builders.katha.choosing.tell_quotas import shortage
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.builders.katha.tell_quotas import shortage
 from fabula.engine.progress import Event
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.made_stories import make_story

@@ -1,7 +1,7 @@
 import pytest
 
+from fabula.builders.katha.checks.settling import CODES
 from fabula.builders.katha.drafts import maker_of
-from fabula.builders.katha.settle_checks import CODES
 from fabula.engine.stage import Failed, Made
 
 

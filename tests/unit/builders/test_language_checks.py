@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
+from fabula.builders.katha.checks.language import detected, language_checks
+from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.drafts import LISTS
-from fabula.builders.katha.language_checks import detected, language_checks
-from fabula.builders.katha.rule_checks import rule_checks
 from fabula.builders.katha.write_questions import NEAR, REPEATED, near_repetitions, repetitions
 from fabula.models.vectors import packed
 from fabula.testing.model_server import ModelServer

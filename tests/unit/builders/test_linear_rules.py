@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.screen_stories import event_share, personal_data
+from fabula.builders.katha.choosing.screen_stories import event_share, personal_data
 from fabula.schemas.canonical import Json
 from fabula.schemas.text import normalize_text
 from fabula.testing.katha_rules import Rules

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha.assign_splits import Groups, fill_splits
 from fabula.builders.katha.building import BuildOptions, build_katha
+from fabula.builders.katha.choosing.assign_splits import Groups, fill_splits
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.testing.made_stories import make_story, near_copy
 from fabula.testing.model_server import ModelServer

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from fabula.builders.katha.rule_checks import rule_checks
+from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.scene_prompts import (
     LIMIT,
     called_otherwise,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fabula.builders.katha.settle_checks import APPLIED, CODES, NOBODY, SCREEN, SCREENED, TEXT, settle
+from fabula.builders.katha.checks.settling import APPLIED, CODES, NOBODY, SCREEN, SCREENED, TEXT, settle
 from fabula.errors import InputError
 from fabula.schemas.katha import StoryCheck
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabula.builders.katha import read_checks
 from fabula.builders.katha.annotate_transitions import read_transitions, transitions_shown
+from fabula.builders.katha.checks import reading as read_checks
+from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.draft_scenes import SCENE_FIELDS, read_descriptions, read_division, scenes_shown
 from fabula.builders.katha.drafts import type_problem
-from fabula.builders.katha.rule_checks import rule_checks
 from fabula.builders.katha.write_contrastives import read_variants, variants_shown
 from fabula.builders.katha.write_questions import questions_shown, read_questions
 from fabula.engine.stage import BadReply

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from fabula.builders.katha.verifying import MORAL, READ, check_draft
+from fabula.builders.katha.checks.verifying import MORAL, READ, check_draft
 from fabula.builders.katha.write_contrastives import wanted_kinds
 from fabula.engine.stage import NoAnswer
 from fabula.schemas.vocabulary import vocabulary

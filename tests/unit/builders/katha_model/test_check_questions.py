@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.question_checks import NOT_SHOWN, NOT_TRIED
+from fabula.builders.katha.checks.questions import NOT_SHOWN, NOT_TRIED
+from fabula.builders.katha.checks.settling import depends_on_transition
+from fabula.builders.katha.checks.verify_record import VerifySettings
+from fabula.builders.katha.checks.verifying import check_draft
 from fabula.builders.katha.repair_draft import RepairSettings
-from fabula.builders.katha.settle_checks import depends_on_transition
-from fabula.builders.katha.verify_record import VerifySettings
-from fabula.builders.katha.verifying import check_draft
 from fabula.engine.stage import REHEARSED, NoAnswer
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fabula.builders.katha.verifying import check_draft
+from fabula.builders.katha.checks.verifying import check_draft
 from fabula.prompts.loader import fenced, load_prompt
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel

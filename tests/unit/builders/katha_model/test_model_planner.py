@@ -3,10 +3,10 @@
 import pytest
 
 from fabula.builders.katha import write_contrastives
+from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.draft_scenes import ask_descriptions
 from fabula.builders.katha.label_story import STEP
 from fabula.builders.katha.repair_draft import faulted, in_words
-from fabula.builders.katha.rule_checks import rule_checks
 from fabula.builders.step import PlannerSettings
 from fabula.engine.stage import Item, NoAnswer
 from fabula.prompts.loader import load_prompt

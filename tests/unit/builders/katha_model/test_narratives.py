@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fabula.builders.katha.assess_story import CRITERIA
-from fabula.builders.katha.assess_story import STEP as ASSESS
+from fabula.builders.katha.choosing.assess_story import CRITERIA
+from fabula.builders.katha.choosing.assess_story import STEP as ASSESS
 from fabula.builders.katha.draft_scenes import STEP as SCENES
 from fabula.builders.katha.drafts import Sketch, make_bundle, told_story
 from fabula.builders.katha.normalise_story import STEP as NORMALISE

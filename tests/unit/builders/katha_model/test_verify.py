@@ -2,8 +2,8 @@
 
 import pytest
 
+from fabula.builders.katha.checks.verifying import check_draft, verifier_settings
 from fabula.builders.katha.repair_draft import RepairSettings
-from fabula.builders.katha.verifying import check_draft, verifier_settings
 from fabula.engine.stage import NoAnswer
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ...engine.stage import NoAnswer
-from ...schemas.canonical import Json
-from ...schemas.text import normalize_answer
-from ...validators.katha.question_rules import says_nothing
-from .drafts import make_check, scene_texts
-from .read_checks import Judged, Sound, note, read_answers, read_guesses, read_judgements, read_questions
-from .settle_checks import depends_on_transition
+from ....engine.stage import NoAnswer
+from ....schemas.canonical import Json
+from ....schemas.text import normalize_answer
+from ....validators.katha.question_rules import says_nothing
+from ..drafts import make_check, scene_texts
+from ..write_questions import DISTINCT
+from .reading import Judged, Sound, note, read_answers, read_guesses, read_judgements, read_questions
+from .settling import depends_on_transition
 from .verifier import Case, why_unjudged, with_remark
-from .write_questions import DISTINCT
 
 ANSWERABLE, EQUIVALENT = "model_answerable", "model_answers_equivalent"
 GUESSABLE, DRAWABLE = "question_not_guessable", "question_drawable"

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.spec import ENCODES, ModelSettings
-from ..encoding import encode_text
+from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ....models.spec import ENCODES, ModelSettings
+from ...encoding import encode_text
 
 
 class Settings(ModelSettings):

@@ -1,6 +1,6 @@
 """Stage: turn away the stories that were not chosen (see :mod:`.choose_stories`)."""
 
-from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ....engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 
 SPEC = StageSpec(
     name="leave_surplus",

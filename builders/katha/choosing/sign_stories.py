@@ -1,8 +1,8 @@
 """Stage: by what a story may be known again: a MinHash signature, its title, its numbers, its word groups."""
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...validators.retellings import Traces
-from ...validators.similarity import signature
+from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ....validators.retellings import Traces
+from ....validators.similarity import signature
 
 SPEC = StageSpec(
     name="sign_stories",

@@ -1,15 +1,15 @@
-"""Having a model check a draft against its story: questions (:mod:`.question_checks`) and all the rest."""
+"""Having a model check a draft against its story: questions (:mod:`.questions`) and all the rest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...engine.stage import NoAnswer, Tools
-from ...schemas.canonical import Json
-from .annotate_transitions import transitions_shown
-from .draft_scenes import scenes_shown
-from .drafts import LABELS, make_check
-from .question_checks import QUESTION_PROMPTS, check_questions
-from .read_checks import read_contrasts, read_record
+from ....engine.stage import NoAnswer, Tools
+from ....schemas.canonical import Json
+from ..annotate_transitions import transitions_shown
+from ..draft_scenes import scenes_shown
+from ..drafts import LABELS, make_check
+from .questions import QUESTION_PROMPTS, check_questions
+from .reading import read_contrasts, read_record
 from .verifier import Case, verifier_settings, why_unjudged, with_remark
 
 MINIMAL, DESCRIBED = "model_contrast_minimal", "model_contrast_described"

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from ...engine.stage import NoAnswer, Tools
-from ...models.spec import ModelSettings
-from ...schemas.canonical import Json
-from ...schemas.values import Own
-from ..replies import Drafted, ask, language
-from .drafts import scene_texts
-from .read_checks import note
+from ....engine.stage import NoAnswer, Tools
+from ....models.spec import ModelSettings
+from ....schemas.canonical import Json
+from ....schemas.values import Own
+from ...replies import Drafted, ask, language
+from ..drafts import scene_texts
+from .reading import note
 
 T = TypeVar("T")
 

@@ -3,25 +3,25 @@
 Besides the rules of ``fabula validate`` they look at whether answers are found in the text, accepted answers
 cover the canonical one, the characters of a scene are in it or carried over from the one before, and a
 variant keeps the characters of its scene; whether two questions ask the same; and whether what a model
-drafted is in the story's language (:mod:`.language_checks`). Answers in the words of a person or a model are
+drafted is in the story's language (:mod:`.language`). Answers in the words of a person or a model are
 judged by these words: where some are not in the story, the check has no verdict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...schemas.canonical import Json
-from ...schemas.text import contains_phrase, normalize_answer
-from ...validators.codes import label
-from ...validators.katha.question_rules import answers_label
-from ...validators.katha.scene_rules import without_article
-from ...validators.record_rules import STORY_RULES, check_story
-from ...validators.view import mentions
-from ..text.words import word_set
-from .draft_scenes import unfit_scenes
-from .drafts import by_person, make_bundle, make_check, maker_of, scene_texts
-from .language_checks import language_checks
-from .scene_prompts import LIMIT, called_otherwise, clip_tokens, fits, lacking
-from .write_questions import DISTINCT, repetitions
+from ....schemas.canonical import Json
+from ....schemas.text import contains_phrase, normalize_answer
+from ....validators.codes import label
+from ....validators.katha.question_rules import answers_label
+from ....validators.katha.scene_rules import without_article
+from ....validators.record_rules import STORY_RULES, check_story
+from ....validators.view import mentions
+from ...text.words import word_set
+from ..draft_scenes import unfit_scenes
+from ..drafts import by_person, make_bundle, make_check, maker_of, scene_texts
+from ..scene_prompts import LIMIT, called_otherwise, clip_tokens, fits, lacking
+from ..write_questions import DISTINCT, repetitions
+from .language import language_checks
 
 _LABEL_QUESTIONS = frozenset(["moral"])
 _RULES = frozenset(rule.name for rule in STORY_RULES) - {"hashes"}

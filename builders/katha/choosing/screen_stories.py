@@ -17,14 +17,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
-from ...schemas.canonical import Json
-from ...schemas.text import primary_language
-from ...schemas.values import Own
-from ...schemas.vocabulary import vocabulary
-from ..text.segments import Analysis
-from ..text.words import find_verb, lower_words, phrase_pattern, verb_kind, word_count
-from .label_story import moral_statements
+from ....engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
+from ....schemas.canonical import Json
+from ....schemas.text import primary_language
+from ....schemas.values import Own
+from ....schemas.vocabulary import vocabulary
+from ...text.segments import Analysis
+from ...text.words import find_verb, lower_words, phrase_pattern, verb_kind, word_count
+from ..label_story import moral_statements
 
 _PERSONAL = {
     "an e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}", re.IGNORECASE),

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from ...engine.stage import Item, StageSpec, Tools
-from ...schemas.canonical import Json
-from ...schemas.values import Own
-from ...schemas.vocabulary import vocabulary
+from ....engine.stage import Item, StageSpec, Tools
+from ....schemas.canonical import Json
+from ....schemas.values import Own
+from ....schemas.vocabulary import vocabulary
 
 
 class Settings(Own):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from ...engine.stage import Item, StageSpec, Tools
-from ...schemas.canonical import Json
-from ...schemas.values import Own
-from ...validators.retellings import MEANING, SHARED, Link, Traces, links_between, links_by_meaning
+from ....engine.stage import Item, StageSpec, Tools
+from ....schemas.canonical import Json
+from ....schemas.values import Own
+from ....validators.retellings import MEANING, SHARED, Link, Traces, links_between, links_by_meaning
 
 
 class Settings(Own):

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...schemas.canonical import Json
-from ...schemas.paths import parse_path
-from ...schemas.values import Own
-from .drafts import LABELS, author_of, covers
+from ....schemas.canonical import Json
+from ....schemas.paths import parse_path
+from ....schemas.values import Own
+from ..drafts import LABELS, author_of, covers
 
 RULES = "rules@1"
 NOBODY = "not judged: no model read it, and its author gave no verdict"

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from ...engine.stage import Item, StageSpec, Tools
-from ...schemas.canonical import Json
-from ...schemas.values import Own
-from ...validators.similarity import DEFAULT_THRESHOLD, near_duplicates
+from ....engine.stage import Item, StageSpec, Tools
+from ....schemas.canonical import Json
+from ....schemas.values import Own
+from ....validators.similarity import DEFAULT_THRESHOLD, near_duplicates
 
 
 class Settings(Own):

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ...schemas.canonical import Json
-from ..replies import texts_in
-from .drafts import make_check, maker_of
+from ....schemas.canonical import Json
+from ...replies import texts_in
+from ..drafts import make_check, maker_of
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

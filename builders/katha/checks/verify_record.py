@@ -1,22 +1,22 @@
 """Stage: check the draft. Nothing is rejected: what fails or cannot be judged marks the record for review.
 
-The checks that need no model are in :mod:`.rule_checks`. With a model in the settings (it need not be the one
+The checks that need no model are in :mod:`.rules`. With a model in the settings (it need not be the one
 that drafted) come those of :mod:`.verifying`; what that model would not or could not answer is not judged.
-The author of a given record may have judged the rest (:mod:`.settle_checks`).
+The author of a given record may have judged the rest (:mod:`.settling`).
 """
 
 from collections.abc import Sequence
 
-from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...models.spec import ModelSettings
-from ...schemas.canonical import Json
-from ..replies import public_name
-from .drafts import NARRATIVE, make_check, told_story
-from .rule_checks import rule_checks
-from .settle_checks import RULES, settle
+from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
+from ....models.spec import ModelSettings
+from ....schemas.canonical import Json
+from ...replies import public_name
+from ..drafts import NARRATIVE, make_check, told_story
+from ..write_questions import DISTINCT, REPEATED
+from .rules import rule_checks
+from .settling import RULES, settle
 from .verifier import GUESSING
 from .verifying import PROMPTS, check_draft
-from .write_questions import DISTINCT, REPEATED
 
 
 class VerifySettings(ModelSettings):

@@ -14,10 +14,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...engine.stage import Item, StageSpec, Tools
-from ...schemas.canonical import Json
-from ...schemas.values import Own
-from ...schemas.vocabulary import vocabulary
+from ....engine.stage import Item, StageSpec, Tools
+from ....schemas.canonical import Json
+from ....schemas.values import Own
+from ....schemas.vocabulary import vocabulary
 
 Quotas = Literal["paper"] | dict[str, float]
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from ...engine.execute import RunRequest, execute
-from ...engine.manifest import read_manifest
-from ...engine.progress import Event, Reporter
-from ...engine.report import RunReport
-from ...schemas.canonical import Json, pretty_bytes, write_atomic
-from ...schemas.plain_files import read_json
+from ....engine.execute import RunRequest, execute
+from ....engine.manifest import read_manifest
+from ....engine.progress import Event, Reporter
+from ....engine.report import RunReport
+from ....schemas.canonical import Json, pretty_bytes, write_atomic
+from ....schemas.plain_files import read_json
 from .choose_stories import Settings
 
 QUOTAS = "quotas.json"

@@ -7,10 +7,10 @@ check without a verdict, which sends the record to people. Without a model nothi
 
 from collections.abc import Mapping
 
-from ...schemas.canonical import Json
-from ..replies import Problems, by_number, language, needed
-from ..step import PlannerSettings, Step, Unfit
-from .drafts import Sketch, make_check
+from ....schemas.canonical import Json
+from ...replies import Problems, by_number, language, needed
+from ...step import PlannerSettings, Step, Unfit
+from ..drafts import Sketch, make_check
 
 CRITERIA: Mapping[str, str] = {
     "events": "mainly_descriptive",
