@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.entities.entities import CRITERIA
+from ..evaluation.entities.report.people import TITLES
 from ..schemas.entities import TYPES
 from ..schemas.judgement import HumanRow
 from .judged_episodes import OVERALL, VERDICT, Judged, judged, least_of
@@ -22,7 +23,6 @@ from .tasks import read_key
 
 KINDS = frozenset(("rating", "attention"))
 NONRESPONSE = "excluded"
-TITLES = {"fidelity": "appearances", "pair": "pairs"}
 Thing = tuple[str, str]
 """Method and item."""
 
@@ -124,4 +124,4 @@ def result_lines(document: Json) -> Iterator[str]:
                 )
 
 
-STUDY = Study(compare_episodes, lambda _method, _about: iter(()), result_lines, "episodes", ("key",))
+STUDY = Study(compare_episodes, lambda _method, _about: iter(()), result_lines, "episodes", ("key", "save"))

@@ -1,8 +1,8 @@
 """Scoring and comparing evaluations of episodes as the commands ask for it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ...errors import ConfigError
 from ..protocol import UNCERTAINTY, Chosen, Scoring
@@ -77,7 +77,14 @@ def compared(made: EntityComparisons) -> "Iterator[Table]":
     yield from comparison_tables(made)
 
 
+def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
+    """Yield what a calibration found as tables."""
+    from .report.people import people_tables
+
+    yield from people_tables(document)
+
+
 SCORING = Scoring(
     "videos of episodes (episodes)", score, compare, report, options=OPTIONS,
-    of_report=OF_REPORT, tables=tables, compared=compared, unit="number",
+    of_report=OF_REPORT, tables=tables, compared=compared, of_people=of_people, unit="number",
 )  # fmt: skip

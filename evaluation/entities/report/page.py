@@ -14,6 +14,7 @@ from ...archive.archive import Archive, read_archive
 from ...archive.replies import last_attempts
 from ...report.accounts import Accounts
 from ...report.model import CountRow, CountTable, Definition, EpisodesPart, ReportDocument, Trace
+from ...report.people import people_of
 from ...report.showing import resampling_definition
 from ...shots.report.cards import MEGABYTES, Snaps
 from ..archived import read_facts
@@ -25,6 +26,7 @@ from ..scores.score import score_folder
 from ..scores.scores import EntityScores
 from . import numbers
 from .choice import shown_episodes, traces_of, worst_entities
+from .people import people_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
 METHODS = 6
@@ -83,10 +85,11 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         return traces_of(metric, shown)
 
     pairs = numbers.comparisons(scores)
+    people = people_of(folder, "episodes", people_tables)
     return ReportDocument(
         kind="episodes", protocol="EntityBench", units="episodes",
         title=_title(scores), facts=_facts(scores, episodes, accounts, manifest),
-        warnings=tuple(_warnings(scores, episodes, accounts, snaps)), reading=READING,
+        warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
         headline=numbers.headline(scores), plots=tuple(numbers.gap_plots(scores)),
         details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores)),
         comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
@@ -95,6 +98,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         episodes=part,
         agreement_note="An evaluation of episodes has one judge, whose fidelity decides what is compared."
         if accounts.total else "No reply of a judge is kept here.",
+        people=people.tables, people_note=people.note,
         cost=accounts.cost_table() if accounts.total else None,
         definitions=tuple(definitions_of(wanted.definitions, manifest)), manifest=manifest.as_json(),
     )  # fmt: skip

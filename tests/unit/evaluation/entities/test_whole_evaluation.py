@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from fabula.cli.main import app
 from fabula.engine.report import RunReport, read_report
 from fabula.errors import BudgetStop, ConfigError
 from fabula.evaluation.archive.archive import Archive, read_archive
@@ -20,11 +22,8 @@ from fabula.evaluation.entities.requests import (
     evaluate_episodes,
     run_episodes,
 )
-from fabula.kinds.evaluations import calibrate, merge_archives
-from fabula.people.instances import instances_of, sample, write_instances
+from fabula.kinds.evaluations import make_report, merge_archives
 from fabula.people.judged_episodes import judged
-from fabula.people.participants import Resampling
-from fabula.people.study import StudySettings
 from fabula.people.tasks import read_key
 from fabula.schemas.canonical import Json
 from fabula.schemas.plain_files import json_lines
@@ -317,12 +316,10 @@ def test_people_when_they_say_what_the_judge_said_agree_with_it_from_tasks_to_ka
     data: Path, server: ModelServer
 ) -> None:
     evaluated(data, server)
-    every = instances_of([data / "run"])
-    drawn = [each for kind in ("fidelity", "pair") for each in sample(every, kind, 12, 1)]
-    assert {each.stratum.kind for each in drawn} == {"fidelity", "pair"}
-    write_instances(drawn, data / "people", data / "key.json", 1)
-    pairs = [each for each in drawn if each.stratum.kind == "pair"]
-    assert all(len(each.sides) == 2 for each in pairs)
+    command(
+        "export", "instances", data / "run", "--count", "12", "--pairs", "12", "--seed", "1",
+        "--key", data / "key.json", "--out", data / "people",
+    )  # fmt: skip
     said, key = judged(read_archive(data / "run")), read_key(data / "key.json")
     rows = []
     for task, (item, method) in key.items():
@@ -334,11 +331,23 @@ def test_people_when_they_say_what_the_judge_said_agree_with_it_from_tasks_to_ka
             rows += [{**row, "rater": rater} for rater in ("simulated 1", "simulated 2", "simulated 3")]
     human = data / "people.jsonl"
     human.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    settings = StudySettings(resampling=Resampling(20))
-    report = calibrate(data / "run", human, settings=settings, key=data / "key.json")
-    present = report.document["judges"]["fidelity"]["all"]["present"]
+    calibrate = ("calibrate", data / "run", "--human", human, "--key", data / "key.json", "--resamples", "20")
+    agreed = json.loads(command(*calibrate, "--save", "--json"))["judges"]["fidelity"]["all"]
+    present = agreed["present"]
     assert present["judge"]["value"] == pytest.approx(1.0) and present["least"] == pytest.approx(1.0)
-    count = sum(each.stratum.kind == "fidelity" for each in drawn)
+    count = sum("/fidelity/" in item for item, _ in key.values())
+    assert 0 < count < len(key)
     assert present["judge"]["counts"] == {"answered": count, "used": count, "tied": 0, "without_judge": 0}
-    assert report.document["judges"]["fidelity"]["all"]["overall"]["judge"]["value"] == pytest.approx(1.0)
-    assert "all, present: kappa 1.000" in "\n".join(report.lines())
+    assert agreed["overall"]["judge"]["value"] == pytest.approx(1.0)
+    assert "all, present: kappa 1.000" in command(*calibrate)
+    assert "people_pair" in command(*calibrate, "--format", "csv")
+    page = make_report(data / "run")
+    assert [table.name for table in page.people] == ["people_fidelity", "people_pair"]
+    assert page.people_note.startswith("3 people: ")
+    assert page.people[0].rows[0].scores["judge"].value == pytest.approx(1.0)
+
+
+def command(*words: object) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return done.output
