@@ -239,7 +239,7 @@ def test_build_when_the_price_was_not_known_says_so_when_it_goes_on(build: Build
     assert calls is not None and f"{calls[1]} model calls are answered" in done.stderr
 
 
-def test_build_when_the_limit_is_reached_with_dozens_of_calls_in_flight_never_exceeds_it(
+def test_build_when_the_limit_is_reached_with_64_calls_in_flight_never_exceeds_it(
     build: Build, fabula_command
 ) -> None:
     model, limit = KathaModel(), 1.7
@@ -256,7 +256,7 @@ def test_build_when_the_limit_is_reached_with_dozens_of_calls_in_flight_never_ex
         done = build(server, "--max-cost", limit, stories=stories, settings="concurrency = 64\n")
         assert done.returncode == 4, done.stderr
         assert "--max-cost" in done.stderr
-        assert server.busiest > 32  # of 64: a busy machine sends some only after the first answers
+        assert server.busiest == 64
         paid = sum(cost(exchange.answer.tokens(exchange.asked)) for exchange in server.log if exchange.answer)
         assert 0.5 * limit < paid <= limit
         uses = usages(fabula_command)
