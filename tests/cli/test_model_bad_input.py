@@ -257,14 +257,18 @@ def test_build_when_the_limit_is_reached_with_64_calls_in_flight_never_exceeds_i
         assert done.returncode == 4, done.stderr
         assert "--max-cost" in done.stderr
         assert server.busiest == 64
-        paid = sum(cost(exchange.answer.tokens(exchange.asked)) for exchange in server.log if exchange.answer)
-        assert 0.5 * limit < paid <= limit
+
+        def paid() -> float:
+            answered = [exchange for exchange in server.log if exchange.answer]
+            return sum(cost(exchange.answer.tokens(exchange.asked)) for exchange in answered)
+
+        assert 0.5 * limit < paid() <= limit
         uses = usages(fabula_command)
-        assert sum(use["cost"] for use in uses) == pytest.approx(paid)
+        assert sum(use["cost"] for use in uses) == pytest.approx(paid())
         assert all(use["uncertain"] == 0 for use in uses)
-        asked = len(server.log)
         again = build(server, "--max-cost", limit, stories=stories, settings="concurrency = 64\n")
-        assert again.returncode == 4 and len(server.log) == asked
+        # What was set aside for calls in flight and not spent may do for one more.
+        assert again.returncode == 4 and paid() <= limit
 
 
 def test_build_when_the_clock_jumps_waits_no_longer_and_writes_the_same(
