@@ -1,4 +1,4 @@
-"""``fabula prompts``: the prompt files, their versions and content hashes."""
+"""``fabula prompts``: the prompt files, their versions and content hashes; official prompts of others."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .command import command
-from .common import answer
+from .common import answer, show
 
 if TYPE_CHECKING:
     from ..builders.preview import Preview
+    from ..prompts.fetching import Official
     from ..prompts.loader import Prompt
 
 
@@ -51,6 +52,46 @@ def show_prompt(prompt_id: str, *, as_json: bool = False) -> int:
     document = {**prompt.card.as_json(), **_summary(prompt), "reply": reply, "stages": stages, "text": text}
     lines = (prompt.label, f"stages: {', '.join(stages) or 'none'}", "", text)
     return answer(document, lines, as_json=as_json)
+
+
+@command("prompts fetch", location="--from")
+def fetch(
+    name: str, *, location: str | None = None, accept_no_licence: bool = False, as_json: bool = False
+) -> int:
+    """Fetch the official prompts of a benchmark into the user's cache, for evaluate --prompts official.
+
+    The texts are read out of its public repository at a pinned commit, each file checked by SHA-256. Program
+    code is read and never executed. Without --from, an archive of the commit is downloaded.
+
+    Options:
+        name: Storyeval, vistorybench or entitybench, in small letters.
+        location: A clone, an archive (.zip, .tar.gz), a plain folder, or the address of an archive.
+        accept_no_licence: Also read texts of a repository without a licence.
+
+    Examples:
+        fabula prompts fetch storyeval
+        fabula prompts fetch vistorybench --from ~/clones/vistorybench
+        fabula prompts fetch entitybench --from entitybench-3776439.tar.gz --accept-no-licence
+    """
+    from ..prompts.fetching import fetch_prompts
+
+    fetched = fetch_prompts(
+        name, location, may_be_unlicensed=lambda source: accept_no_licence or _agrees(source)
+    )
+    show(fetched, as_json=as_json)
+    return 0
+
+
+def _agrees(source: "Official") -> bool:
+    """Ask at a terminal whether texts without a licence are to be read; nobody there says no."""
+    import sys
+
+    import typer
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    said = f"{source.repository} has no licence: its authors did not allow any use of its texts."
+    return typer.confirm(f"{said} Read them for your own runs all the same?", default=False, err=True)
 
 
 @command("prompts render", stories="--stories")

@@ -1,0 +1,165 @@
+"""Where the files of a public repository are read from: a clone, an archive, a plain folder or an address.
+
+Nothing of a repository is executed, and nothing is unpacked: single files are read out.
+"""
+
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ..errors import InputError, MissingRequirement, UserError
+
+LARGEST_FILE, LARGEST_ARCHIVE = 5_000_000, 500_000_000
+"""Most bytes of a file that is read, and of an archive that is downloaded."""
+_CONNECT, _SILENT = 20.0, 120.0
+"""Seconds until a connection stands, and without a byte."""
+
+Read = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of a repository at one commit.
+
+    Attributes:
+        where: what they are read from, for messages.
+        read: path in the repository -> content; None where there is no such file.
+        commit: the commit, where the source says so itself.
+    """
+
+    where: str
+    read: Read
+    commit: str | None = None
+
+
+@contextmanager
+def open_files(location: str | Path, commit: str) -> Iterator[Files]:
+    """Give the files of a repository.
+
+    Args:
+        location: a clone, a ``.zip`` or ``.tar`` archive, a plain folder, or the http address of an archive.
+        commit: the commit that is wanted; a clone is read at it, whatever is checked out.
+
+    Raises:
+        InputError: there is nothing, or no archive. MissingRequirement: the address cannot be reached.
+    """
+    if str(location).startswith(("http://", "https://")):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "archive"
+            download(str(location), path)
+            with _archive(path, str(location)) as files:
+                yield files
+        return
+    path = Path(location)
+    if path.is_dir():
+        yield _clone(path, commit) or Files(str(path), lambda name: _content(path / name))
+    elif path.is_file():
+        with _archive(path, str(path)) as files:
+            yield files
+    else:
+        problem = UserError(str(path), what="there is no such file or folder", fix="check the spelling")
+        raise InputError([problem])
+
+
+def download(address: str, path: Path) -> None:
+    """Download an archive.
+
+    Raises:
+        MissingRequirement: it cannot be had.
+    """
+    import httpx2
+
+    timeout = httpx2.Timeout(_SILENT, connect=_CONNECT)
+    try:
+        with httpx2.stream("GET", address, follow_redirects=True, timeout=timeout) as reply:
+            reply.raise_for_status()
+            size = 0
+            with path.open("wb") as out:
+                for chunk in reply.iter_bytes():
+                    size += len(chunk)
+                    if size > LARGEST_ARCHIVE:
+                        raise OSError(f"more than {LARGEST_ARCHIVE:,} bytes")
+                    out.write(chunk)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise MissingRequirement(
+            address, what=f"it cannot be downloaded: {lines[0][:200]}",
+            fix="fetch the repository on a machine with network, and name the clone or archive with --from",
+        ) from error  # fmt: skip
+
+
+def _clone(folder: Path, commit: str) -> Files | None:
+    """Return the files of a clone at a commit; None where it is no clone, or does not have the commit."""
+    if not (folder / ".git").exists() or _git(folder, "cat-file", "-e", f"{commit}^{{commit}}") is None:
+        return None
+    named = _git(folder, "rev-parse", "--verify", f"{commit}^{{commit}}")
+    full = commit if named is None else named.decode("ascii").strip()
+    return Files(str(folder), lambda name: _git(folder, "cat-file", "blob", f"{full}:{name}"), full)
+
+
+def _git(folder: Path, *arguments: str) -> bytes | None:
+    """Return what git says; None where it is not installed, or there is no such thing."""
+    command = ["git", "-C", str(folder), "--no-pager", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _content(path: Path) -> bytes | None:
+    if not path.is_file() or path.stat().st_size > LARGEST_FILE:
+        return None
+    return path.read_bytes()
+
+
+@contextmanager
+def _archive(path: Path, where: str) -> Iterator[Files]:
+    """Give the files of an archive; both forms may name their commit, as archives of hosted clones do."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as opened:
+                yield Files(where, _zipped(opened), _commit(opened.comment.decode("ascii", "replace")))
+        else:
+            with tarfile.open(path) as packed:
+                members = {_below(member.name): member for member in packed if member.isfile()}
+                named = _commit(packed.pax_headers.get("comment", ""))
+                yield Files(where, _packed(packed, members), named)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        what = "this is no zip or tar archive, or a damaged one"
+        problem = UserError(where, what=what, fix="give a clone, an archive or a folder")
+        raise InputError([problem]) from error
+
+
+def _zipped(archive: zipfile.ZipFile) -> Read:
+    members = {_below(info.filename): info for info in archive.infolist() if not info.is_dir()}
+
+    def read(name: str) -> bytes | None:
+        info = members.get(name)
+        return None if info is None or info.file_size > LARGEST_FILE else archive.read(info)
+
+    return read
+
+
+def _packed(archive: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Read:
+    def read(name: str) -> bytes | None:
+        member = members.get(name)
+        opened = None if member is None or member.size > LARGEST_FILE else archive.extractfile(member)
+        return None if opened is None else opened.read()
+
+    return read
+
+
+def _below(name: str) -> str:
+    """Return a path without the folder that holds everything."""
+    return "/".join(PurePosixPath(name).parts[1:])
+
+
+def _commit(text: str) -> str | None:
+    is_one = len(text) == 40 and all(char in "0123456789abcdef" for char in text)
+    return text if is_one else None

@@ -1,0 +1,164 @@
+"""Official prompts out of clones, archives, folders and an address; what is missing or changed is named."""
+
+import io
+import subprocess
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.prompts.fetching import Official, fetch_prompts, fetch_set
+from fabula.prompts.sets import MANIFEST, official_set, read_set, read_set_manifest
+from fabula.schemas.canonical import sha256_bytes
+
+CONTENT = {
+    "code/ask.py": b'ASK = f"Say {word}!"\n',
+    "LICENSE": b"Do as you like.\n",
+    "plain.txt": b"{as} is\n",
+}
+COMMIT = "0123456789" * 4
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("fabula.prompts.sets.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("fabula.prompts.fetching.cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def source(commit: str = COMMIT[:7], licence: str | None = "MIT") -> Official:
+    return Official.model_validate(
+        {
+            "title": "Mine", "repository": "http://127.0.0.1:9/mine", "commit": commit, "licence": licence,
+            "files": {name: sha256_bytes(data) for name, data in CONTENT.items()},
+            "texts": {
+                "ask": {"file": "code/ask.py", "variable": "ASK", "slots": {"word": "word"}},
+                "plain": {"file": "plain.txt"},
+            },
+        }
+    )  # fmt: skip
+
+
+def written(folder: Path) -> Path:
+    for name, data in CONTENT.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def packed(comment: str = COMMIT) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", pax_headers={"comment": comment}) as archive:
+        for name, data in CONTENT.items():
+            member = tarfile.TarInfo(f"mine-1/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def test_folder_when_plain_makes_a_set_whose_commit_is_not_checked(tmp_path: Path) -> None:
+    fetched = fetch_set("mine", source(), written(tmp_path / "plain"))
+    assert fetched.manifest.commit_checked is False and fetched.manifest.licence == "MIT"
+    made = read_set(fetched.folder)
+    assert made.fill("ask", {"word": "{hi}"}) == "Say {hi}!" and made.fill("plain", {}) == "{as} is\n"
+    assert made.label("plain") == f"mine/plain@{COMMIT[:7]}#{sha256_bytes(CONTENT['plain.txt'])[:12]}"
+    assert (fetched.folder / "LICENSE").read_bytes() == CONTENT["LICENSE"]
+    assert official_set("mine", COMMIT[:7]) == made
+
+
+def test_clone_when_another_commit_is_checked_out_is_read_at_the_pinned_one(tmp_path: Path) -> None:
+    clone = written(tmp_path / "clone")
+    who = ["-c", "user.name=n", "-c", "user.email=e@x"]
+    for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+        subprocess.run(["git", "-C", str(clone), *arguments], check=True)
+    command = ["git", "-C", str(clone), "rev-parse", "HEAD"]
+    commit = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    (clone / "plain.txt").write_bytes(b"changed since")
+    assert fetch_set("mine", source(commit[:7]), clone).manifest.commit_checked is True
+    with pytest.raises(InputError, match=r"plain\.txt: this is not the file of commit 0123456"):
+        fetch_set("mine", source(), clone)
+
+
+def test_archives_when_they_say_their_commit_are_checked_by_it(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.gz").write_bytes(packed())
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name, data in CONTENT.items():
+            archive.writestr(f"mine-1/{name}", data)
+    assert fetch_set("mine", source(), tmp_path / "a.tar.gz").manifest.commit_checked is True
+    assert fetch_set("mine", source(), tmp_path / "a.zip").manifest.commit_checked is False
+    (tmp_path / "b.tar.gz").write_bytes(packed("f" * 40))
+    with pytest.raises(InputError, match="it is of commit ffffffffffff, and 0123456 is pinned"):
+        fetch_set("mine", source(), tmp_path / "b.tar.gz")
+    (tmp_path / "c.zip").write_bytes(b"no archive")
+    with pytest.raises(InputError, match="no zip or tar archive"):
+        fetch_set("mine", source(), tmp_path / "c.zip")
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = self.path.endswith("/archive/0123456.tar.gz")
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(packed() if found else b"nothing")
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/mine"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_address_when_nothing_is_named_is_the_archive_of_the_repository(address: str) -> None:
+    mine = source().model_copy(update={"repository": address})
+    assert fetch_set("mine", mine).manifest.commit_checked is True
+    with pytest.raises(MissingRequirement, match="404"):
+        fetch_set("mine", mine.model_copy(update={"commit": "abcdef0"}))
+
+
+def test_fetching_when_files_lack_or_differ_names_each(tmp_path: Path, cache: Path) -> None:
+    folder = written(tmp_path / "plain")
+    (folder / "plain.txt").unlink()
+    (folder / "LICENSE").write_bytes(b"Do not.\r\n")
+    with pytest.raises(InputError) as caught:
+        fetch_set("mine", source(), folder)
+    told = str(caught.value)
+    assert "plain.txt: it is not there" in told and "LICENSE: this is not the file of commit" in told
+    assert not cache.exists()
+    with pytest.raises(InputError, match="no such file or folder"):
+        fetch_set("mine", source(), tmp_path / "nowhere")
+
+
+def test_fetching_when_there_is_no_licence_asks_first(tmp_path: Path, cache: Path) -> None:
+    folder = written(tmp_path / "plain")
+    for agrees in (None, lambda _: False):
+        with pytest.raises(ConfigError, match=r"has no licence[\s\S]*ask the authors"):
+            fetch_set("mine", source(licence=None), folder, may_be_unlicensed=agrees)
+    assert not cache.exists()
+    made = fetch_set("mine", source(licence=None), folder, may_be_unlicensed=lambda _: True)
+    assert "none: ask its authors" in "\n".join(made.lines())
+
+
+def test_set_when_a_text_was_changed_is_refused_and_a_missing_one_named(tmp_path: Path) -> None:
+    folder = fetch_set("mine", source(), written(tmp_path / "plain")).folder
+    (folder / "texts" / "plain.txt").write_text("mine")
+    (folder / "texts" / "ask.txt").unlink()
+    with pytest.raises(InputError, match=r"ask\.txt: it is not there[\s\S]*plain\.txt: it was changed"):
+        read_set(folder)
+    (folder / MANIFEST).write_text("{}")
+    with pytest.raises(InputError, match="no manifest of a set"):
+        read_set_manifest(folder)
+    with pytest.raises(MissingRequirement, match="fabula prompts fetch mine"):
+        official_set("mine", "abc")
+    with pytest.raises(ConfigError, match="use storyeval, vistorybench, entitybench"):
+        fetch_prompts("nothing")
