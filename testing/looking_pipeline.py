@@ -15,8 +15,8 @@ from ..schemas.plain_files import json_lines
 LINES = "looked.jsonl"
 """What a finished run holds: id and fields of every shot."""
 STAGES = (
-    "load_episodes", "list_shots", "looking.take_frames", "looking.ground_entities",
-    "looking.encode_appearances", "looking.draw_grids",
+    "load_episodes", "list_shots", "quality.measure_quality", "looking.take_frames",
+    "looking.ground_entities", "looking.encode_appearances", "looking.draw_grids",
 )  # fmt: skip
 PIPELINE = Pipeline(
     name="looked-at-episodes",

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..evaluation.archive.archive import write_archive
 from ..evaluation.entities.entities import CRITERIA, EPISODES
-from ..evaluation.shots.found import packed
+from ..evaluation.metrics.vectors import packed
 from ..schemas.canonical import Json, canonical_bytes
 from ..schemas.entities import EntityType
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement

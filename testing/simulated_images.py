@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ..evaluation.archive.archive import write_archive
-from ..evaluation.shots.found import IMAGES, packed
+from ..evaluation.metrics.vectors import packed
+from ..evaluation.shots.found import IMAGES
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judge, Judgement
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json, digest
 from ...schemas.values import Own
-from ..shots.found import packed
+from ..metrics.vectors import packed
 
 
 class AssumeSettings(Own):

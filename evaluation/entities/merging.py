@@ -187,8 +187,8 @@ def _join(places: Sequence[Path], first_wins: bool) -> Beside:
 
 ARCHIVE = ArchiveForm(
     (
-        "definitions", "episodes", "judge_models", "judges", "judging", "models", "pillars", "prompts",
-        "votes",
+        "definitions", "episodes", "judge_models", "judges", "judging", "metrics", "models", "pillars",
+        "prompts", "votes",
     ),
     (EPISODES,), _read_to_write, _contents, _join,
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """The stages of evaluating episodes, the files of a finished run, and what it says of itself."""
 
 from collections.abc import Iterable, Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
 from ...engine.stage import UNASKED, Item
+from ...models.vision.registry import loader_of
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import merged, write_archive
@@ -15,11 +17,15 @@ from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.settings import public_judge
 from .entities import EPISODES, PROTOCOL
 from .judging.settings import EpisodeJudgeSettings
+from .looking.crops import SIDE
+from .looking.draw_grids import COLUMNS
+from .looking.settings import GRID_FRAMES, GROUND_FRAMES
+from .metrics.catalogue import METRICS
 
 KIND = "evaluate-episodes"
 BEFORE = ("load_episodes", "list_shots")
 LOOKING = (
-    "looking.take_frames", "quality.measure_quality", "looking.ground_entities",
+    "quality.measure_quality", "looking.take_frames", "looking.ground_entities",
     "looking.encode_appearances", "looking.draw_grids",
 )  # fmt: skip
 """The stages that open videos or look at pictures."""
@@ -104,6 +110,7 @@ class About(ReplyTally):
             "pillars": pillars,
             "definitions": _definitions(settings, pillars),
             "models": dict(sorted(self._models.items())),
+            "metrics": {metric.name: metric.version for metric in METRICS if metric.pillar in pillars},
             "judges": judges,
             "votes": dict.fromkeys(judges, 1),
             "judging": _judging(settings["judge_fidelity"], judges),
@@ -121,26 +128,47 @@ def _judging(given: Json, judges: list[str]) -> dict[str, Any]:
     return {"judge": judges[0], **{name: given[name] for name in DECODING}} if judges else {}
 
 
-OWN = {"device", "dtype", "options", "batch", "pairs", "weights", "judges", "votes", "wanted", "results"}
-"""Settings of stages that say where or how fast models run, or where a file is; judges stand elsewhere."""
+OWN = {
+    "device", "dtype", "options", "batch", "pairs", "weights", "judges", "votes", "wanted", "results",
+    "keeps",
+}  # fmt: skip
+"""Settings of stages that say where or how fast models run, or what lies where; judges stand elsewhere."""
 DEFINED: dict[int, tuple[str, ...]] = {
     1: ("measure_quality",),
     2: ("take_frames", "ground_entities", "draw_grids"),
     3: ("take_frames", "ground_entities", "encode_appearances", "gate_appearances", "judge_locations"),
 }
 """Pillar -> the stages whose settings define its numbers."""
+FIXED: dict[str, Json] = {
+    "take_frames.frames": GROUND_FRAMES, "draw_grids.cells": [GRID_FRAMES // COLUMNS, COLUMNS],
+    "ground_entities.crop_side": SIDE, "ground_entities.text_threshold": None,
+}  # fmt: skip
+"""Constants of Table 11 that are no settings; the threshold of texts changes no box and is not there."""
 
 
 def _definitions(settings: Json, pillars: Iterable[int]) -> dict[str, Any]:
     """Return ``stage.key`` -> value of every setting that decides what is looked at, where it was used."""
     named = sorted({name for pillar in pillars for name in DEFINED[pillar]})
     left_out = {*OWN, *DECODING}
-    return {
+    made = {
         f"{name}.{key}": value
         for name in named
         for key, value in settings[name].items()
         if key not in left_out and key != "model"
     }
+    if "ground_entities" in named:
+        made["ground_entities.box_threshold"] = _box_threshold(settings["ground_entities"])
+    return made | {key: value for key, value in FIXED.items() if key.partition(".")[0] in named}
+
+
+def _box_threshold(settings: Json) -> float | None:
+    """Return the least score of a box as the detector has it; None for one that has no such option."""
+    name = settings["detector"]
+    given: Json = settings["options"].get(name, {}).get("threshold")
+    if name is None or given is not None:
+        return None if name is None else float(given)
+    option = signature(loader_of(name)).parameters.get("threshold")
+    return None if option is None else float(option.default)
 
 
 def models_of(shot: Json) -> dict[str, Json]:

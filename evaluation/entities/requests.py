@@ -31,7 +31,7 @@ from .budget import EpisodeBudget, budget_of, for_methods
 from .group_episodes import GroupSettings
 from .judging.settings import EpisodeJudgeSettings, LocationSettings
 from .load_episodes import EPISODES, OUTPUTS, chosen_episodes
-from .looking.settings import EpisodeSelection, GroundSettings
+from .looking.settings import EpisodeSelection, FrameSettings, GroundSettings
 from .merging import ARCHIVE
 from .pipeline import ASKING, ASSUMED, PIPELINE
 from .quality.definitions import QualitySettings
@@ -272,9 +272,9 @@ def _of_pillars(config: RunConfig, pillars: Sequence[int]) -> RunConfig:
         name: settings if name in kept else settings.model_copy(update=NOBODY.get(name, {}))
         for name, settings in config.stages.items()
     }
-    quality = stages["measure_quality"]
-    assert isinstance(quality, QualitySettings)
-    stages["measure_quality"] = quality.pinned()
+    quality, frames = stages["measure_quality"], stages["take_frames"]
+    assert isinstance(quality, QualitySettings) and isinstance(frames, FrameSettings)
+    stages["measure_quality"] = quality.pinned().model_copy(update={"keeps": frames.grounding})
     left = {spec for name in ASKING for spec in models_of(stages[name])}
     models = {spec: options for spec, options in config.models.items() if spec in left}
     return replace(config, stages=stages, models=models)

@@ -67,8 +67,14 @@ class Vectors:
         )
 
 
+def packed(rows: NDArray[np.float32]) -> Json:
+    """Return rows as plain JSON, bit for bit: shape, and little-endian float32 in base 64."""
+    data = np.ascontiguousarray(rows, dtype="<f4").tobytes()
+    return {"shape": list(rows.shape), "data": base64.b64encode(data).decode("ascii")}
+
+
 def unpacked(value: Json) -> NDArray[np.float32]:
-    """Return rows from what :func:`.looking.packed` made of them.
+    """Return rows from what :func:`packed` made of them.
 
     Raises:
         ValueError: it is something else.

@@ -15,7 +15,8 @@ from ...models.vision.needs import opened
 from ...models.vision.store import VectorStore
 from ...models.vision.types import Definition, Rows
 from ...schemas.canonical import Json
-from .found import crop_of, open_shot, packed
+from ..metrics.vectors import packed
+from .found import crop_of, open_shot
 from .settings import CropSettings
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from ...models.vision.needs import opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotScript, TwoTexts
-from .found import open_shot, packed
+from ..metrics.vectors import packed
+from .found import open_shot
 from .references import TextMeans, compare_texts
 from .settings import PictureSettings
 

@@ -5,7 +5,6 @@ else from ``stories.jsonl``. Where nothing says whether it is realistic, its hum
 agree.
 """
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -93,12 +92,6 @@ def boxes_are(value: Json) -> None:
     for number, boxes in {} if value is None else value["shots"].items():
         if not str(number).isdigit() or any(len(box) != _BOX for box in boxes):
             raise ValueError(f"the boxes of shot {number} are not lists of {_BOX} numbers")
-
-
-def packed(rows: Rows) -> Json:
-    """Return rows as plain JSON, bit for bit: shape, and little-endian float32 in base 64."""
-    data = np.ascontiguousarray(rows, dtype="<f4").tobytes()
-    return {"shape": list(rows.shape), "data": base64.b64encode(data).decode("ascii")}
 
 
 Group = tuple[str, str]

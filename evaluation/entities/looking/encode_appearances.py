@@ -8,7 +8,7 @@ from ....media.images import open_picture
 from ....models.vision.needs import opened
 from ....models.vision.store import VectorStore
 from ....schemas.canonical import Json
-from ...shots.found import packed
+from ...metrics.vectors import packed
 from .crops import SIDE
 from .settings import AppearanceSettings
 

@@ -16,6 +16,7 @@ from ....errors import ConfigError
 from ....models.vision.needs import VisionSettings, opened
 from ....models.vision.registry import Kind
 from ..entities import QUALITY
+from ..looking.settings import Grounding
 from .meters import Meter, around, each, mean, pairs, share_above, with_first
 from .motion import Interpolation, Likeness, Motion, Rating, Reconstruction, Steadiness
 from .vbench_results import read_results
@@ -63,6 +64,9 @@ class QualitySettings(VisionSettings):
         default="visible", description="paper: how two frames make the one between them, visible or mean."
     )
     pairs: int = Field(default=1, ge=1, le=64, description="Pairs of frames whose flow is found at once.")
+    keeps: Grounding = Field(
+        default="paper", description="Whose frames are kept on the way; follows take_frames.grounding."
+    )
     results: str | None = Field(
         default=None, description="vbench: file that fabula import vbench-results wrote; what it has is not"
         " measured again.",

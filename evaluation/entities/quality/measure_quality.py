@@ -1,6 +1,10 @@
-"""Stage: the six measures of a shot's picture quality, from one pass over its frames (B.2, Eq. 2-6)."""
+"""Stage: the six measures of a shot's picture quality, from one pass over its frames (B.2, Eq. 2-6).
+
+The frames that later stages look at are kept on the way, so that a shot is decoded once for all pillars.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,11 +12,11 @@ from typing import TYPE_CHECKING
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....errors import MissingRequirement
 from ....media.images import MediaProblem
-from ....media.video import frames_at, outline, walk_frames
 from ....models.vision.needs import opened
 from ....models.vision.store import VectorStore, vector_key
 from ....schemas.canonical import Json
 from ..entities import QUALITY
+from ..looking.kept_frames import FrameKeeper, ShotVideo
 from .definitions import QualitySettings, make_meters, reasons
 from .meters import Unmeasured, read_off
 from .vbench_results import Results, read_results
@@ -25,11 +29,28 @@ SPEC = StageSpec(
     version=1,
     shape="map",
     reads=("shot",),
-    writes=("quality",),
+    writes=("quality", "taken"),
     libraries=("pillow", "av", "numpy"),
     settings=QualitySettings,
     patience=20,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What one pass over a shot gave.
+
+    Attributes:
+        values: measure -> its value, None where there is none.
+        why: measure -> why it has no value.
+        models: measure -> identity of the model that it took.
+        taken: the frames that were kept, see :class:`.kept_frames.FrameKeeper`; null where none were.
+    """
+
+    values: dict[str, float | None]
+    why: dict[str, str]
+    models: dict[str, str]
+    taken: Json
 
 
 def run(item: Item, tools: Tools) -> Outcome:
@@ -40,8 +61,8 @@ def run(item: Item, tools: Tools) -> Outcome:
     settings, shot = tools.own(QualitySettings), item["shot"]
     video = shot["video"]
     if not settings.wanted or video["file"] is None or shot["code"] is not None:
-        return Made({"quality": None})
-    why = reasons(settings)
+        return Made({"quality": None, "taken": None})
+    why, taken = reasons(settings), None
     models: dict[str, Json] = {}
     values: dict[str, float | None] = dict.fromkeys(QUALITY)
     for measure, value in _from_file(settings, video).items():
@@ -49,49 +70,44 @@ def run(item: Item, tools: Tools) -> Outcome:
         if value is None:
             why[measure] = "the file of VBench's results has no value for this video"
     try:
-        measured, lacking, names = _measured(video, settings)
-        values, why, models = {**values, **measured}, {**why, **lacking}, {**models, **names}
+        found = _measured(video, settings, tools.store)
+        values, why, models = values | found.values, why | found.why, models | found.models
+        taken = found.taken
     except MediaProblem as problem:
         reason = f"{problem.code}: expected {problem.expected}, found {problem.found}"
         why |= {name: reason for name in QUALITY if values[name] is None and name not in why}
     except Unmeasured as problem:
         why |= {name: str(problem) for name in QUALITY if values[name] is None and name not in why}
-    return Made(
-        {
-            "quality": {
-                "definition": settings.definition, "values": values,
-                "why": dict(sorted(why.items())), "models": dict(sorted(models.items())),
-            }
-        }
-    )  # fmt: skip
+    quality = {
+        "definition": settings.definition, "values": values,
+        "why": dict(sorted(why.items())), "models": dict(sorted(models.items())),
+    }  # fmt: skip
+    return Made({"quality": quality, "taken": taken})
 
 
-def _measured(
-    video: Json, settings: QualitySettings
-) -> tuple[dict[str, float | None], dict[str, str], dict[str, str]]:
-    """Return the values of what is measured here, the reasons for those without one, and the models."""
-    path = Path(video["file"])
-    info = outline(path)
-    start, stop = video["start"], video["stop"]
-    whole = start is None and stop is None
-    start, stop = start or 0, info.frames if stop is None else stop
-    meters = make_meters(settings, info.fps, (info.width, info.height), stop - start)
+def _measured(video: Json, settings: QualitySettings, store: Path | None) -> _Measured:
+    """Measure a shot while it is decoded.
+
+    Raises:
+        MediaProblem: the video cannot be used. Unmeasured: its frames change their size.
+    """
+    shot = ShotVideo.of(video)
+    info = shot.info
+    meters = make_meters(settings, info.fps, (info.width, info.height), shot.count)
     if not meters:
-        return {}, {}, {}
-    indices = range(start, stop)
-    # A film is decoded where shots are; a shot's own video from end to end, as damage shows in no other way.
-    frames = walk_frames(path, indices) if whole else frames_at(path, indices)
+        return _Measured({}, {}, {}, None)
+    keeper = FrameKeeper(shot, settings.keeps, store)
 
     def images() -> "Iterator[tuple[Image, bytes]]":
-        for frame in frames:
-            yield frame.image, vector_key("", frame.image)
+        for index, image in shot.frames(range(shot.count)):
+            keeper.add(index, image)
+            yield image, vector_key("", image)
 
-    with VectorStore.of_user() as store:
-        values, why = read_off(meters, images(), store)
+    with VectorStore.of_user() as vectors:
+        values, why = read_off(meters, images(), vectors)
     names = ((name, settings.model_of(name)) for name in meters)
-    return values, why, {
-        name: opened(model, settings, None).identity for name, model in names if model is not None
-    }  # fmt: skip
+    models = {name: opened(model, settings, None).identity for name, model in names if model is not None}
+    return _Measured(values, why, models, keeper.taken())
 
 
 def _from_file(settings: QualitySettings, video: Json) -> dict[str, float | None]:

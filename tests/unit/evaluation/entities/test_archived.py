@@ -16,7 +16,7 @@ from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.metrics.tallies import tally
 from fabula.evaluation.entities.scores.score import score_folder
-from fabula.evaluation.shots.found import packed
+from fabula.evaluation.metrics.vectors import packed
 from fabula.schemas.canonical import canonical_bytes
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 

@@ -11,7 +11,7 @@ from fabula.engine.stage import Ask, BadReply, Failed, Item, Made, Tools
 from fabula.evaluation.entities import gate_appearances, group_episodes
 from fabula.evaluation.entities.judging import judge_actions, judge_fidelity, judge_locations, judge_pairs
 from fabula.evaluation.entities.judging.settings import EpisodeJudgeSettings, GateSettings, LocationSettings
-from fabula.evaluation.shots.found import packed
+from fabula.evaluation.metrics.vectors import packed
 from fabula.models.chat import Image
 from fabula.schemas.canonical import Json
 

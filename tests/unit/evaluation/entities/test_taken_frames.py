@@ -10,8 +10,8 @@ from PIL import Image
 from fabula.engine.execute import STORE, Options
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.entities.load_episodes import chosen_episodes
+from fabula.evaluation.entities.looking.kept_frames import frame_sharpness
 from fabula.evaluation.entities.looking.settings import EpisodeSelection, frames_of, looking_budget
-from fabula.evaluation.entities.looking.take_frames import frame_sharpness
 from fabula.releases.entities.tree import read_entity_set
 from fabula.testing.drawn_entities import draw_frame, write_outputs
 from fabula.testing.drawn_videos import Take, write_takes

@@ -14,6 +14,7 @@ from fabula.engine.report import RunReport, read_report
 from fabula.errors import BudgetStop, ConfigError
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.archive.replies import lacks
+from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import (
     EpisodeOptions,
     episode_budget,
@@ -23,6 +24,7 @@ from fabula.evaluation.entities.requests import (
     run_episodes,
 )
 from fabula.kinds.evaluations import make_report, merge_archives
+from fabula.media import video
 from fabula.people.judged_episodes import judged
 from fabula.people.tasks import read_key
 from fabula.schemas.canonical import Json
@@ -40,6 +42,14 @@ FAULTS: dict[str, dict[str, Fault]] = {
     "ep_a/2:2": {"Ana": "changed"}, "ep_a/2:3": {"the red cup": "faded"},
 }  # fmt: skip
 LOOKING = ("take_frames", "ground_entities", "encode_appearances", "draw_grids")
+_TABLE, _TRUTH = "fabula.testing.table_detector", "fabula.testing.drawn_entities"
+MEASURED = (
+    "measure_quality.models={"
+    f"subject_consistency='{_TRUTH}:load_truth_vectors', motion_smoothness='{_TABLE}:load_still_flow', "
+    f"dynamic_degree='{_TABLE}:load_still_flow', aesthetic_quality='{_TABLE}:load_brightness', "
+    f"imaging_quality='{_TABLE}:load_brightness'}}"
+)
+"""Who measures quality in the place of real networks."""
 Evaluate = Callable[..., RunReport]
 
 
@@ -159,6 +169,17 @@ def test_evaluation_when_videos_are_drawn_equals_the_table_worked_by_hand(
     assert all(parsed["same"] for parsed in replies(archive, "pair", "poor", "ep_a").values())
     method = archive.manifest.subject["methods"]["poor"]
     assert (method["shots_requested"], method["shots_valid"], method["episodes_complete"]) == (7, 6, 1)
+    protocol = archive.manifest.protocol
+    table_11 = {
+        "take_frames.frames": 5, "ground_entities.box_threshold": None,
+        "ground_entities.text_threshold": None,
+        "ground_entities.present_from": 0.2, "gate_appearances.least": 0.5, "ground_entities.padding": 0.1,
+        "ground_entities.crop_side": 224, "draw_grids.cells": [2, 3], "judge_locations.shots": 8,
+        "judge_locations.frames": 2,
+    }  # fmt: skip
+    assert table_11.items() <= protocol["definitions"].items(), "this detector has no threshold of boxes"
+    assert protocol["models"].keys() == {"appearances", "detector", "text"}
+    assert protocol["metrics"] == {each.name: each.version for each in METRICS if each.pillar in (2, 3)}
     assert str(data) not in (data / "run/episodes.jsonl").read_text()
 
 
@@ -180,6 +201,40 @@ def test_pillars_when_added_one_by_one_ask_nothing_again_and_come_to_the_same(
     assert lines(data / "run") == lines(data / "once")
     evaluated(data, server, "poor", pillars="2,3")
     assert server.count == 2 * asked
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Videos that were decoded from end to end, and how often."""
+    counts: Counter[str] = Counter()
+    real = video.decoded_whole
+
+    def counting(path: Path, stream: int) -> Any:
+        counts["/".join(path.parts[-3:])] += 1
+        return real(path, stream)
+
+    monkeypatch.setattr(video, "decoded_whole", counting)
+    return counts
+
+
+def test_videos_when_looked_at_for_all_pillars_are_decoded_once(
+    data: Path, server: ModelServer, decoded: Counter[str]
+) -> None:
+    chosen = {"settings": (*SETTINGS, MEASURED), "episodes": ("ep_b",)}
+    evaluated(data, server, "good", out="all", pillars="1,2,3", **chosen)
+    assert decoded == {"good/ep_b/001_001.mkv": 1, "good/ep_b/001_002.mkv": 1}
+    decoded.clear()
+    evaluated(data, server, "good", out="parts", pillars="1", **chosen)
+    evaluated(data, server, "good", out="parts", pillars="1,2,3", **chosen)
+    assert set(decoded.values()) == {1}, "frames were kept for the pillars that came later"
+    decoded.clear()
+    evaluated(data, server, "good", out="without", pillars="2,3", **chosen)
+    assert set(decoded.values()) == {1}
+    whole, without = lines(data / "all"), lines(data / "without")
+    assert lines(data / "parts") == whole
+    for name, row in whole.items():
+        assert [shot["frames"] for shot in row["shots"]] == [one["frames"] for one in without[name]["shots"]]
+        assert all(None not in shot["quality"]["values"].values() for shot in row["shots"])
 
 
 def ran(report: RunReport) -> dict[str, int]:

@@ -13,10 +13,10 @@ from PIL import Image
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
 from fabula.evaluation.archive.archive import read_archive, read_manifest
-from fabula.evaluation.metrics.vectors import unpacked
+from fabula.evaluation.metrics.vectors import packed, unpacked
 from fabula.evaluation.shots.compare import compare_folders
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import packed, read_found
+from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
 from fabula.evaluation.shots.score import score_folder
 from fabula.kinds.evaluations import export_archive

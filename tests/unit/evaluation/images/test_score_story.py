@@ -3,8 +3,8 @@
 import numpy as np
 
 from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
+from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import packed
 from fabula.evaluation.shots.scores import score_story
 
 NAN = float("nan")

@@ -12,9 +12,10 @@ import pytest
 from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
+from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import kinds_of_story, packed, read_found
+from fabula.evaluation.shots.found import kinds_of_story, read_found
 from fabula.evaluation.shots.ratings import actions_of, collect_panels
 from fabula.evaluation.shots.report.page import ImageReport, images_report
 from fabula.evaluation.shots.score import score_folder
