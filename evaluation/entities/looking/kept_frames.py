@@ -61,10 +61,10 @@ class ShotVideo:
             MediaProblem: the video is damaged, perhaps behind some frames.
         """
         if self.span is None:
-            found = walk_frames(self.path, indices)
+            decoded = walk_frames(self.path, indices)
         else:
-            found = frames_at(self.path, [self.span[0] + index for index in indices])
-        for index, frame in zip(indices, found, strict=True):
+            decoded = frames_at(self.path, [self.span[0] + index for index in indices])
+        for index, frame in zip(indices, decoded, strict=True):
             yield index, frame.image
 
 

@@ -70,9 +70,9 @@ def run(item: Item, tools: Tools) -> Outcome:
         if value is None:
             why[measure] = "the file of VBench's results has no value for this video"
     try:
-        found = _measured(video, settings, tools.store)
-        values, why, models = values | found.values, why | found.why, models | found.models
-        taken = found.taken
+        measured = _measured(video, settings, tools.store)
+        values, why, models = values | measured.values, why | measured.why, models | measured.models
+        taken = measured.taken
     except MediaProblem as problem:
         reason = f"{problem.code}: expected {problem.expected}, found {problem.found}"
         why |= {name: reason for name in QUALITY if values[name] is None and name not in why}
