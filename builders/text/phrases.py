@@ -6,6 +6,7 @@ no phrase: what is not surely one is left out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from .forms import ADJECTIVE, ADVERB, NOUN, VERB, can_be, is_form, is_gerund, is_participle, kinds
 from .tokens import AUXILIARIES, QUOTE, Token, is_finite, words
@@ -108,7 +109,7 @@ class Phrases:
             bare: whether it may stand without an article, as after a verb or a preposition.
         """
         first = self.lower(i)
-        if not self.is_word(i) or first in words("vague") - (_SOME if bare else frozenset()):
+        if not self.is_word(i) or (first in words("vague") and not (bare and first in _SOME)):
             return None
         if first in PERSONAL or (bare and first in _MEANT and self._nouns(i + 1) is None):
             return None if bare and first in ("he", "she", "they") else i + 1
@@ -117,7 +118,7 @@ class Phrases:
             while self._is_name(end):
                 end += 1
             return self._nouns(end) if self._tokens[end - 1].possessive else end
-        if first in ARTICLES | words("quantifiers") or (bare and first in _SOME):
+        if first in ARTICLES or first in words("quantifiers") or (bare and first in _SOME):
             return self._nouns(i + 1)
         if bare:
             return None if is_gerund(first) else self._nouns(i)
@@ -127,8 +128,9 @@ class Phrases:
         """Whether a noun without an article opens the sentence and has its verb, as in "Dust settled"."""
         alone = can_be(self.lower(i), NOUN) and not kinds(self.lower(i)) & {ADVERB, ADJECTIVE}
         sure = kinds(self.lower(i + 1)) == {VERB} or self.lower(i + 1) in AUXILIARIES
-        function = word_set("words", "function") | words("prepositions", "subordinators", "time_nouns")
-        return i == 0 and alone and sure and self.lower(i) not in function and self.verb(1) == 1
+        listed = words("prepositions", "subordinators", "time_nouns")
+        function = self.lower(i) in word_set("words", "function") or self.lower(i) in listed
+        return i == 0 and alone and sure and not function and self.verb(1) == 1
 
     def _is_herd(self, i: int) -> bool:
         """Whether a bare plural stands here, as in "Goats came"."""
@@ -156,7 +158,7 @@ class Phrases:
         last = self.lower(k - 1)
         if k == i or (self._is_nominal(k) and k - i >= _LONGEST_NAME):
             return None
-        if self._tokens[k - 1].possessive or last in words("vague") | words("quantifiers"):
+        if self._tokens[k - 1].possessive or last in words("vague", "quantifiers"):
             return None
         if k - i > 1 and self._may_modify(k - 1) and self._is_noun(k - 2):
             if can_be(self.lower(k - 2), ADJECTIVE) and k - i == 2:
@@ -166,8 +168,7 @@ class Phrases:
 
     def _is_nominal(self, k: int) -> bool:
         lower = self.lower(k)
-        function = word_set("words", "function") - words("quantifiers")
-        if not self.is_word(k) or lower in function or lower in words("prepositions") | words("blocked"):
+        if not self.is_word(k) or lower in _no_nominals():
             return False
         if lower.endswith("ly") and not can_be(lower, ADJECTIVE):
             return False
@@ -324,6 +325,12 @@ class Phrases:
         if listed and k == start:
             return Part("adverb", k, k + 1)
         return Part("adverb", start, k + 1) if only and self.lower(k) not in words("blocked") else None
+
+
+@cache
+def _no_nominals() -> frozenset[str]:
+    """Words that are never part of a noun phrase after its article."""
+    return word_set("words", "function") - words("quantifiers") | words("prepositions", "blocked")
 
 
 def _known() -> frozenset[str]:
