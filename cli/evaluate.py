@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..evaluation.entities.requests import EpisodeOptions
     from ..evaluation.events.requests import EventOptions
     from ..evaluation.katha.requests import EvaluateOptions
+    from ..evaluation.running import Evaluating
     from ..evaluation.shots.requests import ImageOptions
     from ..schemas.judgement import EvaluationManifest
 
@@ -103,35 +104,12 @@ def events(
         fabula evaluate events --release dist/suite-0.1.0 --outputs videos/x --outputs videos/y
             --judge openai:gpt-4o --votes 3 --out runs/eval-b
     """
-    from ..engine.progress import choose_reporter
-    from ..evaluation.events.requests import (
-        estimate_events,
-        events_request,
-        run_events,
-        tell_events,
-        video_budget,
-    )
-    from ..evaluation.running import check_request
+    from ..evaluation.events.requests import EVALUATING
 
-    path = given_suite(suite, release)
-    if dry_run:
-        with dry_folder(out) as folder:
-            request = events_request(path, outputs, folder, options)
-            show(Forecast(video_budget(request), estimate_events(request)), as_json=as_json)
-        return 0
-    folder = run_folder(out, "runs/eval-b")
-    request = events_request(path, outputs, folder, options)
-    if not as_json:
-        warn(*video_budget(request).lines())
-    reporter = choose_reporter(as_json=as_json)
-    with summary_first(folder, as_json=as_json):
-        check_request(request)
-        tell_events(request, reporter)
-        report = run_events(request, reporter, replace=options.replace)
-    show(report, as_json=as_json)
-    if not as_json:
-        _tell_videos(folder)
-    return 0
+    return _evaluate(
+        EVALUATING, given_suite(suite, release), outputs, options, _tell_videos,
+        out=out, such_as="runs/eval-b", dry_run=dry_run, as_json=as_json,
+    )  # fmt: skip
 
 
 @command("evaluate images", "evaluation.shots.requests:ImageOptions", without=OF_BUILDS)
@@ -171,15 +149,7 @@ def images(
         fabula evaluate images --release runs/vistory --outputs outputs/my-model --metrics alignment
             --judge openai:gpt-4.1 --votes 3 --out runs/eval
     """
-    from ..engine.progress import choose_reporter
-    from ..evaluation.looking import check_weights
-    from ..evaluation.shots.requests import (
-        estimate_images,
-        image_budget,
-        images_request,
-        run_images,
-        tell_images,
-    )
+    from ..evaluation.shots.requests import EVALUATING
 
     scripts = released(release)
     read = {"mode": mode, "language": language, "timestamp": timestamp, "first_shot": first_shot}
@@ -189,24 +159,10 @@ def images(
         stories=_lite(scripts, options.stories) if lite else options.stories,
         outputs={name: value for name, value in read.items() if value is not None},
     )
-    if dry_run:
-        with dry_folder(out) as folder:
-            request = images_request(scripts, outputs, folder, chosen)
-            budget, plan = image_budget(request), estimate_images(request)
-        show(Forecast(budget, plan, told=bool(budget.judges)), as_json=as_json)
-        return 0
-    request = images_request(scripts, outputs, run_folder(out, "runs/eval"), chosen)
-    check_weights(request.config)
-    if not as_json:
-        warn(*image_budget(request).lines())
-    reporter = choose_reporter(as_json=as_json)
-    with summary_first(request.folder, as_json=as_json):
-        tell_images(request, reporter)
-        report = run_images(request, reporter, replace=options.replace)
-    show(report, as_json=as_json)
-    if not as_json:
-        _tell_shots(request.folder)
-    return 0
+    return _evaluate(
+        EVALUATING, scripts, outputs, chosen, _tell_shots,
+        out=out, such_as="runs/eval", dry_run=dry_run, as_json=as_json,
+    )  # fmt: skip
 
 
 @command("evaluate episodes", "evaluation.entities.requests:EpisodeOptions", without=OF_BUILDS)
@@ -237,34 +193,58 @@ def episodes(
         fabula evaluate episodes --release runs/episodes --outputs videos/my-model --pillars 1
             --out runs/eval-episodes
     """
-    from ..engine.progress import choose_reporter
-    from ..evaluation.entities.requests import (
-        episode_budget,
-        episodes_request,
-        estimate_episodes,
-        run_episodes,
-        tell_episodes,
-    )
-    from ..evaluation.looking import check_weights
+    from ..evaluation.entities.requests import EVALUATING
 
-    scripts = released(release)
+    return _evaluate(
+        EVALUATING, released(release), outputs, options, _tell_shots,
+        out=out, such_as="runs/eval-episodes", dry_run=dry_run, as_json=as_json,
+    )  # fmt: skip
+
+
+def _evaluate(
+    evaluating: "Evaluating",
+    judged_by: Path,
+    outputs: Sequence[Path],
+    options: "EpisodeOptions | EventOptions | ImageOptions",
+    tell: Callable[[Path], None],
+    *,
+    out: Path | None,
+    such_as: str,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Evaluate outputs, or with ``dry_run`` show what that would take.
+
+    Args:
+        evaluating: how it is done.
+        judged_by: the set, release or suite.
+        outputs: a folder for each method.
+        options: of the command.
+        tell: tells what came of it, from the run folder.
+        out: the run folder, if one is given.
+        such_as: a name for it, where none is.
+        dry_run: whether nothing is asked.
+        as_json: whether the result is printed as JSON.
+    """
+    from ..engine.progress import choose_reporter
+
     if dry_run:
         with dry_folder(out) as folder:
-            request = episodes_request(scripts, outputs, folder, options)
-            budget, plan = episode_budget(request), estimate_episodes(request)
-        show(Forecast(budget, plan, told=bool(budget.calls)), as_json=as_json)
+            request = evaluating.request(judged_by, outputs, folder, options)
+            budget, plan = evaluating.budget(request), evaluating.estimate(request)
+        show(Forecast(budget, plan, told=bool(budget.as_json()["calls"])), as_json=as_json)
         return 0
-    request = episodes_request(scripts, outputs, run_folder(out, "runs/eval-episodes"), options)
-    check_weights(request.config)
+    request = evaluating.request(judged_by, outputs, run_folder(out, such_as), options)
+    evaluating.check(request)
     if not as_json:
-        warn(*episode_budget(request).lines())
+        warn(*evaluating.budget(request).lines())
     reporter = choose_reporter(as_json=as_json)
     with summary_first(request.folder, as_json=as_json):
-        tell_episodes(request, reporter)
-        report = run_episodes(request, reporter, replace=options.replace)
+        evaluating.tell(request, reporter)
+        report = evaluating.run(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
-        _tell_shots(request.folder)
+        tell(request.folder)
     return 0
 
 

@@ -1,14 +1,17 @@
 """Running an evaluation: what is checked before anybody is asked, and what is kept when it stops early."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..engine.execute import STOPS, RunRequest, execute
 from ..engine.journal_file import NAME as JOURNAL
 from ..engine.progress import Event
+from ..engine.running import RunKind
 from ..errors import FabulaError, InputError, RunBusy, UserError
 from ..releases.loading import read_release_document
 from ..releases.verify.files import check_release_document
@@ -16,13 +19,78 @@ from ..schemas.layout import RELEASE as DOCUMENT
 from .archive.archive import JUDGEMENTS
 from .archive.form import ArchiveForm
 from .archive.keeping import SoFar, keep_so_far, set_aside, unite
+from .judging.settings import JUDGES
+from .protocol import Protocol, Shown
 
 if TYPE_CHECKING:
+    from ..engine.estimate import CallPlan
+    from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
 
 RELEASE = "release"
 """Role of a source that is a release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluating:
+    """How outputs are evaluated under a protocol, from what the user gives to the archive.
+
+    Attributes:
+        pipeline: the stages.
+        form: what its archives have besides judgements.
+        request: what is judged by, a folder of outputs for each method, run folder, options -> what the
+            engine is to execute.
+        budget: what an evaluation takes, by rule; no output is opened.
+        estimate: what would be asked of judges now, and about what that costs; nothing is asked.
+        tell: tells how many calls a new evaluation makes and about what they cost.
+        check: what is checked before anything is told or looked at.
+    """
+
+    pipeline: "Pipeline"
+    form: ArchiveForm
+    request: Callable[..., RunRequest]
+    budget: Callable[[RunRequest], Shown]
+    estimate: Callable[[RunRequest], "CallPlan"]
+    tell: Callable[[RunRequest, "Reporter"], None]
+    check: Callable[[RunRequest], None]
+
+    def run(
+        self, request: RunRequest, reporter: "Reporter | None" = None, *, replace: bool = False
+    ) -> "RunReport":
+        """Execute a request; as :func:`run_evaluation`."""
+        return run_evaluation(request, reporter, form=self.form, replace=replace)
+
+    def evaluate(
+        self, given: Path | str, outputs: Sequence[Path | str], out: Path | str,
+        options: Any,  # noqa: ANN401 - of its commands
+        reporter: "Reporter | None" = None,
+    ) -> "RunReport":  # fmt: skip
+        """Evaluate outputs; a run is continued.
+
+        Args:
+            given: what the outputs are judged by: a set, a release or a suite.
+            outputs: a folder for each method.
+            out: the run folder.
+            options: of this protocol; ``replace`` is read here.
+            reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+        Raises:
+            FabulaError: something given is wrong, the cost limit was reached, or the user stopped it.
+        """
+        request = self.request(given, outputs, out, options)
+        self.check(request)
+        if reporter is not None:
+            self.tell(request, reporter)
+        return self.run(request, reporter, replace=options.replace)
+
+    def protocol(self) -> Protocol:
+        """Return the part that the verbs of evaluation take."""
+        return Protocol(
+            RunKind(self.pipeline, self.tell, runs=partial(run_evaluation, form=self.form)),
+            self.form,
+            sections=frozenset({JUDGES}),
+        )
 
 
 def check_request(request: RunRequest) -> None:

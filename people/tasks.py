@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigError, InputError, TargetError, UserError
-from ..schemas.canonical import csv_text, pretty_bytes, write_atomic
+from ..schemas.canonical import csv_text, new_folder, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json, reason_of
 
 PER_PROMPT = 2
@@ -125,22 +125,13 @@ def write_study(
             str(key), what="the file is there already",
             fix="choose another: without its key a study cannot be read",
         )  # fmt: skip
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if taken := next(folder.iterdir(), None):
-            raise TargetError(
-                str(folder), what=f"the folder is not empty: it holds {taken.name}", fix="choose another"
-            )
+    with new_folder(folder):
         write_atomic(folder / TASKS, [csv_text(*table).encode("utf-8")])
         for name, source in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, folder / name)
         key.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(key, [pretty_bytes({task: list(stands) for task, stands in tasks.items()})])
-    except OSError as error:
-        raise TargetError(
-            str(folder), what=f"the folder cannot be written: {error}", fix="choose another"
-        ) from error
 
 
 def read_key(path: str | Path) -> dict[str, tuple[str, str]]:

@@ -6,11 +6,13 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import FabulaError, TargetError
 from .plain_files import open_plain
 
 Json = Any
@@ -112,6 +114,26 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Make a folder, or take an empty one, for what is written in the block.
+
+    Raises:
+        TargetError: it holds something already, or it cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if taken := next(folder.iterdir(), None):
+            what = f"the folder is not empty: it holds {taken.name}"
+            raise TargetError(str(folder), what=what, fix="choose another --out")
+        yield
+    except OSError as error:
+        if isinstance(error, FabulaError):
+            raise
+        what = f"the folder cannot be written: {error.strerror or error}"
+        raise TargetError(str(folder), what=what, fix="choose another --out") from error
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -15,8 +15,8 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from ...engine.manifest import read_manifest as read_run
-from ...errors import InputError, RunError, TargetError, UserError
-from ...schemas.canonical import canonical_bytes, canonical_text, pretty_bytes, write_atomic
+from ...errors import InputError, RunError, UserError
+from ...schemas.canonical import canonical_bytes, canonical_text, new_folder, pretty_bytes, write_atomic
 from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain, read_plain
@@ -190,23 +190,10 @@ def export_archive(source: str | Path, target: Path, form: ArchiveForm) -> Archi
     read = read_archive(source)
     archive = Archive(_without_paths(read.manifest), read.judgements)
     write_beside = None if form.read is None else form.read(Path(source))
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        taken = next((path.name for path in target.iterdir()), None)
-        if taken is None:
-            write_archive(target, archive.manifest, archive.judgements)
-            if write_beside is not None:
-                write_beside(target)
-    except OSError as error:
-        raise TargetError(
-            str(target),
-            what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another --out",
-        ) from error
-    if taken is not None:
-        raise TargetError(
-            str(target), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
-        )
+    with new_folder(target):
+        write_archive(target, archive.manifest, archive.judgements)
+        if write_beside is not None:
+            write_beside(target)
     return archive
 
 

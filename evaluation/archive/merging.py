@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...errors import ConfigError, FabulaError, InputError, TargetError, UserError
-from ...schemas.canonical import digest
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import digest, new_folder
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
 from .archive import (
@@ -110,27 +110,19 @@ def merge_archives(
         protocol = joined_protocol(manifests, form, allowed)
     joined = _Joined(places, first_wins=first_wins)
     beside = None if form.join is None else form.join(places, first_wins)
-    out = _new_folder(Path(target))
-    try:
+    out = Path(target)
+    with new_folder(out):
         try:
-            write_judgements(out, joined.every(), joined.keep)
-        except (InputError, ValidationError):
-            for place in places:
-                read_archive(place)  # says everything that is wrong with it
-            placed = MatchVotes().placed
-            merged((str(place / JUDGEMENTS), map(placed, lines_of(place / JUDGEMENTS))) for place in places)
+            _write(out, places, joined)
+            with _as_written(places):
+                manifest = _manifest(protocol, manifests, joined, beside)
+            if beside is not None:
+                beside.write(out)
+            write_manifest(out, manifest)
+        except BaseException:
+            for name in (JUDGEMENTS, *form.files):
+                (out / name).unlink(missing_ok=True)
             raise
-        with _as_written(places):
-            manifest = _manifest(protocol, manifests, joined, beside)
-        if beside is not None:
-            beside.write(out)
-        write_manifest(out, manifest)
-    except BaseException as error:
-        for name in (JUDGEMENTS, *form.files):
-            (out / name).unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, FabulaError):
-            raise _unwritable(out, error) from error
-        raise
     stories = None if beside is None else beside.stories
     return Merged(manifest, sum(joined.new.values()), joined.parts(), joined.passed_over, stories)
 
@@ -291,21 +283,16 @@ def _distinct(folders: Sequence[str | Path]) -> list[Path]:
     return places
 
 
-def _new_folder(target: Path) -> Path:
+def _write(out: Path, places: Sequence[Path], joined: _Joined) -> None:
+    """Write the judgements of all folders; where they cannot be one archive, say everything that is wrong."""
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        taken = next((path.name for path in target.iterdir()), None)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    if taken is not None:
-        raise TargetError(
-            str(target), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
-        )
-    return target
-
-
-def _unwritable(target: Path, error: OSError) -> TargetError:
-    return TargetError(str(target), what=f"the folder cannot be written: {error}", fix="choose another --out")
+        write_judgements(out, joined.every(), joined.keep)
+    except (InputError, ValidationError):
+        for place in places:
+            read_archive(place)
+        placed = MatchVotes().placed
+        merged((str(place / JUDGEMENTS), map(placed, lines_of(place / JUDGEMENTS))) for place in places)
+        raise
 
 
 Asked = tuple[object, ...]

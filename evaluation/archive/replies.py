@@ -9,13 +9,16 @@ What is still missing where unfinished evaluations are merged.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...engine.manifest import Manifest
+from ...engine.stage import UNASKED
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
+from .archive import merged, write_archive
 
 LATER = "from_later_attempts"
 """Where the environment of a manifest says how many answers of a judge come from a later attempt."""
@@ -97,6 +100,25 @@ class ReplyTally:
     def leave(self, row: Json) -> None:
         """Take in one question that was not asked yet."""
         self._unasked[row["judge"]["spec"]] += 1
+
+    def answered(self, rows: Iterable[Json], **fixed: Json) -> Iterator[Judgement]:
+        """Yield rows of replies as judgements with some fields in common; what was not asked is taken in."""
+        for row in rows:
+            if row["outcome"] == UNASKED:
+                self.leave(row)
+            else:
+                yield Judgement.model_validate({**fixed, "time": self._run.created_at, **row})
+
+    def write(self, folder: Path, judgements: Iterable[Judgement]) -> None:
+        """Write an archive of judgements, each once, with the manifest that counts them."""
+        kept = merged([("the run", judgements)])
+        for judgement in kept:
+            self.count(judgement)
+        write_archive(folder, self.manifest(), kept)
+
+    def manifest(self) -> EvaluationManifest:
+        """Return what the evaluation says of itself; each protocol has its own."""
+        raise NotImplementedError
 
     def environment(self, selection: str) -> dict[str, Any]:
         """Return the part ``environment`` of the manifest.

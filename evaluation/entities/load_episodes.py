@@ -8,19 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
-from ...errors import ConfigError, InputError, UserError
+from ...errors import ConfigError
 from ...releases.entities.tree import EntitySet, Episode, read_entity_set
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.entities import ALL
-from ..outputs.checked import nothing_to_judge
-from ..outputs.entities import CheckOptions, EpisodeOutput, EpisodeOutputs, check_episodes
+from ..outputs.checked import require_shots
+from ..outputs.entities import FATAL, CheckOptions, EpisodeOutput, EpisodeOutputs, check_episodes
 from ..outputs.named import require_distinct
 from .entities import entity_parts
 from .looking.settings import EpisodeSelection, scheduled
 
 EPISODES, OUTPUTS = "episodes", "outputs"
 """Roles of the sources."""
-_SHOWN = 20
 
 SPEC = StageSpec(
     name="load_episodes",
@@ -103,19 +102,7 @@ def checked_outputs(
     options = CheckOptions(settings.cuts_by, settings.device, decode=False)
     ordered = sorted(folders, key=lambda path: path.name)
     checked = [check_episodes(folder, chosen, whole, options) for folder in ordered]
-    problems = [
-        UserError(
-            f"{outputs.method}/{issue.where}",
-            what=f"a video cannot be matched with a shot: [{issue.code}] {issue.message}",
-            fix=issue.cure,
-        )
-        for outputs in checked
-        for issue in outputs.fatal[:_SHOWN]
-    ]
-    if problems:
-        raise InputError(problems)
-    if not any(output.files for outputs in checked for output in outputs.outputs):
-        raise nothing_to_judge("shot", checked)
+    require_shots(checked, FATAL, "video")
     return tuple(checked)
 
 

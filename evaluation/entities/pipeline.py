@@ -8,11 +8,10 @@ from typing import Any
 from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
-from ...engine.stage import UNASKED, Item
+from ...engine.stage import Item
 from ...models.vision.registry import loader_of
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.archive import merged, write_archive
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.settings import public_judge
 from .entities import EPISODES, PROTOCOL
@@ -214,8 +213,7 @@ def accounting(episodes: dict[str, list[list[str]]]) -> dict[str, Any]:
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write archive, manifest, and what was seen of every episode into the run folder."""
-    run = read_manifest(folder)
-    about = About(run)
+    about = About(read_manifest(folder))
 
     def lines() -> Iterator[Json]:
         for item in items:
@@ -225,18 +223,12 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     def judgements() -> Iterator[Judgement]:
         for item in items:
             method, _, episode_id = item.id.partition("/")
-            fixed = {"protocol": PROTOCOL, "method": method, "unit": episode_id, "seed": None}
-            for row in rows_of(item):
-                if row["outcome"] == UNASKED:
-                    about.leave(row)
-                    continue
-                yield Judgement.model_validate({**fixed, "time": run.created_at, **row})
+            yield from about.answered(
+                rows_of(item), protocol=PROTOCOL, method=method, unit=episode_id, seed=None
+            )
 
     write_atomic(folder / EPISODES, jsonl_lines(lines()))
-    kept = merged([("the run", judgements())])
-    for judgement in kept:
-        about.count(judgement)
-    write_archive(folder, about.manifest(), kept)
+    about.write(folder, judgements())
 
 
 def rows_of(item: Item) -> Iterator[Json]:

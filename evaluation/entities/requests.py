@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,6 @@ from ...engine.config import RUN, RunConfig, models_of
 from ...engine.execute import RunRequest, Source
 from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...engine.running import RunKind
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
 from ...releases.entities.tree import read_entity_set
@@ -24,8 +22,7 @@ from ..looking import (
     missing_libraries,
     pinned,
 )
-from ..protocol import Protocol
-from ..running import run_evaluation
+from ..running import Evaluating
 from .assume_shots import AssumeSettings
 from .budget import EpisodeBudget, budget_of, for_methods
 from .group_episodes import GroupSettings
@@ -301,16 +298,11 @@ def evaluate_episodes(
         FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
             reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    request = episodes_request(release, outputs, out, options)
-    check_weights(request.config)
-    if reporter is not None:
-        tell_episodes(request, reporter)
-    return run_episodes(request, reporter, replace=options.replace)
+    return EVALUATING.evaluate(release, outputs, out, options, reporter)
 
 
-run_episodes = partial(run_evaluation, form=ARCHIVE)
-PROTOCOL = Protocol(
-    RunKind(PIPELINE, tell_episodes, runs=run_episodes),
-    ARCHIVE,
-    sections=frozenset({JUDGES}),
-)
+EVALUATING = Evaluating(
+    PIPELINE, ARCHIVE, episodes_request, episode_budget, estimate_episodes, tell_episodes,
+    lambda request: check_weights(request.config),
+)  # fmt: skip
+PROTOCOL = EVALUATING.protocol()

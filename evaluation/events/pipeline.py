@@ -8,11 +8,10 @@ from typing import Any
 from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
-from ...engine.stage import UNASKED, Item
+from ...engine.stage import Item
 from ...releases.events.suites import SUITE, load_suite, write_suite
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.archive import merged, write_archive
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.settings import public_judge
 from .load_videos import SUITE_ROLE, outputs_sha256
@@ -116,24 +115,15 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             about.add(item)
             frames.append(_frames_line(item))
             video = item["video"]
-            for row in item["votes"]:
-                if row["outcome"] == UNASKED:
-                    about.leave(row)
-                    continue
-                yield Judgement.model_validate(
-                    {
-                        "protocol": "events", "kind": "completion", "condition": "video",
-                        "method": video["method"], "unit": video["unit"], "item": video["unit"],
-                        "seed": video["seed"], "time": run.created_at, **row,
-                    }
-                )  # fmt: skip
+            yield from about.answered(
+                item["votes"], protocol="events", kind="completion", condition="video",
+                method=video["method"], unit=video["unit"], item=video["unit"], seed=video["seed"],
+            )  # fmt: skip
 
-    kept = merged([("the run", judgements())])
-    for judgement in kept:
-        about.count(judgement)
+    kept = tuple(judgements())
     source = next(source for source in run.source_list(folder) if source.role == SUITE_ROLE)
     write_suite(folder / SUITE, load_suite(source.path))
-    write_archive(folder, about.manifest(), kept)
+    about.write(folder, kept)
     write_atomic(folder / FRAMES, jsonl_lines(frames))
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...errors import InputError, TargetError, UserError, mismatch
+from ...errors import InputError, UserError, mismatch
 from ...releases.events.suites import SUITE, read_named, write_suite
-from ...schemas.canonical import sha256_file
+from ...schemas.canonical import new_folder, sha256_file
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judge, Judgement, JudgementOutcome
 from ..archive.archive import Archive, merged, write_archive
@@ -210,19 +210,6 @@ def save_import(folder: Path, imported: Imported, suite: Suite) -> None:
     Raises:
         TargetError: the folder is not empty, or cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        taken = next((path.name for path in folder.iterdir()), None)
-        if taken is None:
-            write_suite(folder / SUITE, suite)
-            write_archive(folder, imported.archive.manifest, imported.archive.judgements)
-    except OSError as error:
-        raise TargetError(
-            str(folder),
-            what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another --out",
-        ) from error
-    if taken is not None:
-        raise TargetError(
-            str(folder), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
-        )
+    with new_folder(folder):
+        write_suite(folder / SUITE, suite)
+        write_archive(folder, imported.archive.manifest, imported.archive.judgements)

@@ -2,21 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...builders.spending import tell_plan
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...releases.events.suites import SUITE, load_suite, write_suite
 from ..archive.form import ArchiveForm, Beside
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
-from ..protocol import Protocol
-from ..running import run_evaluation
+from ..running import Evaluating, check_request
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
@@ -151,9 +148,7 @@ def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
 
 ARCHIVE = ArchiveForm(("judges", "metrics", "models", "prompts", "units", "votes"), (SUITE,), join=_join)
 """Archives of videos: the suite that was judged lies beside the replies."""
-run_events = partial(run_evaluation, form=ARCHIVE)
-PROTOCOL = Protocol(
-    RunKind(PIPELINE, tell_events, runs=run_events),
-    ARCHIVE,
-    sections=frozenset({JUDGES}),
+EVALUATING = Evaluating(
+    PIPELINE, ARCHIVE, events_request, video_budget, estimate_events, tell_events, check_request
 )
+PROTOCOL = EVALUATING.protocol()

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -20,6 +20,8 @@ NOTHING_FOUND = "nothing-found"
 UNREADABLE = "unreadable-picture"
 """Code of an output with a file that cannot be read, or that holds no picture."""
 _MOST_THREADS = 4
+_SHOWN = 20
+"""How many findings of a method are told that stop an evaluation."""
 # What a picture may be and yet be worth a look: an animation, a single colour, another format than its name.
 _ODD = ("misnamed", "animated", "blank")
 
@@ -186,6 +188,32 @@ def listed_names(names: Sequence[str], shown: int = 5) -> str:
     """Return the first of some names, and how many more there are."""
     more = f" and {counted(len(names) - shown, 'other')}" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
+
+
+def require_shots(reports: Sequence[Outputs], mismatched: Collection[str], what: str) -> None:
+    """Check that there are shots to look at, and that each is judged by its own text.
+
+    Args:
+        reports: the checks of all methods.
+        mismatched: codes of findings after which a shot might be judged by another shot's text.
+        what: shows a shot: ``picture`` or ``video``.
+
+    Raises:
+        InputError: no shot can be looked at, or one might be judged by another's text.
+    """
+    problems = [
+        UserError(
+            f"{report.method}/{issue.where}",
+            what=f"a {what} cannot be matched with a shot: [{issue.code}] {issue.message}",
+            fix=issue.cure,
+        )
+        for report in reports
+        for issue in [issue for issue in report.issues if issue.code in mismatched][:_SHOWN]
+    ]
+    if problems:
+        raise InputError(problems)
+    if not any(output.files for report in reports for output in report.outputs):
+        raise nothing_to_judge("shot", reports)
 
 
 def nothing_to_judge(noun: str, reports: Sequence[ValidationReport]) -> InputError:

@@ -111,11 +111,6 @@ class EpisodeOutputs(Outputs):
         """Id of an episode -> its output."""
         return {output.unit: output for output in self.outputs}
 
-    @property
-    def fatal(self) -> tuple[Issue, ...]:
-        """The findings that stop an evaluation."""
-        return tuple(issue for issue in self.issues if issue.code in FATAL)
-
     def accounting(self) -> dict[str, Any]:
         """Return how much was asked for and can be looked at."""
         shots = [shot for output in self.outputs for shot in output.shots]

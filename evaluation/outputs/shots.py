@@ -77,11 +77,6 @@ class ShotOutputs(Outputs):
         return {story.unit: {shot.number: shot for shot in story.files} for story in self.outputs}
 
     @property
-    def fatal(self) -> tuple[Issue, ...]:
-        """The findings that stop an evaluation."""
-        return tuple(issue for issue in self.issues if issue.code in FATAL)
-
-    @property
     def complete(self) -> bool:
         """Whether nothing is missing and nothing is wrong; odd pictures and stray files are neither."""
         return all(issue.code in HARMLESS for issue in self.issues)

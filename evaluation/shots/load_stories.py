@@ -13,10 +13,10 @@ from ...releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import Json
 from ...schemas.shots import StoryFacts
 from ...validators.report import ValidationReport
-from ..outputs.checked import nothing_to_judge
+from ..outputs.checked import require_shots
 from ..outputs.named import require_distinct
 from ..outputs.shot_folders import Choice
-from ..outputs.shots import CheckOptions, ShotOutputs, check_shots
+from ..outputs.shots import FATAL, CheckOptions, ShotOutputs, check_shots
 from .references import generated_references, references_of
 from .settings import ShotSelection
 
@@ -124,19 +124,7 @@ def checked_outputs(
     choice = Choice(settings.mode, settings.language, settings.timestamp)
     options = CheckOptions(choice=choice, first=settings.first_shot)
     checked = [check_shots(folder, chosen, options) for folder in sorted(folders, key=lambda path: path.name)]
-    problems = [
-        UserError(
-            f"{outputs.method}/{issue.where}",
-            what=f"a picture cannot be matched with a shot: [{issue.code}] {issue.message}",
-            fix=issue.cure,
-        )
-        for outputs in checked
-        for issue in outputs.fatal[:_SHOWN]
-    ]
-    if problems:
-        raise InputError(problems)
-    if not any(shots for outputs in checked for shots in outputs.shots.values()):
-        raise nothing_to_judge("shot", checked)
+    require_shots(checked, FATAL, "picture")
     return tuple(checked)
 
 

@@ -8,10 +8,9 @@ from typing import Any
 from ...engine.execute import STORE
 from ...engine.manifest import Manifest, read_manifest
 from ...engine.pipeline import Pipeline
-from ...engine.stage import UNASKED, Item
+from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.archive import merged, write_archive
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.settings import public_judge
 from ..metrics.metric import Metric
@@ -122,8 +121,7 @@ PIPELINE = Pipeline(
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write archive, manifest, and what was found in the pictures into the run folder."""
-    run = read_manifest(folder)
-    about = About(run)
+    about = About(read_manifest(folder))
 
     def lines() -> Iterator[Json]:
         for item in items:
@@ -133,18 +131,12 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     def judgements() -> Iterator[Judgement]:
         for item in items:
             method, _, story = item.id.rpartition("/")
-            for row in item["ratings"]:
-                if row["outcome"] == UNASKED:
-                    about.leave(row)
-                    continue
-                fixed = {"protocol": "images", "method": method, "unit": story, "seed": None}
-                yield Judgement.model_validate({**fixed, "time": run.created_at, **row})
+            yield from about.answered(
+                item["ratings"], protocol="images", method=method, unit=story, seed=None
+            )
 
     write_atomic(folder / IMAGES, jsonl_lines(lines()))
-    kept = merged([("the run", judgements())])
-    for judgement in kept:
-        about.count(judgement)
-    write_archive(folder, about.manifest(), kept)
+    about.write(folder, judgements())
 
 
 def line_of(item: Item) -> Json:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,6 @@ from ...engine.config import RUN, RunConfig
 from ...engine.execute import RunRequest, Source
 from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
@@ -20,8 +18,7 @@ from ..looking import check_weights, device_named, given_settings, pinned
 from ..metrics.metric import Need
 from ..metrics.registry import metrics as all_metrics
 from ..metrics.registry import names, needs
-from ..protocol import Protocol
-from ..running import run_evaluation
+from ..running import Evaluating
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .merging import ARCHIVE
 from .pipeline import PIPELINE
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from ...engine.estimate import CallPlan
     from ...engine.progress import Reporter
 
-run_images = partial(run_evaluation, form=ARCHIVE)
 LOOKING = ("detect_characters", "encode_crops", "encode_pictures")
 ITEM_TIMEOUT = 7200.0
 """Seconds that one story may take in one stage: thirty shots and as many references, on a slow machine."""
@@ -265,15 +261,11 @@ def evaluate_images(
         FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
             reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    request = images_request(release, outputs, out, options)
-    check_weights(request.config)
-    if reporter is not None:
-        tell_images(request, reporter)
-    return run_images(request, reporter, replace=options.replace)
+    return EVALUATING.evaluate(release, outputs, out, options, reporter)
 
 
-PROTOCOL = Protocol(
-    RunKind(PIPELINE, tell_images, runs=run_images),
-    ARCHIVE,
-    sections=frozenset({JUDGES}),
-)
+EVALUATING = Evaluating(
+    PIPELINE, ARCHIVE, images_request, image_budget, estimate_images, tell_images,
+    lambda request: check_weights(request.config),
+)  # fmt: skip
+PROTOCOL = EVALUATING.protocol()

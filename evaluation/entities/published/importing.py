@@ -17,9 +17,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from .... import __version__
-from ....errors import InputError, TargetError, UserError, mismatch
+from ....errors import InputError, UserError, mismatch
 from ....releases.entities.tree import read_entity_set
-from ....schemas.canonical import Json, canonical_bytes, jsonl_lines, sha256_file, write_atomic
+from ....schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, sha256_file, write_atomic
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.paths import format_path
 from ....schemas.plain_files import json_lines, read_json, reason_of
@@ -264,22 +264,9 @@ def _write(out: Path, results: Sequence[Result], manifest: EvaluationManifest) -
         }
         for result in results
     ]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        taken = next((path.name for path in out.iterdir()), None)
-        if taken is None:
-            write_archive(out, manifest, ())
-            write_atomic(out / RESULTS, jsonl_lines(rows))
-    except OSError as error:
-        raise TargetError(
-            str(out),
-            what=f"the folder cannot be written: {error.strerror or error}",
-            fix="choose another --out",
-        ) from error
-    if taken is not None:
-        raise TargetError(
-            str(out), what=f"the folder is not empty: it holds {taken}", fix="choose another --out"
-        )
+    with new_folder(out):
+        write_archive(out, manifest, ())
+        write_atomic(out / RESULTS, jsonl_lines(rows))
 
 
 def read_results(path: Path) -> tuple[Result, ...]:

@@ -10,7 +10,7 @@ import pytest
 from fabula.errors import BudgetStop
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.events.requests import EventOptions, events_request, run_events
+from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request
 from fabula.evaluation.events.score import score_folder
 from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.running import check_request
@@ -43,7 +43,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         )  # fmt: skip
         request = events_request(tmp_path / "suite.json", [videos], tmp_path / "run", given)
         check_request(request)
-        run_events(request, replace=given.replace)
+        EVALUATING.run(request, replace=given.replace)
         return read_archive(tmp_path / "run")
 
     return run

@@ -16,12 +16,12 @@ from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.archive.replies import lacks
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import (
+    EVALUATING,
     EpisodeOptions,
     episode_budget,
     episodes_request,
     estimate_episodes,
     evaluate_episodes,
-    run_episodes,
 )
 from fabula.kinds.evaluations import make_report, merge_archives
 from fabula.media import video
@@ -327,7 +327,7 @@ def test_cost_when_asked_for_first_is_what_a_flawless_method_takes(data: Path, s
     }  # fmt: skip
     assert plan.cost is not None and plan.cost > 0
     assert server.count == 0
-    run_episodes(request)
+    EVALUATING.run(request)
     assert len(read_archive(data / "run").judgements) == plan.calls
     poor = episodes_request(data / "set", [data / "poor"], data / "run2", options)
     assert estimate_episodes(poor).calls < plan.calls, "of a shot that is missing nothing is asked"

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.outputs.checked import require_shots
 from fabula.evaluation.outputs.shot_folders import Choice, shot_number
 from fabula.evaluation.outputs.shots import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
 from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
@@ -162,7 +164,8 @@ def test_check_shots_when_something_is_wrong_names_it_and_keeps_the_rest(
     found = check_shots(outputs, shot_set)
     assert code in found.counts
     assert found.accounting()["shots_valid"] == valid
-    assert {issue.code for issue in found.fatal} == ({code} & FATAL)
+    with pytest.raises(InputError, match=rf"\[{code}\]") if code in FATAL else nullcontext():
+        require_shots([found], FATAL, "picture")
 
 
 def test_check_shots_when_told_that_numbers_begin_at_zero_shifts_them(

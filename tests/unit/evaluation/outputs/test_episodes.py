@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.errors import InputError
+from fabula.evaluation.outputs.checked import require_shots
 from fabula.evaluation.outputs.cut_lists import BadCuts, Span, read_cuts
-from fabula.evaluation.outputs.entities import CheckOptions, EpisodeOutputs, check_episodes
+from fabula.evaluation.outputs.entities import FATAL, CheckOptions, EpisodeOutputs, check_episodes
 from fabula.media.video import probe
 from fabula.releases.entities.tree import EntitySet, read_entity_set
 from fabula.testing.drawn import write_video
@@ -117,7 +118,9 @@ def test_check_when_numbers_do_not_fit_the_schedule_tells_which(outputs: Path, e
     assert codes(report) == {
         "missing-shot": 1, "numbered-from-zero": 1, "unknown-shot": 1, "stray-file": 2, "unknown-episode": 1,
     }  # fmt: skip
-    assert [issue.code for issue in report.fatal] == ["numbered-from-zero"]
+    with pytest.raises(InputError) as stop:
+        require_shots([report], FATAL, "video")
+    assert ["[numbered-from-zero]" in (problem.what or "") for problem in stop.value.problems] == [True]
     unknown = next(issue for issue in report.issues if issue.code == "unknown-shot")
     assert "001_0021.mkv, 001_003.mkv" in unknown.message
 
