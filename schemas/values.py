@@ -23,6 +23,11 @@ class Own(BaseModel):
         return self.model_dump(mode="json")
 
 
+def is_unset(value: object) -> bool:
+    """Whether a setting that came later has its usual value: it is left out then, so that old keys hold."""
+    return value is None or value is False or value == ()
+
+
 class Wire(BaseModel):
     """Base of types that mirror somebody else's format: unknown fields kept, absent is not null."""
 

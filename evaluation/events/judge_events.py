@@ -21,9 +21,11 @@ from ...engine.stage import (
 )
 from ...models.chat import Image, Message
 from ...prompts.loader import Prompt, load_prompt
+from ...prompts.sets import TextSet
 from ...schemas.canonical import Json
 from ..judging.answers import OUTCOMES, attempt, clean, pictures_of
 from ..judging.settings import public_judge
+from . import official
 from .settings import EventJudgeSettings
 from .votes import Completion, Unreadable, parse_completion, parsed_completion
 
@@ -140,7 +142,9 @@ async def _vote(case: _Case, number: int) -> list[Json]:
         parsed = {**parsed_completion(answer.value), "description": description.value}
         said = {"outcome": ANSWERED, "reason": None, "parsed": parsed}
         came.append((said, [description.receipt, answer.receipt]))
-    asked = number, load_prompt(SCORE[case.settings.reply]).label
+    texts = case.settings.texts
+    label = load_prompt(SCORE[case.settings.reply]).label if texts is None else texts.label(official.SCORE)
+    asked = number, label
     return [
         _row(case.spec, *asked, {**attempt(index), **said}, receipts)
         for index, (said, receipts) in enumerate(came, 1)
@@ -148,11 +152,19 @@ async def _vote(case: _Case, number: int) -> list[Json]:
 
 
 async def _describe(case: _Case, number: int) -> Answer[str]:
+    texts = case.settings.texts
+    if texts is not None:
+        question = official.describe_question(texts)
+        return await _ask_official(case, texts, official.DESCRIBE, question, number, _text)
     return await _ask(case, load_prompt(DESCRIBE), number, {"count": len(case.pictures)}, _text)
 
 
 async def _score(case: _Case, number: int, description: str) -> Answer[Completion]:
-    events = case.prompt["event_list"]
+    events, texts = case.prompt["event_list"], case.settings.texts
+    if texts is not None:
+        question = official.score_question(texts, description, case.prompt["prompt"], events)
+        read = _official_reader(len(events))
+        return await _ask_official(case, texts, official.SCORE, question, number, read)
     inputs = {
         "count": len(case.pictures), "description": description, "events": events,
         "prompt": case.prompt["prompt"],
@@ -173,6 +185,21 @@ async def _ask(
     sample = case.settings.sample + number
     ask = Ask(request, read, prompt.label, repair=False, sample=sample, attempts=case.attempts)
     return await case.tools.asker.ask(ask)
+
+
+async def _ask_official(
+    case: _Case, texts: TextSet, name: str, question: str, number: int, read: Callable[[Json], Any]
+) -> Answer[Any]:
+    assert case.tools.asker is not None
+    settings = case.settings.for_judge(case.spec)
+    request = official.official_request(texts, question, case.pictures, settings, number)
+    sample = case.settings.sample + number
+    ask = Ask(request, read, texts.label(name), repair=False, sample=sample, attempts=case.attempts)
+    return await case.tools.asker.ask(ask)
+
+
+def _official_reader(events: int) -> Callable[[Json], Completion]:
+    return lambda reply: official.read_completion(str(reply), events)
 
 
 def _text(reply: Json) -> str:

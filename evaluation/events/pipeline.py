@@ -15,6 +15,7 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.settings import public_judge
 from .load_videos import SUITE_ROLE, outputs_sha256
+from .official import PUBLISHED
 from .settings import EventJudgeSettings
 from .votes import METRIC
 
@@ -84,7 +85,8 @@ class About(ReplyTally):
             "models": {
                 public_judge(spec).spec: identity_of(models.get(spec, {})) for spec in sorted(settings.judges)
             },
-            "prompts": labels_of(self._run.prompts),
+            "prompts": labels_of(self._run.prompts) if settings.texts is None else settings.texts.labels(),
+            **PUBLISHED.protocol(settings.preset, self._run),
             "frames": self._run.settings["take_frames"],
             "seed": self._run.seed,
             "attempts": self._run.run.attempts,

@@ -11,10 +11,12 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError
 from ...releases.events.suites import SUITE, load_suite, write_suite
 from ..archive.form import ArchiveForm, Beside
+from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
 from ..running import Evaluating, check_request
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
+from .official import PUBLISHED
 from .pipeline import PIPELINE
 from .settings import EventJudgeSettings, VideoSelection
 
@@ -35,6 +37,9 @@ class EventOptions(RunOptions):
         votes: votes of each judge on each video [as set, else 3; 2 for a model on your own server].
         labels: only prompts with this label.
         units: only the prompt with this file name.
+        prompts: the judges' prompts: ``main``, ``official`` (see ``fabula prompts fetch``), or a folder
+            with a set [main].
+        protocol: prompts, frames, votes and reading of a published protocol, such as ``storyeval@d095e63``.
         limit: only the first so many prompts.
         replace: remove earlier replies from the folder that this evaluation does not ask for.
     """
@@ -44,6 +49,8 @@ class EventOptions(RunOptions):
     labels: Annotated[Sequence[str], Sets("load_videos.label")] = ()
     units: Annotated[Sequence[str], Sets("load_videos.units")] = ()
     limit: Annotated[int | None, Sets("load_videos.limit")] = None
+    prompts: str | None = None
+    protocol: str | None = None
     replace: bool = False
 
 
@@ -84,11 +91,12 @@ def events_request(
     """
     judges = judges_of(options, options.judges)
     sources = [Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
-    texts = setting_texts({"judge_events.judges": judges}) if judges else []
-    request = options.request(PIPELINE, out, sources, texts, {JUDGES})
+    asking = asking_with(PUBLISHED, options.prompts, options.protocol)
+    named = {"judge_events.judges": judges} if judges else {}
+    request = options.request(PIPELINE, out, sources, setting_texts({**asking.settings, **named}), {JUDGES})
     if not request.config.models:
         raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
-    return request
+    return asking.put_into(request, ["judge_events"])
 
 
 def video_budget(request: RunRequest) -> VideoBudget:

@@ -10,23 +10,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ...errors import InputError, UserError
 from ...media.images import (
     LIMITS,
     MEDIA_TYPES,
     PictureLimits,
-    encode,
+    encode_image,
     fitted,
     keep_file,
     kept_bytes,
     open_picture,
 )
 from ...media.images import Picture as Opened
+from ...media.stretching import Filter, stretched
 from ...models.chat import Image
 from ...schemas.canonical import sha256_bytes
-from ...schemas.values import Own
+from ...schemas.values import Own, is_unset
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_NEEDED = {b"IHDR", b"PLTE", b"IDAT", b"IEND"}
@@ -113,6 +114,21 @@ class ImageSettings(Own):
     )
     format: Literal["jpeg", "png"] = Field(default="jpeg", description="What the pictures are sent as.")
     quality: int = Field(default=92, ge=1, le=95, description="Quality of a JPEG.")
+    size: tuple[int, int] | None = Field(
+        default=None, exclude_if=is_unset,
+        description="Width and height that pictures are stretched to, whatever their shape; null keeps it.",
+    )  # fmt: skip
+    stretching: Filter = Field(default="area", exclude_if=lambda value: value == "area")
+    subsampled: bool = Field(
+        default=False, exclude_if=is_unset, description="Whether a JPEG keeps a quarter of its colours."
+    )
+
+    @field_validator("size")
+    @classmethod
+    def _can_be_shown(cls, value: tuple[int, int] | None) -> tuple[int, int] | None:
+        if value is not None and not all(16 <= side <= 8192 for side in value):
+            raise ValueError("each side must have 16 to 8192 pixels")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +184,16 @@ def prepare_storyboard(
 
 def prepare_picture(picture: Opened, settings: ImageSettings) -> PreparedPicture:
     """Encode one opened picture, or frame of a video, as the settings say."""
-    small = Opened(fitted(picture.image, settings.max_side), picture.format, picture.notes)
-    data = encode(small, format=settings.format, quality=settings.quality)
+    image = (
+        fitted(picture.image, settings.max_side)
+        if settings.size is None
+        else stretched(picture.image, settings.size, settings.stretching)
+    )
+    data = encode_image(
+        image, format=settings.format, quality=settings.quality, subsampled=settings.subsampled
+    )
     media_type = MEDIA_TYPES[settings.format]
-    return PreparedPicture(sha256_bytes(data), small.width, small.height, media_type, data, picture.notes)
+    return PreparedPicture(sha256_bytes(data), image.width, image.height, media_type, data, picture.notes)
 
 
 def keep_pictures(pictures: Iterable[PreparedPicture], store: Path) -> tuple[str, ...]:

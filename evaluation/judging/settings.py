@@ -18,8 +18,9 @@ from ...engine.run_options import RunOptions
 from ...errors import ConfigError
 from ...models.spec import ENCODES, ModelSettings, parse_spec
 from ...prompts.loader import Prompt, load_prompt
+from ...prompts.sets import TextSet
 from ...schemas.judgement import Judge
-from ...schemas.values import Own
+from ...schemas.values import Own, is_unset
 
 PromptSet: TypeAlias = Literal["main", "heldout"]
 MAIN: PromptSet = "main"
@@ -191,6 +192,12 @@ class JudgeSettings(ModelSettings):
 
     judges: tuple[str, ...] = Field(default=(), description="Model specs of the judges.")
     votes: int = Field(default=1, ge=1, le=100, description="Answers of each judge to each question.")
+    texts: TextSet | None = Field(
+        default=None, exclude_if=is_unset, description="Texts of others that judges are asked with."
+    )
+    preset: str | None = Field(
+        default=None, exclude_if=is_unset, description="The published protocol that was chosen."
+    )
 
     @field_validator("judges", mode="before")
     @classmethod

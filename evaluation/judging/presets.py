@@ -1,0 +1,132 @@
+"""Whose texts judges are asked with, and published protocols by name: everything that a judge gets at once.
+
+A set of texts lies in the settings of the stages that ask, so that a run is whole without the user's cache.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...engine.config import RUN
+from ...engine.execute import RunRequest
+from ...engine.manifest import Manifest
+from ...errors import ConfigError
+from ...prompts.fetching import official
+from ...prompts.sets import MANIFEST, TextSet, check_texts, official_set, read_set
+
+OFFICIAL, OWN = "official", "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was published of how a kind of evaluation is judged.
+
+    Attributes:
+        noun: what is evaluated, for messages.
+        texts: name of the official set; None where no texts were published.
+        needed: names of the texts that are asked with.
+        presets: name of a protocol -> its settings besides the texts, ``stage.key`` -> value. One that names
+            a commit behind ``@`` is asked with the official texts, any other one with ours.
+        usual: value of settings that are left out where they have it.
+    """
+
+    noun: str
+    texts: str | None
+    needed: Collection[str]
+    presets: Mapping[str, Mapping[str, Any]]
+    usual: Mapping[str, Any] = field(default_factory=dict)
+
+    def official_texts(self) -> TextSet:
+        """Return the official texts.
+
+        Raises:
+            ConfigError: none were published. MissingRequirement: they were not fetched.
+        """
+        if self.texts is None:
+            raise ConfigError(
+                f"--prompts {OFFICIAL}",
+                what=f"no official prompts were published for {self.noun}",
+                fix=f"use {OWN}, or another wording of ours",
+            )
+        return official_set(self.texts, official(self.texts).commit)
+
+    def protocol(self, preset: str | None, run: Manifest) -> dict[str, Any]:
+        """Return what the manifest of a run says of its preset: name, and settings that depart from it."""
+        if preset is None:
+            return {}
+        departures = []
+        for path, value in self.presets[preset].items():
+            stage, _, key = path.partition(".")
+            actual = getattr(run.run, key) if stage == RUN else run.settings.get(stage, {}).get(key)
+            if (self.usual.get(path) if actual is None else actual) != value:
+                departures.append(path)
+        return {"preset": {"name": preset, "departures": departures}}
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Whose words an evaluation is to use.
+
+    Attributes:
+        texts: a set of texts; None for our own.
+        preset: name of the protocol that was chosen; None for none.
+        settings: settings that follow from it, ``stage.key`` -> value.
+    """
+
+    texts: TextSet | None = None
+    preset: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def put_into(self, request: RunRequest, stages: Collection[str]) -> RunRequest:
+        """Return a request whose asking stages hold the texts and the name of the protocol."""
+        if self.texts is None and self.preset is None:
+            return request
+        update = {"texts": self.texts, "preset": self.preset}
+        changed = {name: request.config.stages[name].model_copy(update=update) for name in stages}
+        config = replace(request.config, stages={**request.config.stages, **changed})
+        return replace(request, config=config)
+
+
+def asking_with(published: Published, prompts: str | None, protocol: str | None) -> Asking:
+    """Return whose words an evaluation is to use.
+
+    Args:
+        published: what was published for this kind of evaluation.
+        prompts: ``main`` for our own, ``official``, or a folder with a set; None: as the protocol says.
+        protocol: a published protocol by name; None for none.
+
+    Raises:
+        ConfigError: both are given, there is no such protocol or set, or the set lacks texts.
+        MissingRequirement: the official texts were not fetched. InputError: a set is damaged.
+    """
+    if protocol is None:
+        texts = _texts(published, prompts)
+        return Asking(texts)
+    if prompts is not None:
+        raise ConfigError(
+            "--prompts, --protocol", what="a protocol names its prompts itself", fix="leave one out"
+        )
+    if protocol not in published.presets:
+        raise ConfigError(
+            f"--protocol {protocol}", what=f"there is no such protocol for {published.noun}",
+            fix=f"use {' or '.join(published.presets)}",
+        )  # fmt: skip
+    texts = published.official_texts() if "@" in protocol else None
+    return Asking(texts, protocol, published.presets[protocol])
+
+
+def _texts(published: Published, prompts: str | None) -> TextSet | None:
+    if prompts is None or prompts == OWN:
+        return None
+    if prompts == OFFICIAL:
+        texts = published.official_texts()
+    elif (Path(prompts) / MANIFEST).is_file():
+        texts = read_set(Path(prompts))
+    else:
+        raise ConfigError(
+            f"--prompts {prompts}", what=f"this is neither a set of prompts nor a folder with {MANIFEST}",
+            fix=f"use {OWN}, {OFFICIAL}, or a folder as `fabula prompts fetch` writes it",
+        )  # fmt: skip
+    check_texts(texts, published.needed, f"--prompts {prompts}")
+    return texts
