@@ -65,7 +65,8 @@ def evaluate(tmp_path: Path) -> Callable[..., Path]:
     def run(out: str, **options: object) -> Path:
         with ModelServer(answer) as server:
             given = EventOptions(
-                judges=["openai:tested"], models={"openai:tested": {"base_url": server.openai_url}}, workers=0,
+                judges=["openai:tested"], models={"openai:tested": {"base_url": server.openai_url}},
+                workers=0,
                 created_at="2026-01-01T00:00:00Z", **options,  # type: ignore[arg-type]
             )  # fmt: skip
             execute(events_request(tmp_path / "suite.json", [tmp_path / "x"], tmp_path / out, given))
