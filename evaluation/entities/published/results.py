@@ -14,9 +14,9 @@ class Counted(Wire):
     """A metric's value in an episode, with its counters."""
 
     value: Real | None = Field(default=None, description="The value; null where nothing contributed.")
-    n_evaluated: Count = Field(default=0, description="What contributed.")
-    n_failed: Count = Field(default=0, description="What failed.")
-    n_skipped: Count = Field(default=0, description="What was left out.")
+    n_evaluated: Count = Field(description="What contributed.")
+    n_failed: Count = Field(description="What failed.")
+    n_skipped: Count = Field(description="What was left out.")
 
 
 class Near(Wire):

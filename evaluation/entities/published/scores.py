@@ -17,6 +17,8 @@ from .schedules import Schedule
 GATE = "_meta_cross_shot_gate"
 NO_SCHEDULE = "the schedule is not known: import the results again with --release"
 OTHER_UNIT = "the public files count shots, not appearances"
+NOTHING = Counted(value=None, n_evaluated=0, n_failed=0, n_skipped=0)
+"""A metric that a file leaves out, as the evaluator does where no shot contributed."""
 _TYPES: Mapping[str, EntityType] = {"face": "character", "object": "object"}
 
 
@@ -30,7 +32,7 @@ def score_result(result: Result, pillars: frozenset[int]) -> EpisodeScore:
     """
     tuples, schedule = result.tuples, result.schedule
     tallies = {
-        metric.name: _tally(metric, tuples.get(metric.name, Counted()), schedule)
+        metric.name: _tally(metric, tuples.get(metric.name, NOTHING), schedule)
         for metric in METRICS
         if metric.pillar in pillars
     }
