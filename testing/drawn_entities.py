@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..models.vision.store import vector_key
 from ..models.vision.types import Box, Card, Rows, TextRows, identity_of
 from ..models.vision.weights import Place
+from ..schemas.canonical import digest
 from ..schemas.entities import LISTS, EntityEpisode, EpisodeShot
 from .drawn_detections import colours
 from .drawn_videos import Encoder, write_frames
@@ -158,10 +160,15 @@ class _Plain:
 
 
 class TruthGrounder(_Plain):
-    """A detector that finds what a description is about by its colour."""
+    """A detector that finds what a description is about by its colour.
 
-    def __init__(self) -> None:
+    Args:
+        log: file that gets a line whenever it looks, the same for the same pictures and texts.
+    """
+
+    def __init__(self, log: str | None = None) -> None:
         super().__init__("truth-grounder", 0)
+        self._log = log
         self.seen = 0
         """Pairs of a picture and a text that were looked at since it was made."""
 
@@ -171,6 +178,10 @@ class TruthGrounder(_Plain):
         """Return the boxes of each text in its picture."""
         assert batch >= 1
         self.seen += sum(map(len, texts))
+        if self._log is not None:
+            key = digest([[vector_key("", image).hex() for image in images], [list(some) for some in texts]])
+            with Path(self._log).open("a", encoding="utf-8") as log:
+                log.write(f"{key}\n")
         named = [[name_in(text) for text in some] for some in texts]
         return [
             [() if name is None else find_in(image, name) for name in some]
@@ -226,9 +237,9 @@ def load_truth_vectors(place: Place) -> TruthVectors:  # noqa: ARG001 - as every
     return TruthVectors()
 
 
-def load_truth_grounder(place: Place) -> TruthGrounder:  # noqa: ARG001 - as every loader
+def load_truth_grounder(place: Place, log: str | None = None) -> TruthGrounder:  # noqa: ARG001 - as every loader
     """Return the detector: in the place of GroundingDINO."""
-    return TruthGrounder()
+    return TruthGrounder(log)
 
 
 def load_truth_texts(place: Place) -> TruthTexts:  # noqa: ARG001 - as every loader

@@ -1,10 +1,8 @@
 """Killing the builder at any moment and starting it again gives the records of an undisturbed run."""
 
 import json
-import os
 import random
 import signal
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,26 +11,11 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.testing.endurance import rounds
+from fabula.testing.killing import kill_after
 
 KILLS = 6
 CREATED = "2026-01-01T00:00:00Z"
 FILES = ("records.jsonl", "assignments.jsonl", "balance.json", "run.json")
-
-
-def kill_after(start: Callable[..., Any], events: int) -> tuple[int, str | None]:
-    """Start a command, kill it after so many events; return exit code and last stage. Workers follow it."""
-    stage = None
-    read, write = os.pipe()
-    with Path(os.devnull).open("wb") as nowhere:
-        child = start(stdout=nowhere, stderr=write)
-    os.close(write)
-    with os.fdopen(read, encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            stage = json.loads(line).get("stage", stage) if line.startswith("{") else stage
-            if number >= events:
-                break
-        child.kill()
-        return child.wait(), stage
 
 
 @pytest.mark.waits
@@ -62,13 +45,13 @@ def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_r
         out = tmp_path / f"run{runs}"
         options = ("--records", records, "--out", out, "--created-at", CREATED, "--workers", 2, "--json")
         start = partial(starter.start, ("build", "katha", stories, *options))
-        code, stage = kill_after(start, choices.randint(8, 45))
+        code, told = kill_after(start, choices.randint(8, 45))
         assert code in (0, -signal.SIGKILL)
         if code == 0:  # done before the kill came
             check(out)
             runs += 1
         else:
-            seen.append(stage)
+            seen.append(next((event["stage"] for event in reversed(told) if event.get("stage")), None))
     build_katha(stories, out, BuildOptions(records=records, created_at=CREATED, workers=0))
     check(out)
     assert len({*seen} - {None}) >= 3, seen
