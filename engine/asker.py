@@ -390,6 +390,8 @@ class ItemAsker:
                     none.missed = tuple(missed)
                     raise
                 missed.append(none)
+                if ask.warmer and request.temperature is not None:
+                    request = replace(request, temperature=request.temperature + ask.warmer)
             else:
                 attempt = (f"attempt_{len(missed) + 1}",) if missed else ()
                 return replace(answer, notes=(*answer.notes, *attempt), missed=tuple(missed))

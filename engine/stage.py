@@ -77,6 +77,7 @@ class Ask(Generic[T]):
         attempts: most attempts while none gives a usable answer; None for as many as the run allows.
         strict: whether a reply that breaks the schema is malformed; else ``read`` gets the JSON as it came,
             and keeps of it what can be used.
+        warmer: by how much each further attempt raises the temperature, as some public evaluators do.
     """
 
     request: ChatRequest
@@ -86,6 +87,7 @@ class Ask(Generic[T]):
     sample: int = 0
     attempts: int | None = None
     strict: bool = True
+    warmer: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,13 @@ class Image:
         media_type: such as ``image/png``.
         sha256: SHA-256 of its bytes where they are not at hand and ``data`` only stands for them, as in a
             rehearsal: such a picture is never sent.
+        detail: how closely the service is to look, where it can be told; None leaves it to the service.
     """
 
     data: bytes
     media_type: str
     sha256: str | None = None
+    detail: str | None = None
 
 
 Part: TypeAlias = str | Image
@@ -116,12 +118,15 @@ class ChatRequest:
 
 def _canonical_part(part: Part) -> Json:
     if isinstance(part, Image):
-        return {"image": part.sha256 or _picture_sha256(part.data), "media_type": part.media_type}
+        picture = {"image": part.sha256 or _picture_sha256(part.data), "media_type": part.media_type}
+        return picture if part.detail is None else {**picture, "detail": part.detail}
     return {"text": part}
 
 
 def _read_part(part: Mapping[str, Any]) -> Part:
-    return str(part["text"]) if "text" in part else Image(b"", part["media_type"], part["image"])
+    if "text" in part:
+        return str(part["text"])
+    return Image(b"", part["media_type"], part["image"], part.get("detail"))
 
 
 # The same few pictures are asked about again and again. A bytes object keeps its own hash, so that looking

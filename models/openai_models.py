@@ -51,7 +51,9 @@ def _message(message: Message) -> dict[str, Json]:
 def _part(part: Part) -> dict[str, Json]:
     if isinstance(part, Image):
         data = base64_text(part.data)
-        return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}}
+        picture: dict[str, Json] = {"url": f"data:{part.media_type};base64,{data}"}
+        detail = {} if part.detail is None else {"detail": part.detail}
+        return {"type": "image_url", "image_url": {**picture, **detail}}
     return {"type": "text", "text": part}
 
 

@@ -12,7 +12,7 @@ from ...engine.stage import Item
 from ...releases.events.suites import SUITE, load_suite, write_suite
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
 from .load_videos import SUITE_ROLE, outputs_sha256
 from .official import PUBLISHED
@@ -85,8 +85,7 @@ class About(ReplyTally):
             "models": {
                 public_judge(spec).spec: identity_of(models.get(spec, {})) for spec in sorted(settings.judges)
             },
-            "prompts": labels_of(self._run.prompts) if settings.texts is None else settings.texts.labels(),
-            **PUBLISHED.protocol(settings.preset, self._run),
+            **PUBLISHED.protocol(settings, self._run),
             "frames": self._run.settings["take_frames"],
             "seed": self._run.seed,
             "attempts": self._run.run.attempts,

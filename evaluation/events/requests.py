@@ -93,7 +93,7 @@ def events_request(
     sources = [Source(SUITE_ROLE, Path(suite)), *(Source(OUTPUTS, Path(folder)) for folder in outputs)]
     asking = asking_with(PUBLISHED, options.prompts, options.protocol)
     named = {"judge_events.judges": judges} if judges else {}
-    request = options.request(PIPELINE, out, sources, setting_texts({**asking.settings, **named}), {JUDGES})
+    request = options.request(PIPELINE, out, sources, setting_texts({**asking.given(), **named}), {JUDGES})
     if not request.config.models:
         raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
     return asking.put_into(request, ["judge_events"])

@@ -15,7 +15,7 @@ from ...errors import InputError, RunError
 from ...models.chat import Image
 from ...schemas.canonical import Json
 from ...schemas.katha import Question, StoryRecord, Variant
-from .packets import Packet
+from .packets import GivenPacket, Packet
 from .pictures import absent_picture, kept_picture
 from .settings import JudgeSettings, public_judge
 
@@ -33,7 +33,7 @@ OUTCOMES = {
 Any other code is raised: the judge had no part in it, and the item is run again."""
 
 
-async def ask_judges(packets: Sequence[Packet], tools: Tools) -> list[Json]:
+async def ask_judges(packets: Sequence[Packet | GivenPacket], tools: Tools) -> list[Json]:
     """Return one row per packet, judge, vote and attempt: what :func:`judgement_of` completes.
 
     All are asked at the same time; no reply is sent back for repair.
@@ -70,12 +70,14 @@ def last_attempts(rows: Iterable[Json]) -> list[Json]:
     return list(last.values())
 
 
-async def _rows(packet: Packet, spec: str, vote: int, settings: JudgeSettings, tools: Tools) -> list[Json]:
+async def _rows(
+    packet: Packet | GivenPacket, spec: str, vote: int, settings: JudgeSettings, tools: Tools
+) -> list[Json]:
     assert tools.asker is not None
     request = packet.request(settings.for_judge(spec), tools.seed)
     question = Ask(
-        request, packet.read, packet.prompt.label, repair=False, sample=settings.sample + vote,
-        strict=packet.strict,
+        request, packet.read, packet.label, repair=False, sample=settings.sample + vote,
+        strict=packet.strict, warmer=packet.warmer,
     )  # fmt: skip
     came: list[tuple[Receipt | None, dict[str, Json]]]
     try:
@@ -93,7 +95,7 @@ async def _rows(packet: Packet, spec: str, vote: int, settings: JudgeSettings, t
         judge = public_judge(spec).model_copy(
             update={"reported_model": None if receipt is None else receipt.reply.reported_model}
         )
-        row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.prompt.label, **attempt(number)}
+        row = {"judge": judge.as_json(), "vote": vote, "prompt": packet.label, **attempt(number)}
         rows.append(clean({**identity, **row, **said, **_used(receipt)}))
     return rows
 

@@ -51,6 +51,16 @@ class Packet:
     asked: tuple[str, ...] = ()
     strict: bool = True
 
+    @property
+    def label(self) -> str:
+        """The prompt as it stands in the archive."""
+        return self.prompt.label
+
+    @property
+    def warmer(self) -> float:
+        """By how much each further attempt raises the temperature: not at all."""
+        return 0.0
+
     def parts(self) -> tuple[Part, ...]:
         """Return everything that is sent, in order: the texts and pictures of all messages."""
         return tuple(part for message in self.messages() for part in message.parts)
@@ -64,6 +74,46 @@ class Packet:
         """Return the request to the model that the settings name."""
         plain = self.prompt.request(settings, seed, **self.inputs)
         return replace(plain, messages=self.messages())
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPacket:
+    """One question in the words of others, whose messages are made already.
+
+    Attributes:
+        kind: as in :class:`Packet`, and so are ``item``, ``condition`` and ``read``.
+        label: the text as it stands in the archive.
+        messages: what is sent.
+        max_tokens: most tokens of a reply, unless the settings say.
+        seed: sampling seed; None leaves it to the service.
+        warmer: by how much each further attempt raises the temperature.
+    """
+
+    kind: Kind
+    item: str
+    condition: Condition
+    label: str
+    messages: tuple[Message, ...] = field(repr=False)
+    read: Reader = field(repr=False)
+    max_tokens: int
+    seed: int | None = None
+    warmer: float = 0.0
+
+    @property
+    def strict(self) -> bool:
+        """Whether a schema must hold: there is none."""
+        return True
+
+    def request(self, settings: ModelSettings, _seed: int | None) -> ChatRequest:
+        """Return the request to the model that the settings name."""
+        assert settings.model is not None
+        return ChatRequest(
+            model=settings.model,
+            messages=self.messages,
+            temperature=settings.temperature,
+            seed=self.seed,
+            max_tokens=settings.max_tokens or self.max_tokens,
+        )
 
 
 def labelled(pictures: Sequence[Image]) -> Iterator[Part]:

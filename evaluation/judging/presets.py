@@ -6,7 +6,7 @@ A set of texts lies in the settings of the stages that ask, so that a run is who
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...engine.config import RUN
 from ...engine.execute import RunRequest
@@ -14,6 +14,10 @@ from ...engine.manifest import Manifest
 from ...errors import ConfigError
 from ...prompts.fetching import official
 from ...prompts.sets import MANIFEST, TextSet, check_texts, official_set, read_set
+from ..archive.replies import labels_of
+
+if TYPE_CHECKING:
+    from .settings import JudgeSettings
 
 OFFICIAL, OWN = "official", "main"
 
@@ -51,17 +55,22 @@ class Published:
             )
         return official_set(self.texts, official(self.texts).commit)
 
-    def protocol(self, preset: str | None, run: Manifest) -> dict[str, Any]:
-        """Return what the manifest of a run says of its preset: name, and settings that depart from it."""
-        if preset is None:
-            return {}
+    def protocol(self, settings: "JudgeSettings", run: Manifest) -> dict[str, Any]:
+        """Return what the protocol of a run says of its texts, and of its preset if it has one.
+
+        A preset stands there with the settings that depart from it.
+        """
+        texts = settings.texts
+        said: dict[str, Any] = {"prompts": labels_of(run.prompts) if texts is None else texts.labels()}
+        if settings.preset is None:
+            return said
         departures = []
-        for path, value in self.presets[preset].items():
+        for path, value in self.presets[settings.preset].items():
             stage, _, key = path.partition(".")
             actual = getattr(run.run, key) if stage == RUN else run.settings.get(stage, {}).get(key)
             if (self.usual.get(path) if actual is None else actual) != value:
                 departures.append(path)
-        return {"preset": {"name": preset, "departures": departures}}
+        return {**said, "preset": {"name": settings.preset, "departures": departures}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +87,23 @@ class Asking:
     preset: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def given(self) -> dict[str, Any]:
+        """Return the settings that can be written: null cannot."""
+        return {path: value for path, value in self.settings.items() if value is not None}
+
+    def unset(self, stage: str) -> dict[str, None]:
+        """Return the settings of a stage that have no value under the protocol."""
+        paths = [path.split(".") for path, value in self.settings.items() if value is None]
+        return {key: None for named, key in paths if named == stage}
+
     def put_into(self, request: RunRequest, stages: Collection[str]) -> RunRequest:
         """Return a request whose asking stages hold the texts and the name of the protocol."""
         if self.texts is None and self.preset is None:
             return request
-        update = {"texts": self.texts, "preset": self.preset}
-        changed = {name: request.config.stages[name].model_copy(update=update) for name in stages}
+        changed = {}
+        for name in stages:
+            update = {"texts": self.texts, "preset": self.preset, **self.unset(name)}
+            changed[name] = request.config.stages[name].model_copy(update=update)
         config = replace(request.config, stages={**request.config.stages, **changed})
         return replace(request, config=config)
 

@@ -14,11 +14,14 @@ from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ...schemas.vocabulary import vocabulary
 from ...validators.shots.camera import LISTS, read_camera
 from ..judging.answers import ask_judges, pictures_of
-from ..judging.packets import Packet
+from ..judging.packets import GivenPacket, Packet
 from ..metrics.alignment import MOST
+from .official import official_packet
 from .settings import AlignmentSettings
 
 PROMPTS = {name: f"images/judge_{name}" for name in ("scene", "shot", "interaction", "action")}
+TEXT = {"scene": "setting", "shot": "perspective", "interaction": "description", "action": "description"}
+"""Dimension -> the input that holds what the script says."""
 LANGUAGE = "en"
 """Of the texts that judges read, as in the public code; Chinese where a text has no English."""
 
@@ -42,7 +45,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
     return Made({"ratings": await ask_judges(list(packets_of(item, settings, tools)), tools)})
 
 
-def packets_of(item: Item, settings: AlignmentSettings, tools: Tools) -> Iterator[Packet]:
+def packets_of(item: Item, settings: AlignmentSettings, tools: Tools) -> Iterator[Packet | GivenPacket]:
     """Yield what is asked about a story, shot by shot."""
     script = ShotScript.model_validate(item["story"]["script"])
     views = item["views"]
@@ -58,14 +61,14 @@ def packets_of(item: Item, settings: AlignmentSettings, tools: Tools) -> Iterato
                 continue
             if name == "interaction" and len(cast) < settings.interaction_from:
                 continue
-            yield _packet(name, item_of(shot.index, name), inputs, picture)
+            yield _packet(settings, name, item_of(shot.index, name), inputs, picture)
         if "action" in settings.dimensions:
             for crop in views["crops"]:
                 if crop["shot"] == shot.index:
                     (picture,) = pictures_of([crop], tools.store)
                     key = crop["character"]
                     shown = {"character": _name(script, key), "description": _text(shot.static)}
-                    yield _packet("action", item_of(shot.index, "action", key), shown, picture)
+                    yield _packet(settings, "action", item_of(shot.index, "action", key), shown, picture)
 
 
 def item_of(number: int, dimension: str, character: str | None = None) -> str:
@@ -73,7 +76,13 @@ def item_of(number: int, dimension: str, character: str | None = None) -> str:
     return f"shot_{number:02d}/{dimension}" + ("" if character is None else f"/{character}")
 
 
-def _packet(name: str, item: str, inputs: dict[str, Json], picture: Image) -> Packet:
+def _packet(
+    settings: AlignmentSettings, name: str, item: str, inputs: dict[str, Json], picture: Image
+) -> Packet | GivenPacket:
+    if settings.texts is not None:
+        return official_packet(
+            settings.texts, item, name, str(inputs[TEXT[name]]), picture, inputs.get("character")
+        )
     texts = tuple(value for value in inputs.values() if isinstance(value, str))
     return Packet(
         "alignment", item, "image", load_prompt(PROMPTS[name]), inputs, (picture,), read_rating, texts

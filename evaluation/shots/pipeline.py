@@ -11,11 +11,12 @@ from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
 from ..metrics.metric import Metric
 from ..metrics.registry import metrics
 from .found import IMAGES
+from .official import PUBLISHED
 from .settings import AlignmentSettings
 
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample")
@@ -90,7 +91,7 @@ class About(ReplyTally):
             "judge_models": {
                 public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in judges
             },
-            "prompts": labels_of(self._run.prompts),
+            **PUBLISHED.protocol(settings, self._run),
             "views": {
                 name: value for name, value in self._run.settings["prepare_views"].items() if name != "wanted"
             },

@@ -13,6 +13,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError
 from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
+from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..looking import check_weights, device_named, given_settings, pinned
 from ..metrics.metric import Need
@@ -21,6 +22,7 @@ from ..metrics.registry import names, needs
 from ..running import Evaluating
 from .load_stories import OUTPUTS, SHOTS, chosen_stories
 from .merging import ARCHIVE
+from .official import PUBLISHED
 from .pipeline import PIPELINE
 from .settings import (
     AlignmentSettings,
@@ -52,6 +54,10 @@ class ImageOptions(RunOptions):
         votes: how often each judge rates each question [as set, else 1]: the runs of H.6.
         stories: only this story.
         limit: only the first so many stories.
+        prompts: the judges' prompts: ``main``, ``official`` (see ``fabula prompts fetch``), or a folder
+            with a set [main].
+        protocol: prompts, pictures, decoding and reading of a published protocol, such as
+            ``vistorybench@514cc31``.
         outputs: how the outputs of methods are read: mode, language, timestamp, first_shot.
         device: where models run: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the fastest here.
         replace: remove from the folder what an earlier evaluation found or asked and this one does not.
@@ -62,6 +68,8 @@ class ImageOptions(RunOptions):
     votes: Annotated[int | None, Sets("judge_alignment.votes")] = None
     stories: Annotated[Sequence[str], Sets("load_stories.stories")] = ()
     limit: Annotated[int | None, Sets("load_stories.limit")] = None
+    prompts: str | None = None
+    protocol: str | None = None
     outputs: Mapping[str, str | int] = field(default_factory=dict)
     device: str = "auto"
     replace: bool = False
@@ -109,8 +117,10 @@ def images_request(
     metrics = _metrics(options.metrics)
     judged = any(metric.judged for metric in all_metrics(metrics))
     judges = judges_of(options, options.judges) if judged else ()
+    asking = asking_with(PUBLISHED, options.prompts, options.protocol)
     given = given_settings(options)
     chosen = _defaults(options, metrics, given)
+    chosen |= asking.given()
     chosen |= {f"load_stories.{name}": value for name, value in options.outputs.items()}
     if judges:
         chosen["judge_alignment.judges"] = judges
@@ -126,7 +136,7 @@ def images_request(
     )
     config = pinned(_trimmed(request.config, metrics))
     check_needs(config, metrics)
-    return replace(request, config=config)
+    return asking.put_into(replace(request, config=config), ["judge_alignment"])
 
 
 def image_budget(request: RunRequest) -> ImageBudget:
