@@ -1,37 +1,34 @@
-"""Questions about what is done: what with, where, and which of two events is told first.
+"""Questions about what is done: to what, and where.
 
-They are asked of clauses whose parts are known, about things that no other scene and no title names, so that
-only the scene itself tells them.
+They are asked of clauses whose parts are known and whose doer is named, about things that no other scene and
+no title names, so that only the scene itself tells them. What a reader guesses from the verb is not asked
+for, and neither is what happens more than once.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import pairwise
 
-from ..text.forms import can_be, participle_of
+from ..text.emotions import feeling_words
+from ..text.forms import can_be, is_form
 from ..text.phrases import Part
 from ..text.reading import StoryView
 from ..text.referents import is_plural
 from ..text.statements import Statement
 from ..text.tokens import words
 from ..text.words import base_form, content_words, lower_words, share, word_set
-from .asked import Asked, accepted_answers, answer_forms, scene_target
+from .asked import Asked, accepted_answers, answer_forms
 
 MOST = 2
 """Questions about visible actions of one story at most."""
-_WHERE = frozenset(
-    ("in", "into", "on", "onto", "upon", "under", "underneath", "beneath", "behind", "beside", "inside",
-     "near", "to", "toward", "towards", "up", "down", "across", "over", "through", "along", "between",
-     "among", "against", "around", "round", "above", "below", "past", "next", "out", "off")
-)  # fmt: skip
-_OWN = frozenset(("his", "her", "their", "its", "him", "them", "it", "himself", "herself", "themselves"))
+_LOOKED_AT = 12
+"""Clauses of a scene that are compared: their number must not grow with the scene."""
+_LONGEST_THING = 6
 _DEFINITE = frozenset(("the", "his", "her", "their", "its"))
 _ARTICLES = _DEFINITE | {"a", "an", "some"}
-_PLAIN = ("", "and", "but", "so", "and so", "yet", "then")
-_DOUBTFUL = frozenset(
-    ("ago", "earlier", "before", "already", "once", "every", "each", "whenever", "always", "often", "nearly",
-     "almost", "regularly", "daily", "usually", "sometimes", "dreamed", "dreamt", "dream", "imagined",
-     "now")
-)  # fmt: skip
+_PLAIN = ("", "and", "but", "so", "and so", "yet", "then", "result")
+_OWNS = {"he": "his", "she": "her", "it": "its", "they": "their", "": ""}
+_OWN = frozenset((*_OWNS.values(), "him", "them", "it")) - {""}
 
 
 def ask_actions(view: StoryView) -> list[Asked]:
@@ -40,14 +37,8 @@ def ask_actions(view: StoryView) -> list[Asked]:
         question
         for scene in range(view.count)
         for statement in view.said_in(scene)[:_LOOKED_AT]
-        if _is_told_once(view, scene, statement)
+        if _is_told_once(view, scene, statement) and is_clear_doer(view, statement)
         for question in (*_what(view, scene, statement), *_where(view, scene, statement))
-    ] + [
-        question
-        for scene in range(view.count)
-        for statement in view.unnamed_in(scene)[:_LOOKED_AT]
-        if _is_told_once(view, scene, statement)
-        for question in _what(view, scene, statement)
     ]
     start = int(share(view.id, "action") * len(asked))
     chosen: dict[int, Asked] = {}
@@ -62,63 +53,94 @@ def _base(statement: Statement) -> str:
     return base_form(verb.split()[-1] if verb else statement.verb)
 
 
-def _own(view: StoryView, statement: Statement) -> set[str]:
-    """Return the possessive pronouns that can be the subject's own."""
-    if not statement.subject:
-        return set()
-    return {_OWNS[view.referents.pronoun(statement.reading.subject)], _OWNS[statement.pronoun]}
+def is_clear_doer(view: StoryView, statement: Statement) -> bool:
+    """Whether a statement's subject is a single somebody, and nobody else in the story is called so.
+
+    "The man" is not clear beside "another man" or "the men", and neither is who is called by a feeling.
+    """
+    own = statement.reading.subject
+    called = lower_words(statement.subject)
+    if not called or "and" in called or statement.negated or (len(called) == 1 and is_plural(called[0])):
+        return False
+    head = called[-1]
+    said = lower_words(view.text)
+    owned = any(token.lower in _OWN for token in own[:-1])
+    if head not in view.called or owned or word_set("words", "naming") & {*called}:
+        return False
+    if set(called[:-1]) & (words("quantifiers") | _NOT_ONE | feeling_words()):
+        return False
+    others = {f"{head}s", f"{head}es", head.removesuffix("s")} - {head}
+    rivals = {"another", "other", "second", "each", "every", "both", "one", "two", "three", "no"}
+    beside = any(a in rivals and b == head for a, b in pairwise(said))
+    return not (beside or others & set(said))
+
+
+_NOT_ONE = frozenset(("other", "another", "same", "first", "second", "third", "last", "next", "own", "both"))
 
 
 def _is_told_once(view: StoryView, scene: int, statement: Statement) -> bool:
     """Whether a scene tells an event of the plain past once, and nothing else with the same verb."""
     base, verbs = _base(statement), lower_words(view.scene_text(scene))
     once = sum(can_be(verb, "VERB") and base_form(verb) == base for verb in verbs) == 1
-    return once and _is_event(view, statement)
+    return once and _is_event(view, scene, statement) and _is_whole(view, statement)
 
 
-def _is_event(view: StoryView, statement: Statement) -> bool:
-    start = statement.reading.start
-    before = lower_words(view.text[max(0, start - 60) : start].rpartition(".")[2])
-    doubtful = _DOUBTFUL & {*before, *lower_words(statement.predicate)}
+def _is_event(view: StoryView, scene: int, statement: Statement) -> bool:
+    """Whether something simply happened, told in words that are all the text's own."""
+    start, end = view.spans[scene]
+    said = lower_words(view.text[_sentence_start(view, statement) : statement.reading.end])
+    repeated = word_set("asking", "repeated") & {*said} or "now and then" in " ".join(said)
     timed = words("time_nouns") & {*lower_words(statement.rest)}
-    plain = statement.kind == "event" and not statement.negated and "would" not in before
-    plain = plain and statement.verb != "did" and statement.reading.link in (*_PLAIN, "result")
-    sure = all(
-        word.lower() == token.lower or token.lower not in (*_OWNS.values(), "it")
-        for word, token in zip(statement.words, statement.reading.rest, strict=True)
-    )
-    owned = {word.lower() for word in statement.words} & set(_OWNS.values())
-    sure = sure and (not statement.subject or owned <= _own(view, statement))
-    inside = statement.reading.end <= view.spans[view.scene_at(statement)][1]
-    return plain and sure and inside and not doubtful and not timed and not statement.reading.degree
+    plain = statement.kind == "event" and statement.verb != "did" and statement.reading.link in _PLAIN
+    tokens = zip(statement.words, statement.reading.rest, strict=True)
+    sure = all(word.lower() == token.lower for word, token in tokens)
+    owned = {word.lower() for word in statement.words} & _OWN
+    inside = start <= statement.reading.start and statement.reading.end <= end
+    own = owned <= {_OWNS[view.referents.pronoun(statement.reading.subject)], _OWNS[statement.pronoun]}
+    return plain and sure and own and inside and not (repeated or timed or statement.reading.degree)
+
+
+def _sentence_start(view: StoryView, statement: Statement) -> int:
+    """Return where the sentence begins in which a statement stands."""
+    return next(s.start for s in view.analysis.segments if s.sentence == statement.sentence)
+
+
+_ENDS = re.compile(r"\s*(?:[.!?]|$)|,? (?:while|until|when|before|who) ")
+_GOES_ON = re.compile(r",? and |,? but |[,;] ")
+
+
+def _is_whole(view: StoryView, statement: Statement) -> bool:
+    """Whether a clause ends where its sentence does, or where what follows has its own verb.
+
+    Else the same may be told of more: "carried away a spoon; on Friday, a cup".
+    """
+    text, end = view.text, statement.reading.end
+    joint = _GOES_ON.match(text, end)
+    if _ENDS.match(text, end) or joint is None:
+        return _ENDS.match(text, end) is not None
+    following = _NEXT_MARK.split(text[joint.end() : joint.end() + 80])[0]
+    return any(is_form(word, "VBD") for word in lower_words(following)[:5])
+
+
+_NEXT_MARK = re.compile(r"[.,;:!?]| and ")
 
 
 def _what(view: StoryView, scene: int, statement: Statement) -> Iterator[Asked]:
-    """Ask for the only thing that something is done to: "What did she dry with a towel?"."""
+    """Ask for the only thing that somebody does something to: "What did she dry with a towel?"."""
     parts, base = statement.reading.parts, _base(statement)
-    if base not in words("handling"):
+    first = next((part for part in parts if part.kind in ("object", "phrasal")), None)
+    others = [part for part in parts if part is not first]
+    if base not in word_set("asking", "handling") or first is None or statement.verb in ("was", "were"):
         return
-    if statement.verb in ("was", "were"):
-        if not {part.kind for part in parts} <= {"verb", "place", "adverb"}:
-            return
-        done = statement.predicate.split(maxsplit=1)[-1]
-        question, thing = f"what was {done}", statement.subject
-    else:
-        first = next((part for part in parts if part.kind in ("object", "phrasal")), None)
-        others = [part for part in parts if part is not first]
-        if first is None or not {part.kind for part in others} <= {"place", "particle", "adverb"}:
-            return
-        if any(not _is_of_verb(statement, base, part) for part in others if part.kind == "place"):
-            return
-        skip = int(first.kind == "phrasal")
-        thing = " ".join(statement.words[first.start + skip : first.end])
-        rest = [*statement.words[: first.start + skip], *statement.words[first.end :]]
-        question = statement.asks("what", " ".join(rest)).rstrip("?")
-        if not statement.subject:
-            if _OWN & set(rest) or statement.adverbs:
-                return
-            question = " ".join(("what was", participle_of(base), *rest))
-    if _is_thing(view, scene, thing, base):
+    if not {part.kind for part in others} <= {"place", "particle"}:
+        return
+    if any(not _is_of_verb(statement, base, part) for part in others if part.kind == "place"):
+        return
+    skip = int(first.kind == "phrasal")
+    thing = " ".join(statement.words[first.start + skip : first.end])
+    rest = [*statement.words[: first.start + skip], *statement.words[first.end :]]
+    if _is_thing(view, scene, thing):
+        question = statement.asks("what", " ".join(rest))
         yield from _asked(view, scene, statement, question, thing, [thing.partition(" ")[2]])
 
 
@@ -126,140 +148,80 @@ def _is_of_verb(statement: Statement, base: str, part: Part) -> bool:
     """Whether a prepositional phrase after an object belongs to the verb rather than to the object."""
     opener = statement.words[part.start]
     if opener == "with":
-        return base in words("tools")
+        return base in word_set("asking", "tools")
     if opener in ("in", "on", "under", "behind", "beside", "between", "near", "at", "against"):
-        return base in words("placing")
+        return base in word_set("asking", "placing")
     return opener in ("into", "onto", "over", "down", "up", "across", "through", "out", "off", "to")
 
 
-def _is_thing(view: StoryView, scene: int, thing: str, base: str) -> bool:
+def _is_thing(view: StoryView, scene: int, thing: str) -> bool:
     """Whether a noun phrase names a thing that can be drawn and that only this scene names."""
     own = lower_words(thing) or [""]
     head = own[-1]
-    if " of " in f" {thing} ":
+    if "of" in own[1:]:
         head = own[own.index("of") - 1]
-    unfit = word_set("nouns", "abstract", "people") | words("time_nouns", "own_parts", "vague", "blocked")
-    kept = own[0] in _ARTICLES | words("quantifiers") or "'s " in thing or is_plural(head)
-    kept = kept and not {"whole", "same", "other", "one", "more"} & {*own}
-    return kept and head not in unfit and can_be(head, "NOUN") and not _is_told_elsewhere(view, scene, head)
+    unfit = words("time_nouns", "own_parts", "vague", "blocked") | word_set("asking", "usual")
+    unfit |= word_set("nouns", "abstract", "people")
+    several = is_plural(head) and (own[0] == head or can_be(own[0], "ADJ"))
+    kept = own[0] in _ARTICLES or "'s " in thing or several
+    kept = kept and not {"whole", "same", "other", "one", "more", "and", "or"} & {*own}
+    kept = kept and len(own) <= _LONGEST_THING and head not in unfit and can_be(head, "NOUN")
+    return kept and not _is_told_elsewhere(view, scene, thing)
 
 
-def _is_told_elsewhere(view: StoryView, scene: int, noun: str) -> bool:
-    """Whether the title, or more than one other scene, names a thing, too."""
-    stems = {noun, noun.removesuffix("s"), f"{noun}s"}
+def _is_told_elsewhere(view: StoryView, scene: int, thing: str) -> bool:
+    """Whether the title or another scene has one of the nouns of a thing or a place, too."""
+    nouns = [word for word in content_words(thing) if can_be(word, "NOUN")]
+    stems = {form for noun in nouns for form in (noun, noun.removesuffix("s"), f"{noun}s")}
     others = (view.scene_text(other) for other in range(view.count) if other != scene)
-    named = sum(bool(stems & set(lower_words(text))) for text in others)
-    return named > 1 or bool(stems & set(lower_words(view.title)))
+    return any(stems & set(lower_words(text)) for text in (view.title, *others))
 
 
 def _where(view: StoryView, scene: int, statement: Statement) -> Iterator[Asked]:
-    """Ask where something is done: "Where did she hang the umbrella?"."""
+    """Ask where somebody goes or puts something: "Where did she hang the umbrella?"."""
     parts, base = statement.reading.parts, _base(statement)
-    places = [part for part in parts if part.kind == "place"]
-    moves = base in words("walking")
-    if len(places) != 1 or parts[-1] is not places[0] or statement.reading.cut:
+    kinds = [part.kind for part in parts]
+    moves = base in word_set("asking", "going") and "object" not in kinds
+    puts = base in word_set("asking", "placing") and ("object" in kinds or statement.part("verb") != "")
+    if kinds[-1:] != ["place"] or kinds.count("place") > 1 or not (moves or puts):
         return
-    if not {part.kind for part in parts} <= {"verb", "object", "place", "particle"} or not (
-        moves or base in words("placing")
-    ):
+    if _SELF & {*statement.words} or not {*kinds} <= {"verb", "object", "place", "particle"}:
         return
-    place = statement.words[places[0].start : places[0].end]
-    gathers = place[0] in ("up", "down", "off", "over") and not moves
-    if gathers or statement.part("particle") in ("home", "back"):
+    if statement.part("particle") in _HOME:
         return
-    if not _is_place(view, scene, place, base in words("placing")):
-        return
-    rest = " ".join(statement.words[: places[0].start])
-    question = statement.asks("where", rest).rstrip("?")
-    yield from _asked(view, scene, statement, question, " ".join(place), [])
+    place = statement.words[parts[-1].start : parts[-1].end]
+    if _is_place(view, scene, place):
+        question = statement.asks("where", " ".join(statement.words[: parts[-1].start]))
+        yield from _asked(view, scene, statement, question, " ".join(place), [])
 
 
-def _is_place(view: StoryView, scene: int, place: Sequence[str], placed: bool) -> bool:
+_SELF = frozenset(("himself", "herself", "itself", "themselves"))
+_HOME = ("home", "back", "round")
+_WHERE = frozenset(
+    ("in", "into", "on", "onto", "upon", "under", "underneath", "beneath", "behind", "beside", "inside",
+     "near", "to", "toward", "towards", "between", "among", "against", "above", "below", "across", "at")
+)  # fmt: skip
+
+
+def _is_place(view: StoryView, scene: int, place: Sequence[str]) -> bool:
     opener, noun = place[0], [*place[1:]]
-    if opener in ("out", "next"):
-        noun = noun[1:]
     if opener not in _WHERE or len(noun) < 2:
         return False
     plain = [word.lower().removesuffix("'s") for word in noun]
     head = plain[plain.index("of") - 1] if "of" in plain else plain[-1]
-    sure = plain[0] in _DEFINITE or noun[0].endswith("'s")
-    if opener in ("in", "on") and not sure and not (placed and plain[0] in ("a", "an")):
-        return False
-    unfit = words("time_nouns", "own_parts", "vague") | word_set("nouns", "people") | _NO_PLACES
-    fits = (sure or plain[0] in _ARTICLES) and head not in unfit and can_be(head, "NOUN")
-    return fits and not _is_told_elsewhere(view, scene, head)
-
-
-_NO_PLACES = frozenset(
-    ("way", "end", "name", "help", "sake", "mercy", "work", "war", "battle", "fight", "feast", "dance",
-     "idea", "plan", "rest", "cost", "price", "thought", "song", "story", "question", "cold", "dark", "heat",
-     "lump", "cloud", "row", "line", "heap", "pile", "hurry", "rage", "storm", "whisper", "voice", "kind",
-     "sort", "order")
-)  # fmt: skip
-_OWNS = {"he": "his", "she": "her", "it": "its", "they": "their", "": ""}
+    fits = (plain[0] in _ARTICLES or noun[0].endswith("'s")) and "and" not in plain
+    unfit = words("time_nouns", "own_parts", "vague") | word_set("nouns", "people", "animals")
+    unfit |= word_set("asking", "no_places")
+    known = head not in unfit and can_be(head, "NOUN")
+    return fits and known and not _is_told_elsewhere(view, scene, " ".join(noun))
 
 
 def _asked(
     view: StoryView, scene: int, statement: Statement, question: str, gold: str, more: Iterable[str]
 ) -> Iterator[Asked]:
-    """Yield an action question, unless its answer is given away or it says "his" of somebody else."""
-    if _OWN & {*question.split()} - _own(view, statement):
-        return
-    worded = f"In scene {scene + 1}, {question}?"
-    extra = [*more]
-    if statement.subject:
-        extra += [statement.text, *answer_forms(view, statement)]
-    accepted = accepted_answers(gold, worded, extra=extra)
+    """Yield an action question, unless its answer is given away."""
+    worded = f"In scene {scene + 1}, {question}"
+    accepted = accepted_answers(gold, worded, extra=[*more, statement.text, *answer_forms(view, statement)])
     if accepted is not None:
         shown = f'Scene {scene + 1} must show: "{statement.text.strip()}".'
         yield Asked("action_visibility", worded, gold, accepted, (scene,), shown, scene=scene)
-
-
-def ask_first(view: StoryView) -> list[Asked]:
-    """Return questions which of two events of different scenes, the nearest there are, is told first."""
-    events = [
-        (scene, statement)
-        for scene in range(view.count)
-        for statement in view.said_in(scene)[:_LOOKED_AT]
-        if statement.reading.link in _PLAIN and _is_told_once(view, scene, statement)
-        if _base(statement) not in words("pale") and len(statement.text.split()) <= _LONGEST_EVENT
-    ]
-    pairs = [(a, b) for a, b in combinations(events, 2) if a[0] < b[0] and _are_apart(a[1], b[1])]
-    pairs = sorted(pairs, key=lambda pair: pair[1][0] - pair[0][0])
-    nearest = [pair for pair in pairs if pair[1][0] - pair[0][0] == pairs[0][1][0] - pairs[0][0][0]]
-    if not pairs:
-        return []
-    chosen = [nearest[int(share(view.id, "first") * len(nearest))]]
-    chosen += [pair for pair in pairs if not {id(s) for _, s in pair} & {id(s) for _, s in chosen[0]}][:1]
-    return [_first(view, *pair) for pair in chosen]
-
-
-def _first(view: StoryView, earlier: tuple[int, Statement], later: tuple[int, Statement]) -> Asked:
-    """Return the question which of two events is first, by their scenes."""
-    (first, before), (second, after) = earlier, later
-    options = [before.plain, after.plain]
-    if share(view.id, "order") < 0.5:
-        options.reverse()
-    question = f"What happened first: {options[0]}, or {options[1]}?"
-    accepted = tuple(dict.fromkeys((before.plain, *answer_forms(view, before))))
-    shown = f'First scene {first + 1} must show "{before.plain}", then scene {second + 1} "{after.plain}".'
-    transition, scene = scene_target(first, second)
-    return Asked(
-        "temporal_order", question, before.plain, accepted, (first, second), shown, transition, scene
-    )
-
-
-_LONGEST_EVENT = 14
-_LOOKED_AT = 12
-"""Clauses of a scene that are compared: their number must not grow with the scene."""
-
-
-def _are_apart(before: Statement, after: Statement) -> bool:
-    """Whether two events are of different subjects and share no word: else one may need the other."""
-    words_apart = not set(content_words(before.predicate)) & set(content_words(after.predicate))
-    return words_apart and _doer(before) != _doer(after)
-
-
-def _doer(statement: Statement) -> str:
-    """Return the last word of the subject, so that "the man" and "the old man" are not told apart."""
-    return statement.subject.lower().split()[-1] if statement.subject else ""

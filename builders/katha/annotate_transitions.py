@@ -4,6 +4,7 @@ Rules take causes, results and changes of feeling that the text states; every ot
 balance of types in Table 9 is what came of the paper's stories, and nothing that a story is made to fit.
 """
 
+import re
 from collections.abc import Sequence
 
 from ...schemas.canonical import Json
@@ -59,10 +60,20 @@ def _fields(view: StoryView, at: int, causes: Sequence[StatedCause]) -> Json:
 
 
 def _stated(view: StoryView, at: int, causes: Sequence[StatedCause]) -> StatedCause | None:
-    """Return the first cause of something in the later scene, one whose effect stands alone before others."""
+    """Return the cause with which the later scene opens, or else one that is all of a sentence with "so".
+
+    The effect comes last. What else the scene states may be an aside, and says less of why it comes about.
+    """
     start, end = view.spans[at + 1]
-    here = [cause for cause in causes if start <= cause.start < end]
-    return next(iter([*(cause for cause in here if cause.effect), *here]), None)
+    opens = {start, start + len(_LEAD.findall(view.text[start:end])[0])}
+    here = [c for c in causes if c.effect and c.begins < c.span[0] and start <= c.span[0] < end]
+    first = [cause for cause in here if {cause.begins, cause.span[0]} & opens]
+    result = [c for c in here if c.alone and c.begins >= start and view.text.endswith(" so ", 0, c.span[0])]
+    told = [c for c in (*first, *result) if not view.text.startswith("Meanwhile", c.begins)]
+    return next(iter(told), None)
+
+
+_LEAD = re.compile(r"^(?:(?:And|But|Yet|Then|So) )?")
 
 
 def _emotion(view: StoryView, at: int) -> str | None:
@@ -172,7 +183,7 @@ def _transition(entry: Json, story: Json, problems: Problems) -> Json:
 
 STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
-    version=5,
+    version=6,
     libraries=("lemminflect",),
     writes=("transitions",),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "moral_label"),

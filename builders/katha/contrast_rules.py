@@ -1,8 +1,8 @@
 """Choosing the contrastive variants of a story among the few changes that rules can make soundly.
 
-An operation takes one scene and yields its changed text, or nothing. They are those of Table 31 and a
-temporal one (Table 5, C.7). Each changes words of one clause that is read whole, in place, so that the
-scene's entities stay and its grammar holds. What turns out otherwise is changed only at the end of the
+An operation takes one scene and yields its changed text, or nothing. They are four of Table 31. Each
+changes words of one clause that is read whole, in place, so that the scene's entities stay and its grammar
+holds. What turns out otherwise is changed only at the end of the
 story, where nothing told later can contradict it.
 """
 
@@ -17,7 +17,7 @@ from ..text.reading import StoryView
 from ..text.spans import with_scene
 from ..text.statements import Statement
 from ..text.tokens import Token, words
-from ..text.words import base_form, lexicon, share, word_set
+from ..text.words import lexicon, share
 from .stated_causes import find_breaks
 
 
@@ -36,30 +36,6 @@ class Change:
     scene: int
     text: str
     delta: str
-
-
-def remove_consequence(view: StoryView, scene: int) -> Iterator[Change]:
-    """The last event of the story, told in its last clause, does not happen."""
-    event = _ending(view, scene)
-    if event is None or event.kind != "event" or event.verb in word_set("verbs", "auxiliary"):
-        return
-    said = {token.lower for token in (*event.reading.adverbs, *event.reading.rest)}
-    if event.reading.adverbs or said & words("polarity") or event.verb in words("no_outcome"):
-        return
-    if event.reading.rest and not _is_settled(event.reading.rest):
-        return
-    base = base_form(event.verb)
-    changed = _replaced(view, scene, event.reading.verb.start, event.reading.verb.end, f"did not {base}")
-    yield Change("remove_consequence", scene, changed, f'The outcome "{event.text}" no longer happens.')
-
-
-def _is_settled(rest: Sequence[Token]) -> bool:
-    """Whether a clause ends in a noun or a particle: of "went home hungry" a "not" may deny either part."""
-    last = rest[-1].lower
-    nouns = word_set("nouns", "animals", "people", "objects", "abstract") | word_set("connectives", "place")
-    return last in nouns | words("particles") | {"him", "her", "them"} or (
-        len(rest) > 1 and rest[-2].lower in ("the", "his", "her", "their", "its", "a", "an")
-    )
 
 
 def reverse_motivation(view: StoryView, scene: int) -> Iterator[Change]:
@@ -150,29 +126,11 @@ def break_causal_link(view: StoryView, scene: int) -> Iterator[Change]:
             yield Change("break_causal_link", scene, changed, delta)
 
 
-def reorder_events(view: StoryView, scene: int) -> Iterator[Change]:
-    """Two events that the text orders by "before" or "after" happen the other way round."""
-    for clause in view.said_in(scene):
-        link, start = clause.reading.link, clause.reading.start
-        if link not in ("before", "after") or clause.kind != "event":
-            continue
-        at = view.text.lower().rfind(link, view.spans[scene][0], start)
-        other = "after" if link == "before" else "before"
-        if at < 0 or view.text[at + len(link) : start].strip():
-            continue
-        word = other.capitalize() if view.text[at].isupper() else other
-        changed = _replaced(view, scene, at, at + len(link), word)
-        delta = f'The order changes: it now happens {other} "{clause.text}".'
-        yield Change("reorder_events", scene, changed, delta)
-
-
 OPERATIONS: tuple[Callable[[StoryView, int], Iterator[Change]], ...] = (
-    remove_consequence,
     reverse_motivation,
     replace_outcome,
     flatten_emotion,
     break_causal_link,
-    reorder_events,
 )
 
 
@@ -198,10 +156,6 @@ def _replaced(view: StoryView, scene: int, start: int, end: int, new: str) -> st
     """Return a scene's text with a span of the story text replaced."""
     base, stop = view.spans[scene]
     return view.text[base:start] + new + view.text[end:stop]
-
-
-TEMPORAL = 0.25
-"""Share of the stories that get a temporal variant wherever their text allows one."""
 
 
 def find_changes(view: StoryView) -> list[Change]:
@@ -235,12 +189,10 @@ def choose_changes(view: StoryView, count: int) -> list[Change]:
     return sorted(chosen, key=lambda change: (change.scene, change.operation))
 
 
-def _worth(view: StoryView, change: Change, chosen: Sequence[Change]) -> tuple[int, int, int, float]:
+def _worth(view: StoryView, change: Change, chosen: Sequence[Change]) -> tuple[int, int, float]:
     same_operation = sum(change.operation == other.operation for other in chosen)
     same_scene = sum(change.scene == other.scene for other in chosen)
-    draw = share(view.id, change.operation, str(change.scene), change.delta)
-    temporal = change.operation == "reorder_events" and share(view.id, "temporal") < TEMPORAL
-    return same_operation, -int(temporal), same_scene, draw
+    return same_operation, same_scene, share(view.id, change.operation, str(change.scene), change.delta)
 
 
 def write_variants(
@@ -254,9 +206,7 @@ def write_variants(
         {
             "variant_id": f"{view.id}_v{number}",
             "base_story_id": view.id,
-            "variant_kind": "temporal_contrast"
-            if change.operation == "reorder_events"
-            else "semantic_contrast",
+            "variant_kind": "semantic_contrast",
             "subset": None,
             "narrative_type": narrative_type,
             "has_variant": True,

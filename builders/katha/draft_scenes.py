@@ -289,7 +289,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=5,
+    version=6,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,

@@ -87,7 +87,7 @@ def moral_statements(text: str) -> list[str]:
 
 STEP = Step(
     id="katha/label_story",
-    version=3,
+    version=4,
     writes=LABELS,
     by="labels_by",
     reads=("story", *NARRATIVE, "given"),

@@ -229,7 +229,7 @@ def _verdict(code: str, faults: Sequence[str], fine: str, fault: str) -> Json:
 
 STEP = Step(
     id="katha/normalise_story",
-    version=3,
+    version=4,
     writes=("narrative",),
     reads=("story", "given", "analysis"),
     sketch=Sketch.of,

@@ -6,18 +6,20 @@ extra ones is fixed by the id. A question is written only about clauses that are
 does not say so is not asked about, and a story may get no question at all.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
 from ..text.emotions import Felt
 from ..text.reading import StoryView
-from ..text.statements import Link, Statement
-from ..text.words import lexicon, pick, share, word_set
-from .action_questions import ask_actions, ask_first
-from .annotate_transitions import feeling_shift
+from ..text.statements import Statement
+from ..text.tokens import words
+from ..text.words import base_form, lexicon, pick, share, word_set
+from .action_questions import ask_actions, is_clear_doer
 from .asked import Asked, accepted_answers, answer_forms, scene_target
 from .draft_scenes import scene_casts
+from .stated_causes import StatedCause, find_causes
 
 EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
 """Share of stories with a second causal, a second emotional, and an action question (Table 14)."""
@@ -25,12 +27,11 @@ EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
 
 def ask_questions(view: StoryView, transitions: Sequence[Json], moral_label: str | None) -> list[Json]:
     """Return the questions of a story, in the order of their dimensions."""
-    links = view.links
-    causal = list(_causal(view, links))
-    asked = [question for question, _ in causal]
-    asked += [*_emotional(view), *_moral(view, transitions, moral_label)]
-    asked += _consequence(view, [link for link in links if link not in [used for _, used in causal]])
-    asked += [*(list(_temporal(view)) or ask_first(view)), *ask_actions(view)]
+    causal = list(_causal(view))
+    asked = [*causal, *_emotional(view), *_moral(view, transitions, moral_label)]
+    asked += () if causal else _consequence(view)
+    taken = {scene for question in asked if question.kind == "consequence" for scene in question.scenes}
+    asked += [question for question in ask_actions(view) if not taken & {*question.scenes}]
     shown = [question for question in asked if question.kind == "moral" or _is_shown(view, question)]
     return [_record(view, number, question) for number, question in enumerate(shown, start=1)]
 
@@ -65,42 +66,47 @@ def _word_it(view: StoryView, form: str, **values: object) -> str:
     return str(pick(lexicon("questions")[form], view.id, form)).format(**values)
 
 
-def _causal(view: StoryView, links: Sequence[Link]) -> Iterator[tuple[Asked, Link]]:
+def _causal(view: StoryView) -> Iterator[Asked]:
     """Ask for stated causes in an earlier scene than their effects: the transition must be what tells."""
     wanted = 1 + (share(view.id, "causal") < EXTRA_CAUSAL)
-    for link in links:
+    for link in view.links:
         first, second = view.scene_at(link.cause), view.scene_at(link.effect)
         question, gold = link.effect.asks("Why"), link.cause.plain
         forms = [f"because {gold}", *answer_forms(view, link.cause)]
         accepted = accepted_answers(gold, question, extra=forms)
-        if first >= second or accepted is None or not wanted:
+        sure = _is_seen(link.effect) and link.effect.reading.last and is_clear_doer(view, link.effect)
+        if first >= second or accepted is None or not (wanted and sure):
             continue
         wanted -= 1
         transition, scene = scene_target(first, second)
         evidence = f'It must be visible that "{gold}" brings about "{link.effect.text}".'
-        yield Asked("causal", question, gold, accepted, (first, second), evidence, transition, scene), link
+        yield Asked("causal", question, gold, accepted, (first, second), evidence, transition, scene)
+
+
+def _is_seen(statement: Statement) -> bool:
+    """Whether a statement tells an event that a picture can show."""
+    unseen = (words("cognition") | word_set("asking", "unseen")) & {statement.verb, base_form(statement.verb)}
+    return statement.kind == "event" and not statement.negated and not unseen
 
 
 def _emotional(view: StoryView) -> Iterator[Asked]:
+    """Ask how somebody feels who shows it, as in "laughed with relief": a picture cannot show more."""
     wanted = 1 + (share(view.id, "emotional") < EXTRA_EMOTIONAL)
-    options = [*_feelings(view), *_shifts(view)]
-    if options and share(view.id, "shift") < 0.5:
-        options = [*options[-1:], *options[:-1]]
-    yield from options[:wanted]
-
-
-def _feelings(view: StoryView) -> Iterator[Asked]:
     start = int(share(view.id, "feeling") * view.count)
     for scene in [*range(start, view.count), *range(start)]:
         felt = view.felt(scene)
         for feeling in felt:
-            subject, word = feeling.statement.subject, feeling.word
-            if sum(_same(feeling, other) for other in felt) > 1 or _is_mixed(view, scene, feeling):
+            said = feeling.statement
+            shown = base_form(said.verb) in word_set("asking", "signs")
+            alone = sum(_same(feeling, other) for other in felt) == 1 and not _is_mixed(view, scene, feeling)
+            if not (wanted and shown and alone and is_clear_doer(view, said)):
                 continue
+            subject, word = said.subject, feeling.word
             question = f"How did {subject} feel in scene {scene + 1}?"
-            extra = [feeling.statement.plain, *answer_forms(view, feeling.statement), feeling.emotion]
+            extra = [said.plain, *answer_forms(view, said)]
             accepted = accepted_answers(word, question, extra=extra)
             if accepted is not None:
+                wanted -= 1
                 evidence = f"Face and body of {subject} in scene {scene + 1} must show: {word}."
                 yield Asked("emotional", question, word, accepted, (scene,), evidence, scene=scene)
 
@@ -108,31 +114,12 @@ def _feelings(view: StoryView) -> Iterator[Asked]:
 def _is_mixed(view: StoryView, scene: int, feeling: Felt) -> bool:
     """Whether words of the scene may tell that somebody feels something else, too."""
     others = {other.word for other in view.felt(scene) if not _same(feeling, other)}
-    words = view.feelings(scene)
-    return any(f.emotion != feeling.emotion and f.word not in others for f in words if f.word != feeling.word)
+    told = view.feelings(scene)
+    return any(f.emotion != feeling.emotion and f.word not in others for f in told if f.word != feeling.word)
 
 
 def _same(feeling: Felt, other: Felt) -> bool:
     return feeling.statement.subject.split()[-1] == other.statement.subject.split()[-1]
-
-
-def _shifts(view: StoryView) -> Iterator[Asked]:
-    """Yield the first change of somebody's feeling between two adjacent scenes."""
-    for scene in range(view.count - 1):
-        shift = feeling_shift(view, scene)
-        if shift is None or len({felt.word in lexicon("emotions")["adjectives"] for felt in shift}) > 1:
-            continue  # "from fear to delighted" is no answer
-        before, after = shift
-        gold = f"from {before.word} to {after.word}"
-        subject = after.statement.subject
-        question = f"How did the feeling of {subject} change from scene {scene + 1} to scene {scene + 2}?"
-        extra = [gold.removeprefix("from "), f"from {before.emotion} to {after.emotion}"]
-        accepted = accepted_answers(gold, question, extra=extra)
-        if accepted is not None:
-            evidence = f"Scene {scene + 1} must show {before.emotion}, scene {scene + 2} {after.emotion}."
-            places = (scene, scene + 1)
-            yield Asked("emotional", question, gold, accepted, places, evidence, places)
-            return
 
 
 def _moral(view: StoryView, transitions: Sequence[Json], label: str | None) -> Iterator[Asked]:
@@ -169,56 +156,29 @@ def relabelled(question: Json, label: str) -> Json | None:
     }  # fmt: skip
 
 
-def _consequence(view: StoryView, links: Sequence[Link]) -> Iterator[Asked]:
-    for link in reversed(links):
-        first, second = view.scene_at(link.cause), view.scene_at(link.effect)
-        if first > second or link.effect.kind in ("speech", "thought", "modal"):
+def _consequence(view: StoryView) -> Iterator[Asked]:
+    """Ask what came of something, where the text says why and that one deed came of it which can be seen."""
+    deeds = {s.reading.start: s for s in view.statements if s is not None and _is_seen(s)}
+    for cause in reversed(find_causes(view)):
+        gold, told = cause.effect, [deeds[at] for at in range(*cause.span) if at in deeds]
+        if gold is None or cause.cause is None or len(told) != 1 or not _is_alone(view, told[0], cause):
             continue
-        question, gold = f"What happened because {link.cause.plain}?", link.effect.text
-        accepted = accepted_answers(gold, question, extra=answer_forms(view, link.effect))
-        if accepted is not None:
+        reason = f" {cause.cause}".replace(" so ", " very ").strip()
+        question = f"What happened because {reason}?"
+        accepted = accepted_answers(gold, question, extra=[told[0].text])
+        if accepted is not None and not _COMPARED.search(reason):
+            first, second = view.scene_of_place(cause.begins), view.scene_at(told[0])
             transition, scene = scene_target(first, second)
-            evidence = f'It must be visible that "{gold}" comes of "{link.cause.plain}".'
+            evidence = f'It must be visible that "{gold}" comes of "{reason}".'
             places = tuple(dict.fromkeys((first, second)))
             yield Asked("consequence", question, gold, accepted, places, evidence, transition, scene)
             return
 
 
-def _temporal(view: StoryView) -> Iterator[Asked]:
-    """Ask for the last event of a scene, which is told right before the first event of the next one."""
-    pairs = [
-        (before, after)
-        for before, after in zip(view.statements, view.statements[1:], strict=False)
-        if before is not None and after is not None and _follows(view, before, after)
-    ]
-    start = int(share(view.id, "temporal") * len(pairs))
-    for before, after in pairs[start:] + pairs[:start]:
-        question = _word_it(view, "temporal_order", cue=after.text)
-        accepted = accepted_answers(before.text, question, extra=answer_forms(view, before))
-        if accepted is not None:
-            scenes = (view.scene_at(before), view.scene_at(after))
-            transition, scene = scene_target(*scenes)
-            shown = (
-                f'scene {scenes[0] + 1} must show "{before.text}"',
-                f'scene {scenes[1] + 1} "{after.text}"',
-            )
-            evidence = f"First {', then '.join(shown)}."
-            yield Asked(
-                "temporal_order", question, before.text, accepted, scenes, evidence, transition, scene
-            )
-            return
+_COMPARED = re.compile(r"er of |\b(?:more|none|nobody|not|never|no)\b|^(?:in|on|at|by|for|after|before)\b")
 
 
-def _follows(view: StoryView, before: Statement, after: Statement) -> bool:
-    """Whether two events are told one right after the other, the second at the start of a new scene."""
-    if view.scene_at(before) == view.scene_at(after):
-        return False
-    verbs = [(s.subject, s.verb) for s in view.statements if s is not None]
-    told_once = all(verbs.count((event.subject, event.verb)) == 1 for event in (before, after))
-    return (
-        before.reading.last
-        and before.reading.link in ("", "and", "but", "so", "and so", "yet")
-        and after.reading.link in ("", "and", "but", "so")
-        and all(event.kind == "event" and not event.negated for event in (before, after))
-        and told_once
-    )
+def _is_alone(view: StoryView, deed: Statement, cause: StatedCause) -> bool:
+    """Whether an effect is one deed from beginning to end, and nothing else stands beside its cause."""
+    begins = not deed.reading.elided and len(view.text[cause.span[0] : deed.reading.start].split()) <= 4
+    return cause.alone and begins and not view.text[deed.reading.end : cause.span[1]].strip()

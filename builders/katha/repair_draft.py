@@ -77,7 +77,7 @@ class RepairSettings(PlannerSettings):
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=4,
+    version=5,
     shape="map",
     reads=("story", *NARRATIVE, "given", *PARTS),
     writes=(*REPAIRS, "repair_log"),

@@ -2,8 +2,9 @@
 
 A cause is the part of one sentence that holds both sides and the word between them ("the well sank so low
 that a boy was sent down", "the prince was hurt, so he went into the forest"), or two sentences that "So" or
-"Therefore" joins. Order alone is no cause, and neither is a purpose. The part begins with a subject that is
-named: a pronoun is replaced by whom it means, or nothing is said.
+"Therefore" joins. Order alone is no cause, and neither is a purpose. What comes about is a deed: somebody
+does something, or something is done to somebody. The part begins with a subject that is named: a pronoun is
+replaced by whom it means, or nothing is said.
 """
 
 import re
@@ -12,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 
+from ..text.emotions import feeling_words
+from ..text.forms import can_be, is_participle
 from ..text.reading import StoryView
 from ..text.referents import PRONOUNS, Referents, is_followed_by_noun
 from ..text.tokens import Token, read_tokens, words
@@ -32,20 +35,27 @@ class StatedCause:
 
     Attributes:
         text: both sides with the word between them, without a full stop.
+        cause: why it came about; None where it cannot stand alone.
         effect: what came about; None where it cannot stand alone.
-        start: where the effect begins in the story text.
+        begins: where the first side begins in the story text.
+        span: of the effect in the story text.
+        alone: whether nothing else stands in its sentence.
     """
 
     text: str
+    cause: str | None
     effect: str | None
-    start: int
+    begins: int
+    span: Span
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Where a cause stands: its whole span, and the span of its effect within."""
+    """Where a cause stands: its whole span, and the spans of its two sides."""
 
     whole: Span
+    cause: Span
     effect: Span
 
 
@@ -54,8 +64,9 @@ def find_causes(view: StoryView) -> tuple[StatedCause, ...]:
     if not view.english:
         return ()
     sentences = _sentences(view)
-    joint = [(cause, span[0]) for span in sentences for cause in _within(view.text, span)]
-    joint += [(cause, pair[0][0]) for pair in pairwise(sentences) for cause in _across(view.text, *pair)]
+    joint = [(cause, span) for span in sentences for cause in _within(view.text, span)]
+    for pair in pairwise(sentences):
+        joint += [(cause, (pair[0][0], pair[1][1])) for cause in _across(view.text, *pair)]
     made = [_told(view, *cause) for cause in sorted(joint, key=lambda each: each[0].effect)]
     return tuple(cause for cause in made if cause is not None)
 
@@ -81,11 +92,6 @@ _BECAUSE = re.compile(
 )
 _AHEAD = re.compile(r"(?:^|, (?:and|but|yet) )(because|since) (?!of\b)", re.IGNORECASE)
 _RESULTS = ("so", "and so")
-_MOTIVES = (
-    "being", "driven", "moved by", "touched by", "stung by", "tempted by", "alarmed", "frightened by",
-    "drawn by", "urged by", "overcome by", "overcome with", "tired of", "weary of", "ashamed of", "afraid of",
-    "fearing", "afraid that", "feeling", "believing", "thinking", "knowing",
-)  # fmt: skip
 
 
 def _within(text: str, span: Span) -> Iterator[_Found]:
@@ -94,7 +100,6 @@ def _within(text: str, span: Span) -> Iterator[_Found]:
     if not _QUOTED.search(text[start:end]) and text[end - 1] != "?":
         yield from _results_in(text, start, end)
         yield from _reasons_in(text, start, end)
-        yield from _motives_in(text, start, end)
 
 
 def _results_in(text: str, start: int, end: int) -> Iterator[_Found]:
@@ -103,34 +108,26 @@ def _results_in(text: str, start: int, end: int) -> Iterator[_Found]:
         thought = set(lower_words(text, match.end(), end)[:4]) & words("cognition")
         if match[1] not in word_set("words", "function") - words("degree") and not thought:
             stop = _clause_end(text, match.end(), end, _STOP)
-            yield _Found((_clause_start(text, start, match.start()), stop), (match.end(), stop))
+            first = _clause_start(text, start, match.start())
+            yield _Found((first, stop), (first, match.end() - len(" that ")), (match.end(), stop))
     for match in _SO.finditer(text, start, end):
         if _is_subject(text, match.end(), end):
             stop = _clause_end(text, match.end(), end)
-            yield _Found((_clause_start(text, start, match.start()), stop), (match.end(), stop))
+            first = _clause_start(text, start, match.start())
+            yield _Found((first, stop), (first, match.start()), (match.end(), stop))
 
 
 def _reasons_in(text: str, start: int, end: int) -> Iterator[_Found]:
     """Yield "B because A", "B, for A" and "Because A, B"."""
     for match in _BECAUSE.finditer(text, start, end):
         if not text[start : match.start()].endswith((" and", " but", " yet")):
-            first = _clause_start(text, start, match.start())
-            yield _Found((first, _clause_end(text, match.end(), end)), (first, match.start()))
+            first, stop = _clause_start(text, start, match.start()), _clause_end(text, match.end(), end)
+            yield _Found((first, stop), (match.end(), stop), (first, match.start()))
     for match in _AHEAD.finditer(text[start:end]):
         comma = text.find(", ", start + match.end(), end)
         if comma > 0 and _is_subject(text, comma + 2, end):
             stop = _clause_end(text, comma + 2, end)
-            yield _Found((start + match.start(1), stop), (comma + 2, stop))
-
-
-def _motives_in(text: str, start: int, end: int) -> Iterator[_Found]:
-    """Yield "Feeling safe, she lay down" and "A heron, driven by drought, came down"."""
-    for match in _motive().finditer(text[start:end]):
-        after, ahead = start + match.end(), _is_subject(text, start + match.end(), end)
-        first = start if ahead else _clause_start(text, start, after)
-        if ahead == (match.start() == 0):
-            stop = _clause_end(text, after, end)
-            yield _Found((first, stop), (after, stop if ahead else after))
+            yield _Found((start + match.start(1), stop), (start + match.end(), comma), (comma + 2, stop))
 
 
 def _across(text: str, before: Span, after: Span) -> Iterator[_Found]:
@@ -139,15 +136,7 @@ def _across(text: str, before: Span, after: Span) -> Iterator[_Found]:
     quoted = _QUOTED.search(text, *before) or _QUOTED.search(text, *after)
     if match and not quoted and _is_subject(text, match.end(), after[1]):
         stop = _clause_end(text, match.end(), after[1] - 1)
-        yield _Found((before[0], stop), (match.end(), stop))
-
-
-@cache
-def _motive() -> re.Pattern[str]:
-    """A feeling or a need that stands before what it makes somebody do, or beside who does it."""
-    return re.compile(
-        rf"(?:^|, )({whole_words(_MOTIVES).pattern}|too \w+ to )[^,;]* \w+, (?!and |or |but )", re.IGNORECASE
-    )
+        yield _Found((before[0], stop), (before[0], match.start()), (match.end(), stop))
 
 
 @cache
@@ -199,6 +188,22 @@ _OPENERS = frozenset(
 )
 
 
+def _is_deed(view: StoryView, span: Span) -> bool:
+    """Whether a clause tells what somebody does, or what is done to somebody, in the plain past."""
+    said = lower_words(view.text, *span)
+    at = find_verb(said)
+    if not at or words("negators") & {*said} or "n't" in view.text[slice(*span)].replace("’", "'"):
+        return False
+    before = [word for word in said[:at] if not word.endswith("ly") and word not in words("adverbs")]
+    somebody = word_set("nouns", "animals", "people") | view.called | {"he", "she", "they"}
+    verb = said[at]
+    if verb in ("was", "were"):
+        does = at + 1 < len(said) and is_participle(said[at + 1]) and said[at + 1] not in feeling_words()
+    else:
+        does = verb not in word_set("verbs", "auxiliary", "stative") | words("feel")
+    return bool(before) and before[-1] in somebody and does and not {"would", "more"} & {*said}
+
+
 @dataclass(frozen=True, slots=True)
 class Break:
     """How the link between a cause and its effect is denied in place, while both still happen.
@@ -222,14 +227,23 @@ def find_breaks(view: StoryView) -> Iterator[Break]:
         said = view.text[start:end]
         negated = words("negators") & set(lower_words(said)) or "n't" in said or "n’t" in said
         if not (negated or _QUOTED.search(said) or said.endswith("?")):
-            yield from _breaks_in(view.text, start, end)
+            yield from _breaks_in(view, start, end)
 
 
 _NOT_FOR_THAT = "; yet it was not for that reason that "
 
 
-def _breaks_in(text: str, start: int, end: int) -> Iterator[Break]:
+_TURNS = re.compile(r"\b(?:[Bb]ut|[Yy]et)\b|;")
+_TURN = re.compile(r"[.!]?\s+(?:But|Yet)\b")
+
+
+def _breaks_in(view: StoryView, start: int, end: int) -> Iterator[Break]:
+    """Yield the denials of one sentence, where nothing follows that would hang on a denied reason."""
+    text = view.text
     for joint in _results_in(text, start, end):
+        turns = _TURNS.search(text, start, joint.effect[0]) or _TURN.match(text, end)
+        if joint.effect[1] != end or turns or not _is_deed(view, joint.effect):
+            continue
         before, effect = text[joint.whole[0] : joint.effect[0]], text[slice(*joint.effect)]
         degree, so = list(_DEGREE.finditer(before + "x"))[-1:], list(_SO.finditer(before))[-1:]
         if degree and degree[0][1] != "long" and _is_subject(text, joint.effect[0], end):
@@ -241,22 +255,29 @@ def _breaks_in(text: str, start: int, end: int) -> Iterator[Break]:
             yield Break(joint.whole[0] + so[0].start(), joint.effect[0], _NOT_FOR_THAT, effect)
     for match in _BECAUSE.finditer(text, start, end):
         if not text[start : match.start()].endswith((" and", " but", " yet")):
-            effect = text[_clause_start(text, start, match.start()) : match.start()]
+            first = _clause_start(text, start, match.start())
+            effect = text[first : match.start()]
+            if not _is_deed(view, (first, match.start())):
+                continue
             alone = _clause_end(text, match.end(), end) == end and "because" not in text[match.end() : end]
             if alone and len(effect.split()) <= LONGEST_EFFECT:
                 yield Break(match.start(), match.end(), ", though not because ", effect)
 
 
-def _told(view: StoryView, joint: _Found, sentence: int) -> StatedCause | None:
+def _told(view: StoryView, joint: _Found, sentence: Span) -> StatedCause | None:
     """Return a cause with its pronouns replaced; None where one is not clear, or it is no whole phrase.
 
     Where the clauses alone leave a pronoun open, the sentence from its beginning may not.
     """
     first, stop = joint.whole
-    for start in dict.fromkeys((first, min(first, sentence))):
+    if not _is_deed(view, joint.effect):
+        return None
+    for start in dict.fromkeys((first, min(first, sentence[0]))):
         text = _named(view, (start, stop))
         if text is not None and len(text.split()) <= LONGEST:
-            return StatedCause(text, _named(view, joint.effect), joint.effect[0])
+            cause, effect = (_named(view, side) for side in (joint.cause, joint.effect))
+            alone = first == sentence[0] and not view.text[stop : sentence[1]].strip(" .!")
+            return StatedCause(text, cause, effect, first, joint.effect, alone)
     return None
 
 
@@ -269,7 +290,8 @@ def _named(view: StoryView, span: Span) -> str | None:
               for token in read_tokens(view.text[start:end])]  # fmt: skip
     parts, mark_end = [], start
     for i, token in enumerate(tokens):
-        if token.lower in _POINTING or (token.lower == "that" and i == 0):
+        lone = token.lower == "one" and not (i and _may_stand_before_one(tokens[i - 1].lower))
+        if token.lower in _POINTING or lone or (token.lower == "that" and i == 0):
             return None
         if token.lower not in PRONOUNS or token.lower.endswith(("self", "selves")):
             continue
@@ -281,8 +303,13 @@ def _named(view: StoryView, span: Span) -> str | None:
     text = "".join([*parts, view.text[mark_end:end]]).strip(" ,;:")
     lead = _LEAD.match(text)
     text = _results().sub(", so ", text[lead.end() :] if lead else text)
-    common = not lead and not _keeps_capital(tokens, view.referents)
+    common = text.startswith("It ") or not (lead or _keeps_capital(tokens, view.referents))
     return text[0].lower() + text[1:] if common else text
+
+
+def _may_stand_before_one(word: str) -> bool:
+    """Whether "one" after a word leans on nothing before its phrase, as in "the other one"."""
+    return word in word_set("words", "determiners") | {"other"} or can_be(word, "ADJ")
 
 
 _POINTING = frozenset(("this", "these", "those", "such"))

@@ -214,7 +214,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=5,
+    version=6,
     libraries=("lemminflect",),
     writes=("variants",),
     reads=(

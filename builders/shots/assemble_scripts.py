@@ -18,7 +18,7 @@ MAKERS = (
 
 SPEC = StageSpec(
     name="assemble_scripts",
-    version=3,
+    version=4,
     shape="map",
     reads=(
         "story", "analysis", "given", "number", "withdrawn", "draft", "completed", "completed_by", *MAKERS,

@@ -62,7 +62,7 @@ def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
 
 STEP = Step(
     id="shots/classify_story",
-    version=1,
+    version=2,
     writes=("labels",),
     reads=("story", "analysis", "given", "cast"),
     sketch=Sketch.of,

@@ -102,7 +102,7 @@ def _time(text: str) -> str | None:
 
 STEP = Step(
     id="shots/describe_settings",
-    version=1,
+    version=2,
     writes=("settings",),
     reads=("story", "analysis", "plot", "cast", "onstage"),
     sketch=Sketch.of,

@@ -72,7 +72,7 @@ def _is_told(character: Json, text: str) -> bool:
 
 STEP = Step(
     id="shots/describe_shots",
-    version=1,
+    version=2,
     writes=("statics",),
     reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras"),
     sketch=Sketch.of,

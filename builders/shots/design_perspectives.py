@@ -110,7 +110,7 @@ def _camera(story_id: str, number: int, rank: int, *, alone: bool) -> Json:
 
 STEP = Step(
     id="shots/design_perspectives",
-    version=1,
+    version=2,
     writes=("cameras",),
     reads=("story", "analysis", "plot", "cast", "onstage"),
     sketch=Sketch.of,

@@ -57,7 +57,7 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[s
 
 STEP = Step(
     id="shots/place_characters",
-    version=1,
+    version=2,
     writes=("onstage",),
     reads=("story", "analysis", "plot", "cast"),
     sketch=Sketch.of,

@@ -78,7 +78,7 @@ def _settle(drafted: Json, sketch: Sketch, settings: Settings) -> Json:
 
 STEP = Step(
     id="shots/plan_shots",
-    version=2,
+    version=3,
     writes=("plot",),
     reads=("story", "analysis", "given"),
     sketch=Sketch.of,

@@ -22,7 +22,7 @@ from .translation import (
 
 SPEC = StageSpec(
     name="translate_edits",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "analysis", "draft", "named_by", "translation_by"),
     writes=("completed", "completed_by"),

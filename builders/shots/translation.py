@@ -182,7 +182,7 @@ def _settle_texts(drafted: Json, sketch: Sketch, settings: TranslationSettings) 
 
 TRANSLATE_NAMES = Step(
     id="shots/translate_names",
-    version=1,
+    version=2,
     writes=("named",),
     reads=("story", "analysis", "cast"),
     sketch=Sketch.of,
@@ -194,7 +194,7 @@ TRANSLATE_NAMES = Step(
 )
 TRANSLATE_SCRIPT = Step(
     id="shots/translate_script",
-    version=1,
+    version=2,
     writes=("translation",),
     reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras", "statics", "named"),
     sketch=Sketch.of,

@@ -195,7 +195,7 @@ def _appearance(text: str, name: str) -> str | None:
 
 STEP = Step(
     id="shots/write_characters",
-    version=1,
+    version=2,
     writes=("cast",),
     reads=("story", "analysis", "given", "plot"),
     sketch=Sketch.of,

@@ -51,6 +51,12 @@ def find_feelings(words: Sequence[Word], segments: Sequence[Segment]) -> tuple[F
     return tuple(feelings)
 
 
+@cache
+def feeling_words() -> frozenset[str]:
+    """Return the adjectives that tell a feeling, such as ``afraid``."""
+    return frozenset(lexicon("emotions")["adjectives"])
+
+
 @dataclass(frozen=True, slots=True)
 class Felt:
     """A feeling that a statement tells outright.

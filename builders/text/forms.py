@@ -46,11 +46,3 @@ def is_gerund(word: str) -> bool:
 def is_participle(word: str) -> bool:
     """Return whether a word can be a past participle, such as ``broken`` or ``tied``."""
     return word in word_set("grammar", "participles") or is_form(word, "VBN")
-
-
-@cache
-def participle_of(base: str) -> str:
-    """Return the past participle of a verb in its base form, such as ``hung`` for ``hang``."""
-    from lemminflect import getInflection
-
-    return str(getInflection(base, "VBN")[0])

@@ -94,7 +94,11 @@ class StoryView:
 
     def scene_at(self, statement: Statement) -> int:
         """Return the index of the scene in which a statement begins."""
-        return bisect_right([start for start, _ in self.spans[1:]], statement.reading.start)
+        return self.scene_of_place(statement.reading.start)
+
+    def scene_of_place(self, place: int) -> int:
+        """Return the index of the scene in which a place of the text lies."""
+        return bisect_right([start for start, _ in self.spans[1:]], place)
 
     @cached_property
     def _by_scene(self) -> tuple[tuple[Statement, ...], ...]:
@@ -108,9 +112,10 @@ class StoryView:
         """Return the statements that begin in a scene."""
         return self._by_scene[scene]
 
-    def unnamed_in(self, scene: int) -> tuple[Statement, ...]:
-        """Return the clauses that begin in a scene and whose subject may be several."""
-        return tuple(s for s in self._told.unnamed if self.scene_at(s) == scene)
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The last word of the name of each character, in lower case."""
+        return frozenset(e.name.split()[-1].lower() for e in self.analysis.entities if e.character)
 
     def scene_text(self, scene: int) -> str:
         """Return the text of a scene, by index from 0."""

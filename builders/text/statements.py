@@ -173,12 +173,10 @@ class Told:
 
     Attributes:
         statements: its clauses in order; None where something is unread.
-        unnamed: clauses whose subject is a pronoun that may mean several; their subject is "".
         referents: whom its pronouns mean.
     """
 
     statements: tuple[Statement | None, ...]
-    unnamed: tuple[Statement, ...]
     referents: Referents
 
 
@@ -191,7 +189,7 @@ def read_statements(text: str, analysis: Analysis) -> Told:
         analysis: what was read off it; another language than English gives nothing.
     """
     if not analysis.english:
-        return Told((), (), Referents((), frozenset(), frozenset()))
+        return Told((), Referents((), frozenset(), frozenset()))
     starts: dict[int, int] = {}
     for segment in analysis.segments:
         starts.setdefault(segment.sentence, segment.start)
@@ -207,10 +205,7 @@ def read_statements(text: str, analysis: Analysis) -> Told:
         for order, reading in enumerate(readings[number]):
             said = None if reading is None else _statement(reading, number, tokens, referents, order == 0)
             statements.append(said)
-    unnamed = [said for said in statements if said is not None and not said.subject]
-    return Told(
-        tuple(said if said and said.subject else None for said in statements), tuple(unnamed), referents
-    )
+    return Told(tuple(statements), referents)
 
 
 def _statement(
@@ -218,12 +213,12 @@ def _statement(
 ) -> Statement | None:
     subject = _subject(reading.subject, referents)
     impersonal = reading.subject[0].lower == "it" and reading.verb.lower in words("impersonal")
-    if impersonal or (subject is None and reading.subject[0].lower not in ("he", "she", "they")):
+    if impersonal or subject is None:
         return None
     rest = _words(reading.rest, referents, reading, definite=False, context=tokens)
     if rest is None:
         return None
-    return Statement(reading, sentence, subject or "", " ".join(rest), opens, tuple(rest))
+    return Statement(reading, sentence, subject, " ".join(rest), opens, tuple(rest))
 
 
 def _subject(own: Sequence[Token], referents: Referents) -> str | None:

@@ -27,7 +27,7 @@ class VerifySettings(ModelSettings):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=7,
+    version=8,
     shape="map",
     reads=(
         *("story", *NARRATIVE, "given", "draft", REPEATED),

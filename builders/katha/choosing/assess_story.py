@@ -70,7 +70,7 @@ def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
 
 STEP = Step(
     id="katha/assess_story",
-    version=1,
+    version=2,
     writes=("assessment",),
     reads=("story", "given"),
     sketch=Sketch.of,

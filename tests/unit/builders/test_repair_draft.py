@@ -82,8 +82,12 @@ def test_field_when_repaired_is_the_repairers_and_its_neighbours_are_not(katha, 
 )
 def test_list_when_the_new_one_breaks_a_rule_stays(tale, part, number, values, why) -> None:
     # A field that rules leave out is no finding of the repair: here every one is filled.
+    words = {"transition_type": "cause_effect"}
     for name in ("scenes", "transitions"):
-        filled = [{key: "ran" if value is None else value for key, value in e.items()} for e in tale[name]]
+        filled = [
+            {key: words.get(key, "ran") if value is None else value for key, value in e.items()}
+            for e in tale[name]
+        ]
         tale = {**tale, name: filled}
     worse = changed(tale[part], number, **values)
     fields = repair(tale, Repairer(**{part: worse}), **{part: [finding(f"$.{part}[{number}]")]})

@@ -2,13 +2,11 @@
 
 import pytest
 
-from fabula.builders.katha.action_questions import ask_actions, ask_first
+from fabula.builders.katha.action_questions import ask_actions
 from fabula.builders.katha.annotate_transitions import describe_transitions, intention_of
 from fabula.builders.katha.contrast_rules import (
     break_causal_link,
     flatten_emotion,
-    remove_consequence,
-    reorder_events,
     replace_outcome,
     reverse_motivation,
 )
@@ -271,14 +269,14 @@ def asked(*scenes, **fields):
 def test_questions_when_the_story_says_it_outright_are_asked() -> None:
     assert asked("The dog barked.", "Therefore the fox fled.") == [
         ("causal", "Why did the fox flee?", "the dog barked"),
-        ("temporal_order", asked("The dog barked.", "The fox fled.")[0][1], "the dog barked"),
     ]
     assert asked("The fox fled because the dog barked.", "The end was near.") == [
         ("consequence", "What happened because the dog barked?", "the fox fled")
     ]
-    assert asked("The end was near.", "The fox was glad.") == [
-        ("emotional", "How did the fox feel in scene 2?", "glad")
+    assert asked("The end was near.", "The fox laughed with relief.") == [
+        ("emotional", "How did the fox feel in scene 2?", "relief")
     ]
+    assert asked("The dog barked.", "The fox fled. The fox was glad.") == []
 
 
 @pytest.mark.parametrize(
@@ -286,12 +284,12 @@ def test_questions_when_the_story_says_it_outright_are_asked() -> None:
     [
         (("The girl dried the cup with a towel.", "The end came."),
          "In scene 1, what did the girl dry with a towel?", "the cup"),
-        (("The girl sat on the wall.", "The end came."),
-         "In scene 1, where did the girl sit?", "on the wall"),
-        (("The spoons were swept into a bag.", "The end came."),
-         "In scene 1, where were the spoons swept?", "into a bag"),
-        (("A girl met a woman. She folded the letter.", "The end came."),
-         "In scene 1, what was folded?", "the letter"),
+        (("The girl sat on the barrel.", "The end came."),
+         "In scene 1, where did the girl sit?", "on the barrel"),
+        (("The boy was tied to the post.", "The end came."),
+         "In scene 1, where was the boy tied?", "to the post"),
+        (("The girl unrolled the carpet; the boy laughed.", "The end came."),
+         "In scene 1, what did the girl unroll?", "the carpet"),
     ],
 )  # fmt: skip
 def test_actions_when_a_clause_has_one_thing_or_place_are_asked_for(scenes, question, gold) -> None:
@@ -309,20 +307,18 @@ def test_actions_when_a_clause_has_one_thing_or_place_are_asked_for(scenes, ques
         ("The girl dreamed that the boy folded the letter.", "The end came."),
         ('"The girl folded the letter," said the boy.', "The end came."),
         ("The girl took her time.", "The end came."),
+        ("A girl met a woman. She folded the letter.", "The end came."),
+        ("The girl folded the letter. Another girl slept.", "The end came."),
+        ("The girl folded the letter.", "The letter was old."),
+        ("The girl carried away a spoon; at noon, a cup.", "The end came."),
+        ("The girl turned the page.", "The end came."),
+        ("The girl sat in a chair.", "The end came."),
+        ("The girl pulled herself onto the rock.", "The end came."),
         ("The girl folded the letter, the cloth and the map.", "The end came."),
     ],
 )
 def test_actions_when_the_text_is_not_plain_are_not_asked_for(scenes) -> None:
     assert ask_actions(view(*scenes)) == []
-
-
-def test_first_when_two_events_of_two_scenes_are_told_is_asked_of_the_earlier() -> None:
-    (asked,) = ask_first(view("The dog barked. It rained on.", "The fox fled."))
-    assert asked.gold == "the dog barked"
-    assert asked.question in {
-        "What happened first: the dog barked, or the fox fled?",
-        "What happened first: the fox fled, or the dog barked?",
-    }
 
 
 @pytest.mark.parametrize(
@@ -369,8 +365,6 @@ def test_answers_when_degenerate_leaked_or_too_long_are_none(gold, question) -> 
 @pytest.mark.parametrize(
     ("operation", "scene", "expected"),
     [
-        (remove_consequence, "The mouse chewed, and the net broke the branch.",
-         "The mouse chewed, and the net did not break the branch."),
         (reverse_motivation, "The man came out of pity.", "The man came out of spite."),
         (reverse_motivation, "The man kindly came. The man gave the bread gladly.",
          "The man kindly came. The man gave the bread unwillingly."),
@@ -380,7 +374,6 @@ def test_answers_when_degenerate_leaked_or_too_long_are_none(gold, question) -> 
         (flatten_emotion, "The crow flew. The fox was afraid.", "The crow flew. The fox was calm."),
         (break_causal_link, "The man ran because the dog barked.",
          "The man ran, though not because the dog barked."),
-        (reorder_events, "The man slept before the dog barked.", "The man slept after the dog barked."),
     ],
 )  # fmt: skip
 def test_operation_when_it_applies_changes_the_scene(operation, scene, expected) -> None:
@@ -390,9 +383,6 @@ def test_operation_when_it_applies_changes_the_scene(operation, scene, expected)
 @pytest.mark.parametrize(
     ("operation", "scene"),
     [
-        (remove_consequence, "The man went home hungry."),
-        (remove_consequence, "The man always ate the bread."),
-        (remove_consequence, "When the man ate the bread, it rained."),
         (reverse_motivation, "The man took pity on the pitiful dog."),
         (replace_outcome, "The mouse escaped through the hole."),
         (replace_outcome, "The mouse thanked the lion with a song."),
@@ -402,7 +392,6 @@ def test_operation_when_it_applies_changes_the_scene(operation, scene, expected)
         (break_causal_link, "The man did not run because the dog barked."),
         (break_causal_link, "The man ran because the dog barked, and the hen woke."),
         (break_causal_link, "The man ran because he was old and because it rained."),
-        (reorder_events, "The man sat down. The man stood up."),
     ],
 )
 def test_operation_when_the_change_might_not_be_sound_finds_nothing(operation, scene) -> None:
@@ -411,7 +400,7 @@ def test_operation_when_the_change_might_not_be_sound_finds_nothing(operation, s
 
 def test_outcome_when_something_is_told_after_it_is_not_changed() -> None:
     told = view("The tortoise won the race.", "The hare wept.")
-    assert [*replace_outcome(told, 0), *remove_consequence(told, 0)] == []
+    assert list(replace_outcome(told, 0)) == []
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def view(text: str) -> StoryView:
          "the hen went home"),
         ("The owl stayed at home, because it was dark.", "the owl stayed at home, because it was dark",
          "the owl stayed at home"),
-        ("A heron, driven by hunger, flew to the pond.", "a heron, driven by hunger, flew to the pond", None),
+        ("It was dark, so the hen went home.", "it was dark, so the hen went home", "the hen went home"),
     ],
 )  # fmt: skip
 def test_cause_when_a_connective_states_it_is_told_whole(text, cause, effect) -> None:
@@ -46,6 +46,11 @@ def test_cause_when_a_connective_states_it_is_told_whole(text, cause, effect) ->
         "That only made it worse, so the fox ran home.",
         "She ran home because the dog barked.",
         "The fox saw the hen, so they say, in the barn.",
+        "A heron, driven by hunger, flew to the pond.",
+        "The rain fell so hard that the gutters broke.",
+        "The fox was so tired that he could not run.",
+        "The day was over, so the hen was glad.",
+        "The hen laughed, because no hen had ever owned one.",
     ],
 )
 def test_cause_when_nothing_states_it_or_somebody_is_not_named_is_not_told(text) -> None:
@@ -62,6 +67,9 @@ def test_cause_when_nothing_states_it_or_somebody_is_not_named_is_not_told(text)
         ("The fox ran home because the dog barked.", "The fox ran home, though not because the dog barked."),
         ("The fox did not run because the dog barked.", None),
         ("The fox ran home because the dog barked, and the hen woke.", None),
+        ("The rope broke, so the boy seized the other one, and the hen woke.", None),
+        ("The boy pulled, but the rope broke, so the hen went home.", None),
+        ("The rain fell so hard that the gutters broke.", None),
     ],
 )  # fmt: skip
 def test_link_when_it_is_denied_keeps_both_sides(text, changed) -> None:
