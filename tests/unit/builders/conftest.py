@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.builders.katha.pipeline import STAGES
+from fabula.builders.katha.pipeline import PIPELINE, STAGES
 from fabula.builders.story_rows import Settings as LoadSettings
 from fabula.engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
 
@@ -21,7 +22,8 @@ MAPS = tuple(name for name in STAGES if name not in GATHERS)
 
 
 def stage(name: str) -> Any:
-    module = import_module(f"fabula.builders.{'text' if name == 'analyze_story' else 'katha'}.{name}")
+    place = next(place.partition(":")[0] for place in PIPELINE.stages if name in re.split("[.:]", place))
+    module = import_module(place)
     return getattr(module, "STEP", module)
 
 
