@@ -12,9 +12,10 @@ from ...engine.stage import Item
 from ...models.vision.registry import loader_of
 from ...schemas.canonical import Json, digest, jsonl_lines, write_atomic
 from ...schemas.judgement import EvaluationManifest, Judgement
-from ..archive.replies import ReplyTally, identity_of, labels_of
+from ..archive.replies import ReplyTally, identity_of
 from ..judging.settings import public_judge
 from .entities import EPISODES, PROTOCOL
+from .judging.official import PUBLISHED
 from .judging.settings import EpisodeJudgeSettings
 from .looking.crops import SIDE
 from .looking.draw_grids import COLUMNS
@@ -116,7 +117,7 @@ class About(ReplyTally):
             "judge_models": {
                 public_judge(spec).spec: identity_of(self._run.models.get(spec, {})) for spec in asking.judges
             },
-            "prompts": labels_of(self._run.prompts),
+            **PUBLISHED.protocol(asking, self._run),
             "seed": self._run.seed,
             "attempts": self._run.run.attempts,
         }

@@ -13,6 +13,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
 from ...releases.entities.tree import read_entity_set
+from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..looking import (
     check_places,
@@ -26,6 +27,7 @@ from ..running import Evaluating
 from .assume_shots import AssumeSettings
 from .budget import EpisodeBudget, budget_of, for_methods
 from .group_episodes import GroupSettings
+from .judging.official import JUDGING, PUBLISHED
 from .judging.settings import EpisodeJudgeSettings, LocationSettings
 from .load_episodes import EPISODES, OUTPUTS, chosen_episodes
 from .looking.settings import EpisodeSelection, FrameSettings, GroundSettings
@@ -85,6 +87,10 @@ class EpisodeOptions(RunOptions):
         vbench: file that ``fabula import vbench-results`` wrote: its values are taken, nothing of them is
             measured again. Needs ``quality`` vbench.
         locations: whose way of comparing locations: ``paper`` or ``code`` [as set, else paper].
+        prompts: the judge's prompts: ``main``, ``official`` (see ``fabula prompts fetch``), or a folder with
+            a set [main].
+        protocol: prompts, definitions, pictures and reading of a published protocol, such as
+            ``entitybench@3776439``.
         episodes: only this episode.
         tier: only episodes of this tier.
         limit: only the first so many episodes.
@@ -101,6 +107,8 @@ class EpisodeOptions(RunOptions):
     quality: Annotated[str | None, Sets("measure_quality.definition")] = None
     vbench: Annotated[str | None, Sets("measure_quality.results")] = None
     locations: Annotated[str | None, Sets("take_frames.locations", "judge_locations.definition")] = None
+    prompts: str | None = None
+    protocol: str | None = None
     episodes: Annotated[Sequence[str], Sets("load_episodes.episodes")] = ()
     tier: Annotated[Sequence[str], Sets("load_episodes.tier")] = ()
     limit: Annotated[int | None, Sets("load_episodes.limit")] = None
@@ -118,6 +126,7 @@ def episodes_request(
             missing; all of them are listed.
     """
     pillars = pillars_named(options.pillars)
+    asking = asking_with(PUBLISHED, options.prompts, options.protocol)
     given = given_settings(options)
     judges = judges_of(options, options.judges)
     chosen: dict[str, object] = {
@@ -125,7 +134,9 @@ def episodes_request(
         "draw_grids.wanted": True,
         "measure_quality.wanted": True,
     }
-    chosen |= _models(pillars, given)
+    if asking.texts is not None:  # the question says how many frames the grid has
+        chosen["draw_grids.drawing"] = "code"
+    chosen |= asking.given() | _models(pillars, given)
     device = device_named(options.device)
     chosen |= {f"{stage}.device": device for stage in _looking() if (stage, "device") not in given}
     if judges:
@@ -140,7 +151,24 @@ def episodes_request(
     )
     config = pinned(_of_pillars(request.config, pillars))
     check_needs(config, pillars)
-    return replace(request, config=config)
+    if asking.texts is not None:
+        _check_locations(config)
+    return asking.put_into(replace(request, config=config), JUDGING)
+
+
+def _check_locations(config: RunConfig) -> None:
+    """Check that locations are asked about in a way for which there are official texts.
+
+    Raises:
+        ConfigError: they are compared in pairs.
+    """
+    locations = config.stages["judge_locations"]
+    assert isinstance(locations, LocationSettings)
+    if locations.judges and locations.definition == "paper":
+        raise ConfigError(
+            "--prompts", what="the public code has no question about a pair of locations, only about a set",
+            fix="add --locations code, or leave --prompts out",
+        )  # fmt: skip
 
 
 def pillars_named(text: str) -> tuple[int, ...]:

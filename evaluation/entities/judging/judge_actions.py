@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
-from ...judging.packets import Packet, Reader
+from ...judging.packets import GivenPacket, Packet, Reader
 from ..entities import ACTION_CRITERIA, names_any
+from . import official
 from .settings import EpisodeJudgeSettings, Reading, asked_of, pictures_named
 
 PROMPT = "episodes/judge_action"
@@ -31,12 +32,20 @@ async def run(item: Item, tools: Tools) -> Outcome:
     return Made({"actions": await asked_of(packets_of(item, tools), tools)})
 
 
-def packets_of(item: Item, tools: Tools) -> Iterator[Packet]:
+def packets_of(item: Item, tools: Tools) -> Iterator[Packet | GivenPacket]:
     """Yield what is asked about a shot: at most one question."""
     shot, grid = item["shot"], item["grid"]
     if grid is None or not shot["action"].strip():
         return
     named = objects_named(shot["action"], shot["entities"])
+    texts = tools.own(EpisodeJudgeSettings).texts
+    if texts is not None:
+        names = [entry["name"] for entry in grid["legend"]]
+        slots = official.action_slots(texts, shot["action"], names, grid["frames"], with_objects=bool(named))
+        pictures, read = official.pictures_sent([grid["file"]], tools), official.read_action
+        asked: official.Asked = ("action", shot["key"], "video")
+        yield official.packet_of(texts, asked, "action", slots, pictures, read(with_objects=bool(named)))
+        return
     legend = [{"color": entry["color"], "name": entry["name"]} for entry in grid["legend"]]
     yield Packet(
         "action", shot["key"], "video", load_prompt(PROMPT),

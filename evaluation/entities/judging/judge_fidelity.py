@@ -9,8 +9,9 @@ from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
 from ....schemas.entities import TYPES, EntityType
-from ...judging.packets import Packet, Reader
+from ...judging.packets import GivenPacket, Packet, Reader
 from ..entities import CRITERIA
+from . import official
 from .settings import EpisodeJudgeSettings, Reading, asked_of, pictures_named
 
 PROMPTS = {kind: f"episodes/judge_{kind}" for kind in TYPES}
@@ -31,12 +32,20 @@ async def run(item: Item, tools: Tools) -> Outcome:
     return Made({"fidelity": await asked_of(packets_of(item, tools), tools)})
 
 
-def packets_of(item: Item, tools: Tools) -> Iterator[Packet]:
+def packets_of(item: Item, tools: Tools) -> Iterator[Packet | GivenPacket]:
     """Yield what is asked about a shot, entity by entity."""
     shot, grounded = item["shot"], item["grounded"]
     for entity in shot["entities"] if grounded is not None else ():
         seen = grounded["entities"].get(entity["key"])
         if seen is None or seen["canonical"] is None:
+            continue
+        item_key, crop = f"{shot['key']}/{entity['key']}", [seen["canonical"]["file"]]
+        texts, kind = tools.own(EpisodeJudgeSettings).texts, entity["type"]
+        if texts is not None:
+            slots = official.fidelity_slots(texts, kind, entity)
+            pictures = official.pictures_sent(crop, tools)
+            asked: official.Asked = ("fidelity", item_key, "image")
+            yield official.packet_of(texts, asked, "fidelity", slots, pictures, official.read_fidelity(kind))
             continue
         inputs = {
             "name": entity["name"],
@@ -44,9 +53,8 @@ def packets_of(item: Item, tools: Tools) -> Iterator[Packet]:
             "unsure": seen["status"] == "weak",
         }
         yield Packet(
-            "fidelity", f"{shot['key']}/{entity['key']}", "image", load_prompt(PROMPTS[entity["type"]]),
-            inputs,
-            pictures_named([seen["canonical"]["file"]], tools), reader_of(entity["type"]),
+            "fidelity", item_key, "image", load_prompt(PROMPTS[kind]), inputs,
+            pictures_named(crop, tools), reader_of(kind),
             (entity["name"], entity["description"]), strict=False,
         )  # fmt: skip
 

@@ -5,14 +5,15 @@ of each, the sharpest first. Definition ``code``, as the public evaluator has it
 with frames of at most eight shots.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
 from ....schemas.entities import EntityType
-from ...judging.packets import Packet, Reader
+from ...judging.packets import GivenPacket, Packet, Reader
 from ..entities import CRITERIA, entity_parts
+from . import official
 from .judge_pairs import described, pairs_of
 from .judge_pairs import reader_of as pair_reader
 from .settings import LocationSettings, Reading, asked_of, pictures_named
@@ -33,6 +34,7 @@ SPEC = StageSpec(
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return one row for each pair of shots, or for each location; none where nobody looked."""
+    packets: Callable[[Item, Tools], Iterator[Packet | GivenPacket]]
     packets = pair_packets if tools.own(LocationSettings).definition == "paper" else set_packets
     return Made({"locations": await asked_of(packets(item, tools), tools)})
 
@@ -52,7 +54,7 @@ def pair_packets(item: Item, tools: Tools) -> Iterator[Packet]:
         )  # fmt: skip
 
 
-def set_packets(item: Item, tools: Tools) -> Iterator[Packet]:
+def set_packets(item: Item, tools: Tools) -> Iterator[Packet | GivenPacket]:
     """Yield a question for each location that two shots or more are compared of."""
     shots = _shots(item)
     for key, appearances in (item["gate"] or {}).items():
@@ -60,6 +62,15 @@ def set_packets(item: Item, tools: Tools) -> Iterator[Packet]:
             continue
         chosen = evenly(appearances["pool"], tools.own(LocationSettings).shots)
         files = [file for name in chosen for file in _frames(shots[name], tools)]
+        texts = tools.own(LocationSettings).texts
+        if texts is not None:
+            of_files = [name for name in chosen for _ in _frames(shots[name], tools)]
+            pool = appearances["pool"]
+            slots = official.location_slots(texts, described(shots[pool[0]], key), of_files, len(pool))
+            name = "location_sampled" if len(pool) > len(chosen) else "location"
+            pictures, read = official.pictures_sent(files, tools), official.read_location(len(files))
+            yield official.packet_of(texts, ("location", key, "image"), name, slots, pictures, read)
+            continue
         inputs = {**described(shots[chosen[0]], key), "count": len(files)}
         yield Packet(
             "location", key, "image", load_prompt(SET), inputs, pictures_named(files, tools),

@@ -10,8 +10,9 @@ from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....prompts.loader import load_prompt
 from ....schemas.canonical import Json
 from ....schemas.entities import EntityType
-from ...judging.packets import Packet, Reader
+from ...judging.packets import GivenPacket, Packet, Reader
 from ..entities import CRITERIA, entity_parts
+from . import official
 from .settings import EpisodeJudgeSettings, Reading, asked_of, pictures_named
 
 PROMPTS: dict[EntityType, str] = {
@@ -35,7 +36,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
     return Made({"pairs": await asked_of(packets_of(item, tools), tools)})
 
 
-def packets_of(item: Item, tools: Tools) -> Iterator[Packet]:
+def packets_of(item: Item, tools: Tools) -> Iterator[Packet | GivenPacket]:
     """Yield what is asked about an episode, entity by entity."""
     shots = {shot["shot"]["key"]: shot for shot in item["shots"]}
     for key, first, other in pairs_of(item["gate"]):
@@ -44,6 +45,13 @@ def packets_of(item: Item, tools: Tools) -> Iterator[Packet]:
             continue
         files = [shots[name]["grounded"]["entities"][key]["canonical"]["file"] for name in (first, other)]
         inputs = described(shots[first], key)
+        texts = tools.own(EpisodeJudgeSettings).texts
+        if texts is not None:
+            slots = official.pair_slots(texts, kind, inputs)
+            pictures = official.pictures_sent(files, tools)
+            asked: official.Asked = ("pair", f"{key}/{first}/{other}", "image")
+            yield official.packet_of(texts, asked, "pair", slots, pictures, official.read_pair(kind))
+            continue
         yield Packet(
             "pair", f"{key}/{first}/{other}", "image", load_prompt(PROMPTS[kind]), inputs,
             pictures_named(sorted(files), tools), reader_of(kind), tuple(inputs.values()), strict=False,

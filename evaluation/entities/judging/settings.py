@@ -15,7 +15,7 @@ from ....models.chat import Image
 from ....schemas.canonical import Json
 from ....schemas.values import Own
 from ...judging.answers import ask_judges, pictures_of
-from ...judging.packets import Packet
+from ...judging.packets import GivenPacket, Packet
 from ...judging.settings import JudgeSettings
 from ..gate import FIDELITY_GATE
 
@@ -55,7 +55,7 @@ class LocationSettings(EpisodeJudgeSettings):
     shots: int = Field(default=8, ge=2, le=50, description="Most shots of a set, taken evenly.")
 
 
-async def asked_of(packets: Iterable[Packet], tools: Tools) -> list[Json]:
+async def asked_of(packets: Iterable[Packet | GivenPacket], tools: Tools) -> list[Json]:
     """Return a row for each question and attempt; without a judge nothing is asked, and no picture read.
 
     Raises:

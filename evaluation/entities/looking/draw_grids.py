@@ -4,7 +4,7 @@ The paper labels the best box of each entity in each frame, in a colour that no 
 so does this stage under both definitions. Under ``code`` there are five frames, and the sixth cell is empty.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, normalize
@@ -14,6 +14,7 @@ from ....media.images import Picture, open_picture
 from ....schemas.canonical import Json
 from ...judging.pictures import ImageSettings, keep_pictures, prepare_picture
 from .colours import Colour, colours_of, ink_on
+from .public_grid import COLOURS, Labelled, draw_frame, tile_frames
 from .settings import GRID_FRAMES, GridSettings
 
 if TYPE_CHECKING:
@@ -56,13 +57,17 @@ def run(item: Item, tools: Tools) -> Outcome:
         entity["key"]: Label(colour, label_of(entity["name"], number))
         for number, (entity, colour) in enumerate(zip(shown, colours, strict=True), 1)
     }
+    cell = settings.cell_width, settings.cell_height
     cells = []
     for index in frames["grid"]:
         image = open_picture(tools.store / frames["pictures"][str(index)]).image
+        if settings.drawing == "code":
+            cells.append(draw_frame(image, _all_boxes(shown, grounded, str(index))))
+            continue
         best = {key: boxes[0] for key in labels
                 if (boxes := grounded["entities"][key]["boxes"].get(str(index)))}  # fmt: skip
-        cells.append(draw_cell(image, best, labels, (settings.cell_width, settings.cell_height)))
-    grid = tile(cells, (settings.cell_width, settings.cell_height))
+        cells.append(draw_cell(image, best, labels, cell))
+    grid = tile_frames(cells, cell) if settings.drawing == "code" else tile(cells, cell)
     encoding = ImageSettings.model_validate(
         {name: getattr(settings, name) for name in ImageSettings.model_fields}
     )
@@ -73,7 +78,16 @@ def run(item: Item, tools: Tools) -> Outcome:
         for entity in shown
     ]
     about: dict[str, Json] = {"file": picture.file_name, "width": picture.width, "height": picture.height}
+    if settings.drawing == "code":
+        about["frames"] = len(cells)
     return Made({"grid": {**about, "legend": legend}})
+
+
+def _all_boxes(shown: Sequence[Json], grounded: Json, index: str) -> Iterator[Labelled]:
+    """Yield every box of every entity in a frame, in the order of the schedule."""
+    for number, entity in enumerate(shown):
+        for box in grounded["entities"][entity["key"]]["boxes"].get(index, ()):
+            yield entity["name"], box, COLOURS[number % len(COLOURS)]
 
 
 def draw_cell(

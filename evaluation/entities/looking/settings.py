@@ -184,4 +184,8 @@ class GridSettings(ImageSettings):
     max_side: int | None = Field(default=None, ge=16, le=8192)
     cell_width: int = Field(default=360, ge=16, le=2048, description="Pixels of a cell across.")
     cell_height: int = Field(default=240, ge=16, le=2048, description="Pixels of a cell down.")
+    drawing: Grounding = Field(
+        default="paper", exclude_if=lambda value: value == "paper",
+        description="Whose boxes, colours and letters: ours after the paper, or those of the public code.",
+    )  # fmt: skip
     wanted: bool = Field(default=False, description="Whether somebody judges actions.")
