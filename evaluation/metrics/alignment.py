@@ -7,12 +7,16 @@ Input: ratings, integers 0 to 4; None where a judge gave none.
 Output: 0 to 4, or 0 to 100 as 25 times that (:func:`hundred`, the metrics page's form); higher is better.
 Undefined when: no rating is known; the average also where one of the four is undefined.
 Source: ViStoryBench, supplement section H and the metrics page; its public code.
-Departures from the source: a judge that fails is left out and counted, where the code writes 0. Two
-    definitions. ``paper`` (default): character interaction is asked of shots with two characters or more
-    (H.1), individual actions are averaged as they are. ``code``: interaction is asked of every shot,
-    individual action is rounded to an integer per shot and per story (half to even), a shot where
-    characters were detected but none was matched counts 0, and the average has five terms, individual action
-    twice, as the code's own leaderboard has it.
+Departures from the source: a judge that fails is left out and counted, where the code writes 0 (with a share
+    q of failures, the code's mean is 1 - q times that of the ratings); a rating above 4 is a failure, where
+    the code takes any number. Two definitions. ``paper`` (default): character interaction is asked of shots
+    with two characters or more (H.1), individual actions are averaged as they are. ``code``: interaction is
+    asked of every shot, individual action is rounded to an integer per shot and per story (half to even), a
+    shot without any crop that an encoder of somebody on stage knows is left out, a shot where there is one
+    but none was matched counts 0 (only with a minimum similarity), and the average has five terms, individual
+    action twice, as the code's own leaderboard has it. The code averages as many as there are, so that a
+    missing sub-score moves its average by up to 4 / 5; there is no average here. A story that the code loses
+    because a character has no reference vector keeps its ratings of individual action.
 Example: scene ratings 4, 2 and none: 3.0 over 2 of 3 shots; on the hundred-point scale 75.
 """
 
@@ -77,7 +81,7 @@ def individual_action(
 
     Args:
         shots: per shot the ratings of its matched characters; empty where none was matched, None where
-            nothing was detected or there is no image.
+            nothing was detected, or there is no image; under ``code`` also where no crop has a vector.
         definition: ``paper`` or ``code``.
 
     Raises:

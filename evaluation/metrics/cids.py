@@ -12,11 +12,18 @@ Source: ViStoryBench, supplement section I and its public code.
 Departures from the source: two definitions. ``paper`` (default): cross is the mean over matched pairs
     (section I.1), self the mean over pairs of crops of a character, then over the characters that have a
     pair; failed detections are left out and counted. ``code``: the mean over all characters of the script, 0
-    for one that was never matched, self 1 for one that was matched once. The default is the one that turns no
-    failure into a score. A minimum similarity can be set; neither source has one. Cosines of several encoders
-    of faces are averaged, as the public code does; the weights that its settings give and its default rule
-    does not read can be chosen. Values are not rounded, where the code rounds to four digits. Crops have as
-    many dimensions as the encoder gives (768 of CLIP), where the paper says 512 of all.
+    for one that was never matched, self 1 for one that was matched once; 0 for two faces that no encoder has
+    in common; no value for a story without any picture or with a character without any reference vector,
+    of which the code makes no record. The default is the one that turns no failure into a score. What
+    ``code`` does otherwise than the code, and by how much: values are not rounded to four digits (below
+    0.0001); a name that a shot lists twice is one character (the code matches it twice: one crop more of that
+    shot); corners of boxes are cut to whole pixels, not centres and sizes (a pixel a side); 64 boxes of a
+    picture count at most (none lost of a picture with fewer); a script without characters has no value (the
+    code writes 0 for the story). Both: a minimum similarity can be set; neither source has one. Cosines of
+    several encoders of faces are averaged, as the public code does; the weights that its settings give and
+    its default rule does not read can be chosen. Where no crop of a character's references has a vector, all
+    of them count whole, as in the code. Crops have as many dimensions as the encoder gives (768 of CLIP),
+    where the paper says 512 of all.
 Example: one character, one reference (1, 0); crops (1, 0) and (0.6, 0.8) in two shots: cross (1 + 0.6) / 2 =
     0.8, self 0.6.
 """
@@ -31,7 +38,7 @@ from ...schemas.canonical import Json
 from ...schemas.values import Score
 from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
 from .story import Story
-from .vectors import Floats, Vectors, mean_of_pairs, similarities, vectors_of
+from .vectors import Floats, Joining, Vectors, mean_of_pairs, similarities, vectors_of
 
 _IMPOSSIBLE = (
     -1e6
@@ -147,6 +154,11 @@ class Settings:
     least: float | None = None
     weights: Mapping[str, float] | None = None
 
+    @property
+    def joining(self) -> Joining:
+        """How cosines of several encoders become one similarity."""
+        return Joining(self.weights, 0.0) if self.definition == "code" else Joining(self.weights)
+
 
 @dataclass(frozen=True)
 class Cids:
@@ -157,12 +169,14 @@ class Cids:
         self_: similarity of the generated characters among themselves.
         matches: one per expected character and shot, in order.
         crops: character -> vectors of its matched crops.
+        no_record: why the public code makes no record of the story; None where it makes one.
     """
 
     cross: Score
     self_: Score
     matches: tuple[Match, ...]
     crops: Mapping[str, Vectors] = field(repr=False)
+    no_record: str | None = None
 
 
 def cids(
@@ -185,11 +199,27 @@ def cids(
             if match.crop is not None and shot.crops is not None:
                 kept[match.character].append(shot.crops.take([match.crop]))
     crops = {key: Vectors.joined(parts) for key, parts in kept.items()}
+    why = no_record(characters, shots)
     cross, self_ = (
-        cross_terms(characters, matches, settings),
-        self_terms(characters, matches, crops, settings),
+        of_record(cross_terms(characters, matches, settings), settings, why),
+        of_record(self_terms(characters, matches, crops, settings), settings, why),
     )
-    return Cids(cross.score, self_.score, tuple(matches), crops)
+    return Cids(cross.score, self_.score, tuple(matches), crops, why)
+
+
+def no_record(characters: Sequence[Character], shots: Sequence[ShotCrops]) -> str | None:
+    """Return why the public code makes no record of a story; None where it makes one."""
+    if all(shot.crops is None for shot in shots):
+        return "the story has no picture"
+    lost = [one.key for one in characters if not one.references.known(one.encoders).any()]
+    return f"no reference of {', '.join(lost)} has a vector" if lost else None
+
+
+def of_record(terms: Terms, settings: Settings, why: str | None) -> Terms:
+    """Return the terms of a story, or none where ``code`` counts and the code makes no record of it."""
+    if settings.definition != "code" or why is None:
+        return terms
+    return Terms([term for term in terms.terms if isinstance(term.value, str)], terms.counts, why)
 
 
 @dataclass(frozen=True)
@@ -301,7 +331,7 @@ def self_terms(
     twice = 0
     for character in characters:
         table: Floats = similarities(
-            crops[character.key], crops[character.key], character.encoders, settings.weights
+            crops[character.key], crops[character.key], character.encoders, settings.joining
         )
         summed, pairs = mean_of_pairs(table)
         twice += bool(pairs)
@@ -329,7 +359,7 @@ def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Sett
     if shot.crops is None:
         return [Match(shot.number, character.key, missed="no image") for character in expected]
     tables = [
-        similarities(person.references, shot.crops, person.encoders, settings.weights) for person in expected
+        similarities(person.references, shot.crops, person.encoders, settings.joining) for person in expected
     ]
     crops = match_characters(tables, settings.least)
     made = []
@@ -346,30 +376,30 @@ def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Sett
 
 def _cross(story: Story, chosen: Choices) -> Terms | None:
     match = matched(story, chosen)
+    if match is None:
+        return None
     numbers = [shot.number for shot in story.shots]
-    return (
-        None if match is None else cross_terms(match.characters, match.cids.matches, match.settings, numbers)
-    )
+    terms = cross_terms(match.characters, match.cids.matches, match.settings, numbers)
+    return of_record(terms, match.settings, match.cids.no_record)
 
 
 def _self(story: Story, chosen: Choices) -> Terms | None:
     match = matched(story, chosen)
-    return (
-        None
-        if match is None
-        else self_terms(match.characters, match.cids.matches, match.cids.crops, match.settings)
-    )
+    if match is None:
+        return None
+    terms = self_terms(match.characters, match.cids.matches, match.cids.crops, match.settings)
+    return of_record(terms, match.settings, match.cids.no_record)
 
 
 CROSS = Metric(
-    name="cids_cross", label="CIDS cross", group="Character similarity", direction="higher",
+    name="cids_cross", version=2, label="CIDS cross", group="Character similarity", direction="higher",
     range=(-1.0, 1.0), top=1.0, column=1, lead=1, needs=(DETECTOR, *CROPS), terms=_cross, per_shot=True,
     per_character=True, choices=(DEFINITION,), also=(ENSEMBLE,),
     meaning="How much generated characters look like their reference images: mean cosine of matched crop "
     "and references. -1 to 1.",
 )  # fmt: skip
 SELF = Metric(
-    name="cids_self", label="CIDS self", group="Character similarity", direction="higher",
+    name="cids_self", version=2, label="CIDS self", group="Character similarity", direction="higher",
     range=(-1.0, 1.0), top=1.0, column=0, lead=5, needs=(DETECTOR, *CROPS), terms=_self,
     per_character=True, choices=(DEFINITION,),
     meaning="How much each generated character looks like itself from shot to shot: mean cosine over the "

@@ -9,8 +9,10 @@ Undefined when: ``paper``: a character has a single reference; no crop was match
 Source: ViStoryBench, supplement section L, Eq. S1; its public code.
 Departures from the source: two definitions. ``paper`` (default) is Eq. S1; a character with one reference
     has nothing to compare with and is left out and counted. ``code`` compares the first reference with its
-    own mirror image alone, whatever other references there are, so 0.5 is "no preference". Where the code
-    writes 0 for a story without any matched crop, there is no value.
+    own mirror image alone, whatever other references there are, so 0.5 is "no preference"; a mirror image
+    without a vector is the reference once more (0.5); a story of which the code makes no record has no value
+    (:func:`.cids.no_record`). Where the code writes 0 for a story without any matched crop, there is no
+    value: of n stories, each such one lowers the code's mean by a share of 1 / n.
 Example: cosines 0.90 to the first and 0.88 to the second reference: 1 / (1 + exp(-2)) = 0.881.
 """
 
@@ -19,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from .cids import ENSEMBLE, Character, matched
+from .cids import ENSEMBLE, Character, Settings, matched, of_record
 from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
 from .story import Story
 from .vectors import Floats, Vectors, similarities
@@ -60,6 +62,7 @@ def copy_paste(
         definition: ``paper`` or ``code``.
         weights: encoder -> weight of its cosine, as :class:`.cids.Settings` has them.
     """
+    joining = Settings(definition, weights=weights).joining
     terms, counts = [], {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}
     for character in characters:
         drawn = crops.get(character.key, Vectors({}))
@@ -67,7 +70,7 @@ def copy_paste(
         if rivals is None:
             counts["one_reference"] += 1
             continue
-        cosines = similarities(drawn, rivals, character.encoders, weights)
+        cosines = similarities(drawn, rivals, character.encoders, joining)
         known = cosines[~np.isnan(cosines).any(axis=1)]
         if not len(known):
             counts["no_crop"] += 1
@@ -87,22 +90,22 @@ def _rivals(
     mirror = None if mirrors is None else mirrors.get(character.key)
     if not len(there) or mirror is None or not len(mirror):
         return None
-    return Vectors.joined([character.references.take([int(there[0])]), mirror.take([0])])
+    first = character.references.take([int(there[0])])
+    known = bool(mirror.known(character.encoders)[0])
+    return Vectors.joined([first, mirror.take([0]) if known else first])
 
 
 def _terms(story: Story, chosen: Choices) -> Terms | None:
-    match = matched(story, chosen)
-    return (
-        None
-        if match is None
-        else copy_paste(
-            match.characters, match.cids.crops, match.mirrors, chosen.of(DEFINITION), match.settings.weights
-        )
-    )
+    match, definition = matched(story, chosen), chosen.of(DEFINITION)
+    if match is None:
+        return None
+    terms = copy_paste(match.characters, match.cids.crops, match.mirrors, definition, match.settings.weights)
+    return of_record(terms, Settings(definition), match.cids.no_record)
 
 
 METRIC = Metric(
-    name="copy_paste_rate", label="Copy-paste", group="Copying", direction="lower", range=(0.0, 1.0), top=1.0,
+    name="copy_paste_rate", version=2,
+    label="Copy-paste", group="Copying", direction="lower", range=(0.0, 1.0), top=1.0,
     needs=(DETECTOR, *CROPS), terms=_terms, per_character=True, choices=(DEFINITION,), also=(ENSEMBLE,),
     notes=(
         ("one_reference", "characters", "characters have one reference"),

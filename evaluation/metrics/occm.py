@@ -10,7 +10,11 @@ Source: ViStoryBench, supplement section K and the metrics page; its public code
 Departures from the source: two definitions. ``paper`` (default): eps = e^-6 as the metrics page prints it,
     and shots with E = 0 count, where any detection is superfluous (D = 0 gives 100): the metric is meant to
     punish superfluous characters, and an empty scene is where they show. ``code``: eps = 1e-6, shots with
-    E = 0 left out. A name that is listed twice is one character expected in both, where the code counts two.
+    E = 0 left out. What ``code`` does otherwise than the code, and by how much: a name that is listed twice
+    is one character expected, where the code counts two (E = 1 for 2: with D = 1, 100 for 60.65); boxes
+    without any pixel count (none in pictures of a detector that looks for something); a story with pictures
+    but nobody on stage has no value, where the code writes 0 (of n stories, a share of 1 / n); a story that
+    the code loses because a character has no reference vector counts (:func:`.cids.no_record`).
 Example: E = 2, D = 3: ``code`` gives 100 exp(-1 / 2.000001) = 60.65.
 """
 

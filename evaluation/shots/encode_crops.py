@@ -1,7 +1,8 @@
 """Stage: vectors of the crops of a story's pictures and of its characters' references.
 
-A reference is cropped to its best box. Where no reference of a character has a box, all of them count whole,
-as the public code has it; a reference without a box beside others that have one has no vector.
+A reference is cropped to its best box. Where no reference of a character has a box, or no crop of any has a
+vector, all of them count whole, as the public code has it; a reference without a box beside others that have
+one has no vector.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="encode_crops",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "shots", "boxes"),
     writes=("crops",),
@@ -77,13 +78,16 @@ def _crops(item: Item, names: Sequence[str], means: _Means) -> Json:
     encoders = {key: means.settings.encoders(sheet.get("tag")) for key, sheet in sheets.items()}
     references, mirrors, whole = {}, {}, []
     for key, images in item["story"]["references"].items():
-        files = [image["file"] for image in images]
-        cut = _cut_references(files, item["boxes"]["references"][key], means.settings.reference_crop)
-        if cut.whole:
+        opened_images = [open_shot(image["file"]) for image in images]
+        boxes = item["boxes"]["references"][key]
+        pictures = _cut_references(opened_images, boxes, means.settings.reference_crop)
+        rows = means.all(encoders[key], pictures)
+        if images and encoders[key] and not _known(rows):
             whole.append(key)
-        rows = means.all(encoders[key], cut.pictures)
+            pictures = [*opened_images]
+            rows = means.all(encoders[key], pictures)
         references[key] = {name: packed(table) for name, table in rows.items()}
-        mirrors[key] = _mirror(cut.pictures, rows, means)
+        mirrors[key] = _mirror(pictures, rows, means)
     shots = {}
     for shot in item["shots"]:
         if shot["file"] is not None:
@@ -96,21 +100,17 @@ def _crops(item: Item, names: Sequence[str], means: _Means) -> Json:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """References as they are encoded; ``whole`` where no box was found in any."""
-
-    pictures: "list[Image | None]"
-    whole: bool
-
-
-def _cut_references(files: Sequence[str], boxes: Sequence[Json], definition: Definition) -> _Cut:
-    images = [open_shot(file) for file in files]
+def _cut_references(
+    images: "Sequence[Image]", boxes: Sequence[Json], definition: Definition
+) -> "list[Image | None]":
+    """Return each reference cropped to its best box; None where it has none."""
     pairs = zip(images, boxes, strict=True)
-    cut = [crop_of(image, some[0], definition) if some else None for image, some in pairs]
-    if any(crop is not None for crop in cut):
-        return _Cut(cut, whole=False)
-    return _Cut(list(images), whole=bool(images))
+    return [crop_of(image, some[0], definition) if some else None for image, some in pairs]
+
+
+def _known(rows: Mapping[str, Rows]) -> bool:
+    """Whether any picture has a vector by any of the encoders."""
+    return any(bool((~np.isnan(table).any(axis=1)).any()) for table in rows.values())
 
 
 def _mirror(pictures: "Sequence[Image | None]", rows: Mapping[str, Rows], means: _Means) -> Json:

@@ -16,11 +16,13 @@ from ..metrics.alignment import (
     DEFINITION,
     DIMENSIONS,
     MOST,
+    Definition,
     alignment,
     average,
     individual_action,
 )
 from ..metrics.story import FoundShot, FoundStory
+from ..metrics.vectors import vectors_of
 from .definitions import Definitions
 
 NAMES = (*DIMENSIONS, AVERAGE.name)
@@ -117,7 +119,7 @@ def actions_of(
     )
     own = story.model_copy(update={"shots": shots})
     runs = [rated[story.story_id] for _, rated in sorted(panel.runs.items()) if story.story_id in rated]
-    score = _mean([individual_action(_actions(own, rated), definitions.of(DEFINITION)) for rated in runs])
+    score = _mean([_individual(own, rated, definitions) for rated in runs])
     asked = {asked_for for rated in runs for asked_for in rated}
     return _covered(score, "action", own, asked)
 
@@ -143,7 +145,7 @@ def stability(
 def _run(story: FoundStory, rated: Rated, asked_from: int, definitions: Definitions) -> dict[str, Score]:
     scores = {name: alignment(_of(rated, name)) for name in ("scene", "shot")}
     scores["interaction"] = _interaction(story, rated, asked_from, definitions)
-    scores["action"] = individual_action(_actions(story, rated), definitions.of(DEFINITION))
+    scores["action"] = _individual(story, rated, definitions)
     return scores | {AVERAGE.name: average([scores[name] for name in DIMENSIONS], definitions.of(DEFINITION))}
 
 
@@ -183,17 +185,31 @@ def _interaction(story: FoundStory, rated: Rated, asked_from: int, definitions: 
     )
 
 
-def _actions(story: FoundStory, rated: Rated) -> list[list[int | None] | None]:
-    """Return the ratings of each shot with somebody on stage; None where nothing was detected."""
-    return [_action(story, shot, rated) for shot in story.shots if shot.expected]
+def _individual(story: FoundStory, rated: Rated, definitions: Definitions) -> Score:
+    definition = definitions.of(DEFINITION)
+    shots = [_action(story, shot, rated, definition) for shot in story.shots if shot.expected]
+    return individual_action(shots, definition)
 
 
-def _action(story: FoundStory, shot: FoundShot, rated: Rated) -> list[int | None] | None:
+def _action(
+    story: FoundStory, shot: FoundShot, rated: Rated, definition: Definition
+) -> list[int | None] | None:
+    """Return the ratings of a shot with somebody on stage; None where nothing was detected or encoded."""
     boxes = {} if story.boxes is None else story.boxes["shots"]
     if shot.sha256 is None or not boxes.get(str(shot.number)):
         return None
+    if definition == "code" and not _encoded(story, shot):
+        return None
     asked = [(shot.number, "action", key) for key in shot.expected]
     return [rated[key] for key in asked if key in rated]
+
+
+def _encoded(story: FoundStory, shot: FoundShot) -> bool:
+    """Whether a crop of a shot has a vector by an encoder of somebody on stage; True where nobody encodes."""
+    if story.crops is None:
+        return True
+    vectors, encoders = vectors_of(story.crops["shots"].get(str(shot.number), {})), story.crops["encoders"]
+    return any(bool(vectors.known(encoders.get(key, ())).any()) for key in shot.expected)
 
 
 def _mean(scores: Sequence[Score]) -> Score:

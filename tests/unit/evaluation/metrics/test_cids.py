@@ -136,3 +136,29 @@ def test_match_characters_is_as_good_as_trying_every_assignment() -> None:
             for columns in itertools.combinations(range(crops), size)
         )
         assert total == pytest.approx(max(tried))
+
+
+def test_cids_as_the_code_has_it_counts_two_faces_without_a_common_encoder_as_zero() -> None:
+    ann = Character("Ann", ("a", "b"), Vectors.of(a=[(1, 0)], b=[None]))
+    crops = [Vectors.of(a=[(0.6, 0.8)], b=[None]), Vectors.of(a=[None], b=[(1, 0)])]
+    shots = [ShotCrops(number, ("Ann",), vectors) for number, vectors in enumerate(crops, 1)]
+    found = cids([ann], shots, CODE)
+    assert [match.cross for match in found.matches] == [pytest.approx(0.6), 0.0]
+    assert found.cross.value == pytest.approx(0.3)  # (0.6 + 0) / 2
+    assert found.self_.value == 0.0
+    paper = cids([ann], shots)
+    assert (paper.cross.value, paper.matches[1].missed) == (pytest.approx(0.6), "not matched")
+
+
+@pytest.mark.parametrize(
+    ("characters", "shots", "why"),
+    [
+        ([character("Ann", (1, 0))], [ShotCrops(1, ("Ann",), None)], "the story has no picture"),
+        ([character("Ann", None)], [shot(1, "Ann", (1, 0))], "no reference of Ann has a vector"),
+    ],
+)
+def test_cids_as_the_code_has_it_has_no_value_where_the_code_makes_no_record(
+    characters: list[Character], shots: list[ShotCrops], why: str
+) -> None:
+    found = cids(characters, shots, CODE)
+    assert (found.cross.value, found.self_.value, found.cross.reason) == (None, None, why)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.evaluation.metrics.vectors import Vectors, mean_of_pairs, similarities, unit
+from fabula.evaluation.metrics.vectors import Joining, Vectors, mean_of_pairs, similarities, unit
 
 
 def test_similarities_when_two_encoders_know_both_are_the_mean_of_their_cosines() -> None:
@@ -16,7 +16,7 @@ def test_similarities_when_two_encoders_know_both_are_the_mean_of_their_cosines(
 def test_similarities_when_weighted_divide_by_the_weights_that_are_there() -> None:
     first = Vectors.of(a=[(1, 0)], b=[(0, 2)])
     second = Vectors.of(a=[(3, 4), (3, 4)], b=[(0, 1), None])
-    found = similarities(first, second, ("a", "b"), {"a": 3.0, "b": 1.0})
+    found = similarities(first, second, ("a", "b"), Joining({"a": 3.0, "b": 1.0}))
     # (3 * 0.6 + 1 * 1) / 4 = 0.7, and 0.6 alone
     assert found.tolist() == [[pytest.approx(0.7), pytest.approx(0.6)]]
 
