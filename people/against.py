@@ -63,6 +63,9 @@ class Against:
         values: the five scores of :data:`NAMES`, with participant-level intervals.
         spearman: the correlation with its p-value and analytic interval.
         kendall: Kendall's tau-b, as well.
+        false_acceptance: of the questions that the majority of people did not get, the share that the judge
+            did (what Tables 61 and 72 call false acceptance; they do not say how they count).
+        false_rejection: of those that it did get, the share that the judge did not.
         bins: the bins of confidence.
         pairs: ``within_story`` or ``between_stories``.
         not_judged: units that people answered and the judge was not asked.
@@ -72,6 +75,8 @@ class Against:
     values: Mapping[str, Score]
     spearman: Correlation
     kendall: Correlation
+    false_acceptance: Score
+    false_rejection: Score
     bins: tuple[Bin, ...]
     pairs: str
     not_judged: int
@@ -158,13 +163,20 @@ def _against(shared: Shared, judge: int, values: Estimate, kind: str, unseen: in
         {"questions": int((lead != 0).sum()), "divided": int((lead == 0).sum())},
         {"answers": int(counted.sum())}, boards, boards, {"pairs": len(shared.pairs)},
     ]  # fmt: skip
+    judged = shared.verdict[judge] > 0
     own = Estimate(values.values[judge], values.low[judge], values.high[judge])
     return Against(
         dict(zip(NAMES, scores(own, TOO_LITTLE, counts), strict=True)),
         spearman(machine, human), kendall(machine, human),
+        _share(judged, lead < 0), _share(~judged, lead > 0),
         bins_of(shared.confidence[judge][counted], agrees[counted], shared.bins[judge][counted]),
         kind, unseen, silent,
     )  # fmt: skip
+
+
+def _share(marked: NDArray[np.bool_], among: NDArray[np.bool_]) -> Score:
+    """Return the share of some questions that are marked."""
+    return Score.ratio(float((marked & among).sum()), int(among.sum()), "there is no such question")
 
 
 def _estimated(shared: Shared, people: int, resampling: Resampling) -> Estimate:

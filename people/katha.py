@@ -181,6 +181,8 @@ def result_lines(document: Json) -> Iterator[str]:
 def _answer_lines(condition: str, compared: Json) -> Iterator[str]:
     values = compared["values"]
     yield f"  {condition}: agreement {percent_text(values['agreement'])}"
+    accepted, rejected = (percent_text(compared[name]) for name in ("false_acceptance", "false_rejection"))
+    yield f"    false acceptance {accepted}, false rejection {rejected}"
     yield f"    calibration error {score_text(values['calibration_error'])}"
     kendall = number_text(compared["kendall"]["value"])
     yield f"    Spearman {score_text(values['spearman'])}, Kendall {kendall}"

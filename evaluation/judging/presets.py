@@ -61,16 +61,20 @@ class Published:
         A preset stands there with the settings that depart from it.
         """
         texts = settings.texts
-        said: dict[str, Any] = {"prompts": labels_of(run.prompts) if texts is None else texts.labels()}
-        if settings.preset is None:
-            return said
+        prompts = labels_of(run.prompts) if texts is None else texts.labels()
+        return {"prompts": prompts, **self.chosen(settings.preset, run)}
+
+    def chosen(self, preset: str | None, run: Manifest) -> dict[str, Any]:
+        """Return the preset of a run, with the settings that depart from it; nothing where it has none."""
+        if preset is None:
+            return {}
         departures = []
-        for path, value in self.presets[settings.preset].items():
+        for path, value in self.presets[preset].items():
             stage, _, key = path.partition(".")
             actual = getattr(run.run, key) if stage == RUN else run.settings.get(stage, {}).get(key)
             if (self.usual.get(path) if actual is None else actual) != value:
                 departures.append(path)
-        return {**said, "preset": {"name": settings.preset, "departures": departures}}
+        return {"preset": {"name": preset, "departures": departures}}
 
 
 @dataclass(frozen=True, slots=True)

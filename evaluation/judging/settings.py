@@ -2,12 +2,14 @@
 
 The main set and the held-out one ask for the same thing in the same form and other words. Whoever picks
 candidates, weights or thresholds with the main set reports with the held-out one, so that nothing fits one
-wording.
+wording. The sets ``neutral``, ``strict`` and ``uncertain`` are the main one but for one stance of the prompts
+that show images alone: how much is to be taken for seen (Table 72).
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -17,16 +19,22 @@ from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError
 from ...models.spec import ENCODES, ModelSettings, parse_spec
-from ...prompts.loader import Prompt, load_prompt
+from ...prompts.loader import Prompt, load_prompt, prompt_ids
 from ...prompts.sets import TextSet
 from ...schemas.judgement import Judge
 from ...schemas.values import Own, is_unset
 
-PromptSet: TypeAlias = Literal["main", "heldout"]
+PromptSet: TypeAlias = Literal["main", "heldout", "neutral", "strict", "uncertain"]
 MAIN: PromptSet = "main"
 
-FOLDERS: Mapping[PromptSet, str] = {"main": "judge/", "heldout": "judge/heldout/"}
-"""Set -> what the ids of its prompts begin with."""
+FOLDERS: Mapping[PromptSet, str] = {
+    "main": "judge/",
+    "heldout": "judge/heldout/",
+    "neutral": "judge/neutral/",
+    "strict": "judge/strict/",
+    "uncertain": "judge/uncertain/",
+}
+"""Set -> what the ids of its prompts begin with. A prompt that a set lacks is that of the main one."""
 
 SHARED = frozenset({"judge/match_answer"})
 """Prompts beside the judges' own, the same whatever the set."""
@@ -47,22 +55,28 @@ def check_set(name: str) -> None:
 
 def judge_prompt(name: str, prompts: PromptSet = MAIN) -> Prompt:
     """Return a prompt of a set, such as ``question_image``."""
-    return load_prompt(FOLDERS[prompts] + name)
+    return load_prompt(_id_in(prompts, name))
+
+
+@cache
+def _id_in(prompts: PromptSet, name: str) -> str:
+    own = FOLDERS[prompts] + name
+    return own if own in prompt_ids() else FOLDERS[MAIN] + name
 
 
 def in_all_sets(*names: str) -> tuple[str, ...]:
     """Return the ids that prompts have in every set."""
-    return tuple(folder + name for folder in FOLDERS.values() for name in names)
+    return tuple(dict.fromkeys(_id_in(prompts, name) for prompts in FOLDERS for name in names))
 
 
 def of_sets(ids: Iterable[str], used: Collection[str]) -> list[str]:
     """Return those of some prompts that are used with some sets, sorted: the others are only declared."""
-    sets = {folder: name for name, folder in FOLDERS.items()}
-    return sorted(
-        prompt_id
-        for prompt_id in ids
-        if prompt_id in SHARED or sets.get(prompt_id.rpartition("/")[0] + "/", "") in used
-    )
+    asked = list(ids)
+    names = {prompt_id.rpartition("/")[2] for prompt_id in asked} - {
+        shared.rpartition("/")[2] for shared in SHARED
+    }
+    wanted = {_id_in(prompts, name) for prompts in FOLDERS if prompts in used for name in names}
+    return sorted(prompt_id for prompt_id in asked if prompt_id in SHARED or prompt_id in wanted)
 
 
 JUDGES = "judges"

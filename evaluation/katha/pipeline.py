@@ -22,7 +22,8 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ..archive.archive import write_judgements, write_manifest
 from ..archive.replies import ReplyTally, identity_of, labels_of
 from ..judging.answers import judgement_of
-from ..judging.settings import of_sets, public_judge
+from ..judging.presets import Published
+from ..judging.settings import MAIN, of_sets, public_judge
 from ..recoverability.definitions import PROTOCOL
 from ..recoverability.method import versions
 
@@ -80,6 +81,19 @@ class Accounting:
 
 
 ASKING = ("judge_text", "judge_images", "judge_both", "judge_contrasts")
+PUBLISHED = Published(
+    "katha",
+    None,
+    (),
+    {
+        "katha": {
+            f"{stage}.{key}": value
+            for stage in ASKING
+            for key, value in (("prompts", MAIN), ("votes", 1), ("temperature", 0.0))
+        }
+    },
+)
+"""The paper prints what judges are told and how they reply (E), no prompts: ours are asked with."""
 MATCHING = ("match_answers", "match_vectors")
 DECODING = ("temperature", "max_tokens", "max_input_tokens", "sample", "votes")
 
@@ -164,6 +178,7 @@ class About(ReplyTally):
             "prompts": labels_of(
                 of_sets(self._run.prompts, {settings[stage]["prompts"] for stage in ASKING})
             ),
+            **PUBLISHED.chosen(settings["judge_images"].get("preset"), self._run),
             "images": settings["prepare_images"],
             "seed": self._run.seed,
             "attempts": self._run.run.attempts,

@@ -15,11 +15,12 @@ from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.spec import parse_spec
 from ..archive.form import ArchiveForm
+from ..judging.presets import OWN, asking_with
 from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of, without_judges
 from ..protocol import Protocol
 from ..running import check_request, run_evaluation
 from .load_items import OUTPUTS, RELEASE
-from .pipeline import PIPELINE
+from .pipeline import PIPELINE, PUBLISHED
 from .spending import tell_judging
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class EvaluateOptions(RunOptions):
         limit: only the first so many of those stories.
         matcher: also compare answers with accepted ones by a model, or by the vectors of an encoder
             (``embedding:SPEC``); one of each.
-        prompts: the judges' prompts: ``main``, or ``heldout`` for another wording [as set, else main].
+        prompts: the judges' prompts: ``main``, ``heldout`` for another wording, or the main one with the stance
+            ``neutral``, ``strict`` or ``uncertain`` (Table 72) [as set, else main].
+        protocol: prompts, votes and decoding of a published protocol: ``katha``, with our words.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.
         replace: remove earlier replies from the folder that this evaluation does not ask for.
@@ -70,6 +73,7 @@ class EvaluateOptions(RunOptions):
     limit: Annotated[int | None, Sets("load_items.limit")] = None
     matcher: Sequence[str] | str | None = None
     prompts: Annotated[str | None, Sets("scan_packets.prompts", *_each("prompts"))] = None
+    protocol: str | None = None
     questions_only: bool = False
     items: Sequence[str] = ()
     replace: bool = False
@@ -95,6 +99,8 @@ def evaluation_request(
         for stage, encodes in MATCHING.items():
             if chosen := [spec for spec in matchers if parse_spec(spec).encodes == encodes]:
                 given[f"{stage}.judges"] = chosen
+    asking = asking_with(PUBLISHED, options.prompts and OWN, options.protocol)
+    given |= asking.given()
     if options.prompts is not None:
         check_set(options.prompts)
     if options.questions_only:
@@ -109,7 +115,7 @@ def evaluation_request(
             "--judge", what="no judge is named",
             fix=f"name models with --judge, or an ensemble with --preset: {', '.join(PRESETS)}",
         )  # fmt: skip
-    return request
+    return asking.put_into(request, ASKING)
 
 
 def evaluate_katha(

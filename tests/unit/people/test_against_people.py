@@ -7,7 +7,7 @@ import krippendorff
 import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, confusion_matrix
 
 from fabula.evaluation.recoverability.definitions import Definitions, Nonresponse
 from fabula.evaluation.recoverability.items import items_of
@@ -77,6 +77,9 @@ def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
     machine = [judge.right["image", "m", None, item] for item in items]
     people = [sum(votes[item]) >= 2 for item in items]
     assert found.values["agreement"].value == pytest.approx(accuracy_score(people, machine))
+    (_, accepted), (rejected, _) = confusion_matrix(people, machine, normalize="true")
+    assert found.false_acceptance.value == pytest.approx(accepted)
+    assert found.false_rejection.value == pytest.approx(rejected)
     stories = list(dict.fromkeys(questions[item].story_id for item in items))
     pairs = [
         [

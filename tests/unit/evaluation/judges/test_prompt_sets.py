@@ -66,3 +66,26 @@ def test_sets_when_a_stage_declares_all_of_them_are_told_apart_by_use() -> None:
     ]  # fmt: skip
     assert of_sets(declared, {"main"}) == ["judge/dimension", "judge/label_text", "judge/match_answer"]
     assert len(of_sets(declared, {"main", "heldout"})) == 5
+
+
+@pytest.mark.parametrize("name", ["question_image", "label_image"])
+def test_stances_when_compared_differ_from_the_main_set_in_one_paragraph(name: str) -> None:
+    """Table 72 compares stances: whatever else differed would be compared with them."""
+    bodies = {
+        stance: prompt_source(judge_prompt(name, stance).card.id).decode("utf-8").partition("---#}")[2]  # type: ignore[arg-type]
+        for stance in ("main", "neutral", "strict", "uncertain")
+    }
+    main = bodies.pop("main").split("\n\n")
+    for stance, body in bodies.items():
+        paragraphs = body.split("\n\n")
+        changed = [one for one, other in zip(paragraphs, main, strict=True) if one != other]
+        assert len(changed) == 1, stance
+        card = judge_prompt(name, stance).card  # type: ignore[arg-type]
+        assert card.reply == judge_prompt(name).card.reply
+    assert len(set(bodies.values())) == 3
+
+
+def test_stance_when_it_lacks_a_prompt_takes_that_of_the_main_set() -> None:
+    assert judge_prompt("question_text", "strict").card.id == "judge/question_text"
+    declared = in_all_sets("question_image", "question_text")
+    assert of_sets(declared, {"strict"}) == ["judge/question_text", "judge/strict/question_image"]
