@@ -72,9 +72,7 @@ def in_all_sets(*names: str) -> tuple[str, ...]:
 def of_sets(ids: Iterable[str], used: Collection[str]) -> list[str]:
     """Return those of some prompts that are used with some sets, sorted: the others are only declared."""
     asked = list(ids)
-    names = {prompt_id.rpartition("/")[2] for prompt_id in asked} - {
-        shared.rpartition("/")[2] for shared in SHARED
-    }
+    names = {prompt_id.rpartition("/")[2] for prompt_id in asked if prompt_id not in SHARED}
     wanted = {_id_in(prompts, name) for prompts in FOLDERS if prompts in used for name in names}
     return sorted(prompt_id for prompt_id in asked if prompt_id in SHARED or prompt_id in wanted)
 

@@ -56,8 +56,8 @@ class EvaluateOptions(RunOptions):
         limit: only the first so many of those stories.
         matcher: also compare answers with accepted ones by a model, or by the vectors of an encoder
             (``embedding:SPEC``); one of each.
-        prompts: the judges' prompts: ``main``, ``heldout`` for another wording, or the main one with the stance
-            ``neutral``, ``strict`` or ``uncertain`` (Table 72) [as set, else main].
+        prompts: the judges' prompts: ``main``, ``heldout`` for another wording, or the main one with the
+            stance ``neutral``, ``strict`` or ``uncertain`` (Table 72) [as set, else main].
         protocol: prompts, votes and decoding of a published protocol: ``katha``, with our words.
         questions_only: leave out moral targets and contrastive pairs.
         items: only these items of the run: method, story and seed as in ``model-x/kb25k_0001/seed_42``.

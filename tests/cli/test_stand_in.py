@@ -113,7 +113,7 @@ def evaluate_katha_in_three_stances(run: Callable[..., None], folder: Path, mode
     boards = draw_outputs(folder / "drawn", release.records)
     for stance in STANCES:
         run("evaluate", "katha", "--release", release.path, "--outputs", boards, "--limit", 1,
-            "--prompts", stance, "--judge", model, out=stance)  # fmt: skip
+            "--prompts", stance, "--judge", model, *settings(*IMAGES_ALONE), out=stance)  # fmt: skip
 
 
 def evaluate_events(run: Callable[..., None], folder: Path, model: str, reply: str = "mark") -> None:
@@ -157,6 +157,7 @@ WORDING = (
     "contrast_image", "label_image", "label_text", "label_text_image", "question_image", "question_text",
     "question_text_image",
 )  # fmt: skip
+IMAGES_ALONE = tuple(f"judge_{name}.judges=[]" for name in ("text", "both", "contrasts"))
 STANCES = ("neutral", "strict", "uncertain")
 ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE = ids("entities", "repair_mentions")
 FLOWS: dict[Flow, set[str]] = {
@@ -168,8 +169,7 @@ FLOWS: dict[Flow, set[str]] = {
     evaluate_katha: ids("judge", *WORDING, "match_answer"),
     evaluate_katha_heldout: ids("judge/heldout", *WORDING) | ids("judge", "match_answer"),
     evaluate_katha_in_three_stances: {
-        *(f"judge/{stance}/{name}" for stance in STANCES for name in ("question_image", "label_image")),
-        *(f"judge/{name}" for name in WORDING if name not in ("question_image", "label_image")),
+        f"judge/{stance}/{name}" for stance in STANCES for name in ("question_image", "label_image")
     },
     evaluate_events: ids("events", "describe_video", "score_events"),
     evaluate_events_structured: ids("events", "describe_video", "score_events_structured"),

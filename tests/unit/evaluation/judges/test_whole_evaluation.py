@@ -370,7 +370,8 @@ def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer
 def test_evaluation_when_prompts_are_held_out_asks_in_those_words_and_says_so(
     evaluate: Evaluate, server: ModelServer
 ) -> None:
-    plain = evaluate(stories=("kb25k_0001",))
+    plain = evaluate(stories=("kb25k_0001",), protocol="katha")
+    assert plain.manifest.protocol["preset"] == {"name": "katha", "departures": []}
     asked = server.count
     archive = evaluate(stories=("kb25k_0001",), prompts="heldout", out="heldout")
     assert server.count == 2 * asked, "no reply to one wording stands for the other"
@@ -446,6 +447,8 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
         ({"judges": ("http://a/v1#x", "http://b/v1#x")}, "compatible:x is there more than once"),
         ({"settings": ["judge_text.model='openai:x'"]}, "named by the setting judges"),
         ({"prompts": "mine"}, "use main or heldout"),
+        ({"prompts": "main", "protocol": "katha"}, "a protocol names its prompts itself"),
+        ({"protocol": "storyeval@d095e63"}, "use katha"),
         ({"matcher": ("openai:m", "openai:n")}, "one matcher, and one verdict"),
         ({"matcher": ("embedding:openai:m", "embedding:openai:n")}, "one matcher, and one verdict"),
         (
