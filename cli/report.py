@@ -1,8 +1,8 @@
 """``fabula report``: an evaluation as one page for people, with JSON and CSV beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +10,14 @@ from .command import command
 from .common import released, show
 
 
-@command("report", megabytes="--pictures-mb")
+@command(
+    "report", "evaluation.entities.metrics.aggregate:Definitions", megabytes="--pictures-mb",
+    without=("resamples", "seed", "interval", "correction"),
+)  # fmt: skip
 def report(
     run: Path,
     *,
+    given: Mapping[str, Any],
     release: Path | None = None,
     outputs: Sequence[Path] = (),
     out: Path | None = None,
@@ -45,6 +49,7 @@ def report(
             pages/eval-a.html
         fabula report runs/images --unranked copy-paste --story 07 --story 12
         fabula report runs/episodes --story ep_007 --pictures-mb 20
+        fabula report runs/episodes --coverage table15 --gap intervening
     """
     from ..evaluation.report.writing import PAGE, check_page, write_report
     from ..kinds.evaluations import make_report
@@ -57,6 +62,7 @@ def report(
         "stories": stories,
         "methods": methods,
         "megabytes": megabytes,
+        **given,
     }
     show(write_report(make_report(run, released(release), outputs, options), page), as_json=as_json)
     return 0

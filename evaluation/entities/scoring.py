@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..report.formats import Table
 
 OPTIONS = ("coverage", "actions", "gap", "manifest")
-OF_REPORT = ("stories", "methods", "megabytes")
+OF_REPORT = ("stories", "methods", "megabytes", "coverage", "actions", "gap")
 
 
 def definitions_of(chosen: Chosen) -> Definitions:

@@ -307,6 +307,9 @@ class Plot(Own):
     note: str = Field(default="", description="How to read it.")
     unit: Unit = Field(default="percent", description="Unit of the axis.")
     joined: bool = Field(default=False, description="Whether the points of a band are joined by a line.")
+    curve: bool = Field(
+        default=False, description="Whether each series is a line through the bands, its intervals shaded."
+    )
     groups: dict[str, tuple[PlotPoint, ...]] = Field(description="Band -> its points, in order.")
 
 

@@ -26,12 +26,12 @@ def draw(plot: Plot) -> Markup:
     """Return a plot as SVG, with its content as a description for those who cannot see it."""
     names = series_of(plot)
     low, high, step = _axis([point.score for points in plot.groups.values() for point in points], plot.unit)
-    parts: list[Markup] = []
+    parts: list[Markup] = _courses(plot, names, (low, high)) if plot.curve else []
     top = 4
     for label, points in plot.groups.items():
         parts.append(_label(label, top))
-        if plot.joined:
-            parts.append(_joined(points, names, (low, high), top, plot.unit))
+        if plot.joined or plot.curve:
+            parts.append(_together(points, names, (low, high), top, plot))
             top += LABEL + LINE + GAP
             continue
         for number, point in enumerate(points):
@@ -139,19 +139,54 @@ def _mark(point: PlotPoint, names: Sequence[str], axis: tuple[float, float], y: 
     )
 
 
-def _joined(
-    points: Sequence[PlotPoint], names: Sequence[str], axis: tuple[float, float], top: int, unit: Unit
+def _courses(plot: Plot, names: Sequence[str], axis: tuple[float, float]) -> list[Markup]:
+    """Return a line per series through the bands in which it has a value, its intervals shaded."""
+    made = []
+    for number, name in enumerate(names):
+        line, low, high = [], [], []
+        for index, points in enumerate(plot.groups.values()):
+            y = 4 + index * (LABEL + LINE + GAP) + LABEL + LINE // 2
+            score = next((point.score for point in points if point.series == name), None)
+            if score is None or score.value is None:
+                continue
+            line.append((score.value, y))
+            if score.low is not None and score.high is not None:
+                low.append((score.low, y))
+                high.append((score.high, y))
+        area = Markup('<polygon class="area c{}" points="{}"/>').format(
+            number % 8, _stretched([*low, *reversed(high)], axis)
+        )
+        course = Markup('<polyline class="course c{}" points="{}"/>').format(
+            number % 8, _stretched(line, axis)
+        )
+        made += [*([area] if len(low) > 1 else []), *([course] if len(line) > 1 else [])]
+    height = 4 + len(plot.groups) * (LABEL + LINE + GAP)
+    frame = (
+        '<svg x="{0}%" width="{1}%" height="{2}" viewBox="0 0 100 {2}" preserveAspectRatio="none">{3}</svg>'
+    )
+    return [Markup(frame).format(LEFT, WIDTH, height, Markup("").join(made))] if made else []
+
+
+def _stretched(points: Sequence[tuple[float, int]], axis: tuple[float, float]) -> str:
+    """Return points for a drawing that is stretched over the axis, 100 units wide."""
+    places = ((100 * (value - axis[0]) / (axis[1] - axis[0]), y) for value, y in points)
+    return " ".join(f"{min(max(x, 0.0), 100.0):.3f},{y}" for x, y in places)
+
+
+def _together(
+    points: Sequence[PlotPoint], names: Sequence[str], axis: tuple[float, float], top: int, plot: Plot
 ) -> Markup:
-    y = top + LABEL + LINE // 2
+    """Return the points of a band at one height; joined by a line where the plot is so."""
+    y, unit = top + LABEL + LINE // 2, plot.unit
     values = [point.score.value for point in points if point.score.value is not None]
     line = Markup("")
-    if values:
+    if values and plot.joined:
         line = Markup('<line class="joint" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
             _x(min(values), axis), _x(max(values), axis), y, y
         )
-    shift = 3 * (len(points) - 1)  # intervals that overlap stay apart
+    apart = 6 if plot.joined else 0  # intervals that overlap stay apart; those of curves are shaded
     marks = [
-        _mark(point, names, axis, y - shift + 6 * number, unit)
+        _mark(point, names, axis, y - apart * (len(points) - 1) // 2 + apart * number, unit)
         for number, point in enumerate(points)
         if point.score.value is not None
     ]

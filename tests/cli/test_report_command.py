@@ -42,6 +42,7 @@ def test_report_when_something_is_wrong_says_what_and_writes_nothing(
         ((tmp_path, "--release", simulated.release), "evaluation.json"),
         ((simulated.run, "--release", simulated.release, "--outputs", tmp_path / "no"), "no"),
         ((simulated.run, "--release", simulated.release, "--out", tmp_path / "page.pdf"), ".html"),
+        ((simulated.run, "--release", simulated.release, "--gap", "index"), "only for an evaluation of"),
     ):
         done = fabula_command("report", *options)
         assert done.returncode in (1, 2), done.stderr

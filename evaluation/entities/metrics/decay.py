@@ -45,6 +45,7 @@ class GapPair(NamedTuple):
         entity: its key.
         gap: difference of their shots' indices.
         similarity: how alike they are.
+        shots: keys of the two; of a judged pair the anchor stands last. Empty where nobody says.
     """
 
     signal: Signal
@@ -52,6 +53,7 @@ class GapPair(NamedTuple):
     entity: str
     gap: int
     similarity: float
+    shots: tuple[str, ...] = ()
 
 
 def gap_pairs(facts: EpisodeFacts) -> Iterator[GapPair]:
@@ -62,7 +64,7 @@ def gap_pairs(facts: EpisodeFacts) -> Iterator[GapPair]:
             for each in pairs_of_entity(facts, entity, shots, "similarity"):
                 if each.value is not None and each.other is not None:
                     gap = abs(index[each.shot] - index[each.other])
-                    yield GapPair("judged", kind, entity, gap, each.value)
+                    yield GapPair("judged", kind, entity, gap, each.value, (each.shot, each.other))
             if kind != "location":
                 yield from _encoded(facts, kind, entity)
 
@@ -75,11 +77,13 @@ def _encoded(facts: EpisodeFacts, kind: EntityType, entity: str) -> Iterator[Gap
     shots, rows = known
     for (left, one_near), (right, other_near) in pairwise(zip(shots, near, strict=True)):
         mean = float(one_near + other_near) / 2
-        yield GapPair("centroid", kind, entity, right.index - left.index, mean)
+        both = (left.key, right.key)
+        yield GapPair("centroid", kind, entity, right.index - left.index, mean, both)
     cosines = rows @ rows.T
     for left_row, right_row in combinations(range(len(shots)), 2):
-        gap = shots[right_row].index - shots[left_row].index
-        yield GapPair("crops", kind, entity, gap, float(cosines[left_row, right_row]))
+        left, right = shots[left_row], shots[right_row]
+        cosine = float(cosines[left_row, right_row])
+        yield GapPair("crops", kind, entity, right.index - left.index, cosine, (left.key, right.key))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....schemas.text import counted
 from ...report.model import SeenEntity, Trace, WorstEntities
+from ..metrics.aggregate import GapUnit
 from ..metrics.catalogue import EntityMetric
+from ..metrics.decay import GapCurve, GapPair, bin_of
 from ..metrics.diagnostics import EntityDetail
 from ..metrics.instances import Instance
 from ..scores.scores import EntityScores, EpisodeScore
@@ -16,6 +18,8 @@ EACH = 6
 """Worst entities in each respect."""
 MOST_SCORED, MOST_OTHERS = 8, 4
 """Instances with a value, the lowest, and without one, that stand behind a number."""
+MOST_IN_A_BIN = 4
+"""Pairs, the least alike, that stand behind a bin of a gap curve."""
 LEADS = ("intra_face_fidelity", "intra_character_presence", "imaging_quality")
 """Metrics by which episodes are chosen: the first that has a value."""
 _FATES = {
@@ -117,6 +121,35 @@ def traces_of(metric: EntityMetric, episodes: Sequence[Episode]) -> tuple[tuple[
     if others:
         note += f"; {min(len(others), MOST_OTHERS)} of {len(others):,} without"
     return tuple(_trace(metric, *every[n]) for n in kept), f"{note}; of the episodes on this page."
+
+
+def gap_traces(
+    curve: GapCurve, pairs: Sequence[tuple[Episode, GapPair]], unit: GapUnit
+) -> tuple[tuple[Trace, ...], str]:
+    """Return the pairs that stand behind the bins of a curve, and how they were chosen.
+
+    Args:
+        curve: of one method.
+        pairs: those of its shown episodes, of any signal and type.
+        unit: as what gaps are counted.
+    """
+    mine = [
+        (each.similarity, n) for n, (_, each) in enumerate(pairs)
+        if (each.signal, each.type) == (curve.signal, curve.type)
+    ]  # fmt: skip
+    made: list[Trace] = []
+    for label in curve.bins:
+        some = sorted(entry for entry in mine if bin_of(pairs[entry[1]][1].gap, unit) == label)
+        made += [_gap_trace(label, *pairs[n]) for _, n in some[:MOST_IN_A_BIN]]
+    note = f"{len(made)} of {counted(len(mine), 'pair')}, the lowest of each bin first"
+    return tuple(made), f"{note}; of the episodes on this page."
+
+
+def _gap_trace(label: str, episode: Episode, pair: GapPair) -> Trace:
+    parts = [f"gap {label}", episode.facts.episode_id, pair.entity.partition(":")[2]]
+    parts += [f"shot {pair.shots[0]} beside {pair.shots[1]}"] if pair.shots else []
+    anchor = episode.anchor(pair.entity, pair.shots[0]) if pair.shots else None
+    return Trace(label=", ".join(parts), text=f"{pair.similarity:.2f}", anchor=anchor)
 
 
 def _trace(metric: EntityMetric, episode: Episode, each: Instance) -> Trace:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from ....schemas.entities import ALL
+from ....schemas.entities import ALL, TYPES
 from ....schemas.values import Score
 from ...report.model import (
     Comparison,
@@ -22,11 +22,11 @@ from ...report.people import plain_score
 from ...report.showing import comparison, value_text
 from ..metrics.aggregate import MEANINGS, Number
 from ..metrics.catalogue import METRICS, EntityMetric, metric_named
-from ..metrics.decay import Signal
+from ..metrics.decay import GapCurve, Signal
 from ..scores.compare import entity_effects
 from ..scores.layouts import TABLE_4
 from ..scores.scores import EntityScores, MethodScores
-from ..scores.tables import counts_text, score_tables
+from ..scores.tables import EVERY_SIGNAL, counts_text, curves_of, score_tables
 
 PILLARS = {1: "1: quality", 2: "2: prompt following", 3: "3: across shots"}
 FATES = ("passed", "eligible")
@@ -42,6 +42,10 @@ MOST_PAIRS = 60
 """Comparisons up to which the page lists every one."""
 Traces = Callable[[str, EntityMetric], tuple[tuple[Trace, ...], str]]
 """Method and metric -> what the number was made of, and how that was chosen."""
+
+
+GapTraces = Callable[[str, GapCurve], tuple[tuple[Trace, ...], str]]
+"""Method and curve -> the pairs that its bins were made of, and how these were chosen."""
 
 
 def anchor_of(number: int, metric: str) -> str:
@@ -122,15 +126,22 @@ def _coverage(number: Number) -> Score:
     return plain_score(number.coverage, number.score.reason or "nothing is eligible")
 
 
-def further_tables(scores: EntityScores) -> Iterator[ScoreTable]:
-    """Yield the numbers by tier and by gap, where there are some."""
+def further_tables(scores: EntityScores, gaps: GapTraces) -> Iterator[ScoreTable]:
+    """Yield the numbers by tier and by gap, where there are some; bins of gaps open to their pairs."""
     for table in score_tables(scores):
-        if table.name in ("table_22", "gaps") and table.rows:
+        if table.name == "table_22" and table.rows:
             yield table
+        if table.name == "gaps" and table.rows:
+            rows = []
+            curves = curves_of(EVERY_SIGNAL, scores, TYPES)
+            for row, (_, method, curve) in zip(table.rows, curves, strict=True):
+                behind, note = gaps(method, curve)
+                rows.append(row.model_copy(update={"traces": behind, "traces_note": note}))
+            yield table.model_copy(update={"rows": tuple(rows)})
 
 
 def gap_plots(scores: EntityScores) -> Iterator[Plot]:
-    """Yield similarity by gap: a plot per signal and type, a band per bin with pairs, a point per method."""
+    """Yield similarity by gap: a plot per signal and type, a curve per method through bins with pairs."""
     by_index = scores.definitions.gap == "index"
     unit = "difference of shot index" if by_index else "number of shots between"
     there = dict.fromkeys((curve.type, curve.signal) for method in scores.methods for curve in method.curves)
@@ -145,8 +156,9 @@ def gap_plots(scores: EntityScores) -> Iterator[Plot]:
         words, meaning = SIGNALS[signal]
         yield Plot(
             name=f"gap_{signal}_{kind}", title=f"Similarity of {kind}s by gap, {words}", unit="number",
-            note=f"{meaning} Gap: {unit}; with 95 % intervals over sources. The table has bins without "
-            "a pair, too.",
+            note=f"{meaning} Gap: {unit}; shaded: 95 % intervals over sources. The table \"Similarity by "
+            'gap" has bins without a pair, too, and opens to pairs.',
+            curve=True,
             groups={
                 f"Gap {label}": tuple(
                     PlotPoint(series=method, score=curve.bins[label])

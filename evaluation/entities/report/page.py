@@ -22,10 +22,11 @@ from ..entities import EPISODES
 from ..facts import EpisodeFacts
 from ..metrics.aggregate import MEANINGS, Definitions
 from ..metrics.catalogue import EntityMetric
+from ..metrics.decay import GapCurve
 from ..scores.score import score_folder
 from ..scores.scores import EntityScores
 from . import numbers
-from .choice import shown_episodes, traces_of, worst_entities
+from .choice import gap_traces, shown_episodes, traces_of, worst_entities
 from .people import people_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
@@ -84,6 +85,12 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         shown = [each for (name, _), each in episodes.items() if name == method and each.number]
         return traces_of(metric, shown)
 
+    def gaps(method: str, curve: GapCurve) -> tuple[tuple[Trace, ...], str]:
+        scored = {each.method: each for each in scores.methods}[method].episodes
+        shown = [(episodes.get((method, each.episode_id)), each.pairs) for each in scored]
+        pairs = [(each, pair) for each, some in shown if each is not None and each.number for pair in some]
+        return gap_traces(curve, pairs, wanted.definitions.gap)
+
     pairs = numbers.comparisons(scores)
     people = people_of(folder, "episodes", people_tables)
     return ReportDocument(
@@ -91,7 +98,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         title=_title(scores), facts=_facts(scores, episodes, accounts, manifest),
         warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
         headline=numbers.headline(scores), plots=tuple(numbers.gap_plots(scores)),
-        details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores)),
+        details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores, gaps)),
         comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
         accounting=(*accounting(scores, [each.facts for each in episodes.values()]),
                     *([accounts.outcome_table()] if accounts.total else [])),

@@ -8,7 +8,7 @@ from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score
 from ..metrics.aggregate import MEANINGS, Number
 from ..metrics.catalogue import EntityMetric, metric_named
-from ..metrics.decay import Signal
+from ..metrics.decay import GapCurve, Signal
 from .compare import Effect, EntityComparisons
 from .layouts import (
     BY_TIER,
@@ -28,6 +28,11 @@ from .scores import EntityScores, MethodScores
 NO_EFFECT = "fewer than two episodes that both have, or no spread"
 
 
+EVERY_SIGNAL: tuple[tuple[str, Signal], ...] = (
+    ("LLM", "judged"), ("DINOv2, centroid", "centroid"), ("DINOv2, every pair", "crops"),
+)  # fmt: skip
+
+
 def score_tables(scores: EntityScores) -> Iterator[ScoreTable]:
     """Yield the tables of an evaluation; those without any value are left out."""
     for layout in (TABLE_4, TABLE_12, TABLE_13, TABLE_14):
@@ -35,10 +40,7 @@ def score_tables(scores: EntityScores) -> Iterator[ScoreTable]:
     yield _coverage(scores)
     for name, title, signals in CURVES:
         yield _gaps(name, title, signals, scores, ("character",))
-    yield _gaps(
-        "gaps", "Similarity by gap, every signal and type",
-        (("LLM", "judged"), ("DINOv2, centroid", "centroid"), ("DINOv2, every pair", "crops")), scores, TYPES,
-    )  # fmt: skip
+    yield _gaps("gaps", "Similarity by gap, every signal and type", EVERY_SIGNAL, scores, TYPES)
     yield _tiers(scores)
 
 
@@ -124,16 +126,12 @@ def _gaps(
     types: Sequence[EntityType],
 ) -> ScoreTable:
     rows, labels = [], dict[str, None]()
-    for word, signal in signals:
-        for kind in types:
-            for method in scores.methods:
-                for curve in method.curves:
-                    if (curve.signal, curve.type) == (signal, kind):
-                        labels.update(dict.fromkeys(curve.bins))
-                        named = [*([word] if len(signals) > 1 else []), *([kind] if len(types) > 1 else [])]
-                        pairs = ", ".join(str(score.counts["pairs"]) for score in curve.bins.values())
-                        label = ", ".join([*named, method.method])
-                        rows.append(ScoreRow(label=label, scores=curve.bins, note=f"pairs: {pairs}"))
+    for word, method, curve in curves_of(signals, scores, types):
+        labels.update(dict.fromkeys(curve.bins))
+        named = [*([word] if len(signals) > 1 else []), *([curve.type] if len(types) > 1 else [])]
+        pairs = ", ".join(str(score.counts["pairs"]) for score in curve.bins.values())
+        label = ", ".join([*named, method])
+        rows.append(ScoreRow(label=label, scores=curve.bins, note=f"pairs: {pairs}"))
     unit = scores.definitions.gap
     shots = "difference of shot index" if unit == "index" else "shots between two appearances"
     return ScoreTable(
@@ -141,6 +139,18 @@ def _gaps(
         note=f"Gap: {shots}; in brackets 95 % intervals over sources.",
         measures=tuple(Measure(name=label, label=f"Gap {label}", unit="number") for label in labels),
     )  # fmt: skip
+
+
+def curves_of(
+    signals: Sequence[tuple[str, Signal]], scores: EntityScores, types: Sequence[EntityType]
+) -> Iterator[tuple[str, str, GapCurve]]:
+    """Yield word of the signal, method and curve, in the order of the rows of a table of gaps."""
+    for word, signal in signals:
+        for kind in types:
+            for method in scores.methods:
+                for curve in method.curves:
+                    if (curve.signal, curve.type) == (signal, kind):
+                        yield word, method.method, curve
 
 
 def _tiers(scores: EntityScores) -> ScoreTable:

@@ -13,11 +13,11 @@ ONCE = Definitions(resamples=0)
 def test_pairs_when_episode_is_small_are_those_worked_out_by_hand() -> None:
     pairs = list(gap_pairs(episode()))
     near = 0.5**0.5  # of both crops to the centroid
-    assert pairs[0] == GapPair("judged", "character", ANA, 1, 0.9)
+    assert pairs[0] == GapPair("judged", "character", ANA, 1, 0.9, ("1:2", "1:1"))
     assert pairs[1][:4] == ("centroid", "character", ANA, 1)
     assert pairs[1].similarity == pytest.approx(near)
-    assert pairs[2] == GapPair("crops", "character", ANA, 1, 0.0)
-    assert pairs[3:] == [GapPair("judged", "location", HALL, 1, 0.4)]
+    assert pairs[2] == GapPair("crops", "character", ANA, 1, 0.0, ("1:1", "1:2"))
+    assert pairs[3:] == [GapPair("judged", "location", HALL, 1, 0.4, ("1:2", "1:1"))]
 
 
 @pytest.mark.parametrize(

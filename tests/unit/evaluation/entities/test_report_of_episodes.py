@@ -11,6 +11,7 @@ from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.pictures import kept_picture
 from fabula.evaluation.report.writing import verdicts_csv
+from fabula.kinds.evaluations import make_report, score
 from fabula.testing.simulated_episodes import write_run
 
 FEW = EpisodesReport(Definitions(resamples=0))
@@ -66,6 +67,30 @@ def test_page_when_scored_shows_the_numbers_of_score(tmp_path: Path) -> None:
         assert values == (number.value, number.raw, number.coverage)
     assert document.episodes is not None and document.episodes.polar is not None
     assert next(worst.title for worst in document.episodes.worst) == "Least like their description"
+
+
+def test_gaps_when_opened_lead_to_their_pairs_and_are_drawn_as_curves(tmp_path: Path) -> None:
+    document = episodes_report(write_run(tmp_path / "run", ("a", "b")), FEW)
+    assert all(plot.curve for plot in document.plots if plot.name.startswith("gap_"))
+    rows = {row.label: row for table in document.details if table.name == "gaps" for row in table.rows}
+    row = rows["LLM, character, b"]
+    (trace,) = row.traces
+    assert (trace.label, trace.text) == ("gap 1-2, film__ep, Ana, shot 1:2 beside 1:1", "0.80")
+    assert row.traces_note == "1 of 1 pair, the lowest of each bin first; of the episodes on this page."
+    assert f'id="{trace.anchor}"' in render_page(document)
+    # Crops of all shots have vectors, but only two were admitted.
+    assert [one.label[:7] for one in rows["DINOv2, every pair, object, a"].traces] == ["gap 1-2"]
+
+
+def test_page_when_definitions_are_chosen_has_the_numbers_that_score_gives_with_them(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    chosen = {"coverage": "table15", "gap": "intervening", "actions": "outside"}
+    document = make_report(folder, options=chosen)
+    numbers = score(folder, chosen).methods[0].numbers  # type: ignore[attr-defined]
+    main = {row.note: row for row in document.headline.rows if not row.heading}
+    assert main["intra_face_fidelity"].scores["model-a"].value == numbers["intra_face_fidelity"].value
+    assert {one.name: one.value for one in document.definitions}.items() >= chosen.items()
+    assert "Gap 0" in next(plot for plot in document.plots if plot.name == "gap_judged_character").groups
 
 
 def test_page_when_asked_for_unknown_episodes_or_methods_refuses(tmp_path: Path) -> None:

@@ -38,6 +38,24 @@ def test_plot_when_values_differ_places_them_on_the_axis() -> None:
     assert places == pytest.approx([3 + 78 * 0.57 / 0.6, 3 + 78 * 0.03 / 0.6], abs=0.001)
 
 
+def test_plot_when_a_curve_shades_the_intervals_of_each_series_from_band_to_band() -> None:
+    groups = {"1-2": (0.5, 0.1), "3-5": (0.3, 0.2), "6-10": (None, 0.3)}
+    bands = {
+        label: tuple(
+            PlotPoint(series=name, score=undefined() if value is None else score(value))
+            for name, value in zip(("a", "b"), values, strict=True)
+        )
+        for label, values in groups.items()
+    }
+    text = str(draw(Plot(name="p", title="T", unit="number", curve=True, groups=bands)))
+    ElementTree.fromstring(text)
+    # The axis goes from 0 to 0.6; bands are 52 pixels high, their points 30 below the top, which is at 4.
+    areas = re.findall(r'class="area c(\d)" points="([^"]*)"', text)
+    assert areas[0] == ("0", "78.333,34 45.000,86 55.000,86 88.333,34"), "low ends down, high ends up"
+    lines = dict(re.findall(r'class="course c(\d)" points="([^"]*)"', text))
+    assert lines == {"0": "83.333,34 50.000,86", "1": "16.667,34 33.333,86 50.000,138"}
+
+
 def test_plot_when_a_score_is_undefined_says_so_and_keeps_the_others() -> None:
     points = (PlotPoint(series="a", score=undefined()), PlotPoint(series="b", score=score(0.3)))
     text = str(draw(Plot(name="p", title="T", groups={"g": points})))
