@@ -46,6 +46,7 @@ IMPORTED = (
     "datasketch", "sentencex", "pebble", "psutil", "filelock", "httpx2", "openai", "rich.progress",
     "google.genai", "json_repair", "dotenv", "PIL.Image", "sqlite3", "asyncio", "genai_prices.data", "pandas",
 )  # fmt: skip
+_ENGLISH = "The old miller ran home through the rain, and nobody in the village asked him where he had been."
 READERS = ("datasets", "mlcroissant")
 READ_AT_START = (
     "PYTHON", "LC_", "LANG", "TZ", "OMP_", "MALLOC_", "LD_", "TERM", "COLUMNS", "NO_COLOR", "FORCE_", "TYPER",
@@ -224,6 +225,14 @@ def _import_all() -> None:
     import_module("fabula.schemas.plugins").plugins("")
 
 
+def _read_tables() -> None:
+    """Read what a command that drafts or checks a story reads first: the forms of words, and of languages."""
+    lemmas = import_module("lemminflect")
+    lemmas.getAllLemmas("ran")
+    lemmas.getInflection("run", "VBD")
+    import_module("fabula.builders.katha.checks.language").detected(_ENGLISH)
+
+
 class _Forks:
     """The forks of this process that are running, and whom to tell how each ended."""
 
@@ -393,6 +402,7 @@ def main() -> None:
     ssl.create_default_context = cache(ssl.create_default_context)  # no command here asks by HTTPS
     commands, releases, reads = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
     _import_all()
+    _read_tables()
     gc.collect()
     gc.freeze()
     if os.fork() == 0:

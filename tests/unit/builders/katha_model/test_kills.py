@@ -140,7 +140,10 @@ def committed(run: Path) -> set[tuple[str, str]]:
 @pytest.mark.waits
 @pytest.mark.endurance
 @pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))
-@pytest.mark.parametrize(("stories", "models"), [(80, ("openai:toy",)), (30, ("openai:toy", "openai:judge"))])
+@pytest.mark.parametrize(
+    ("stories", "models"),
+    [(max(24, rounds(80)), ("openai:toy",)), (max(12, rounds(30)), ("openai:toy", "openai:judge"))],
+)
 def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothing_twice(
     tmp_path: Path, starter: Any, stories: int, models: tuple[str, ...], seed: int
 ) -> None:
