@@ -3,7 +3,7 @@
 import errno
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
@@ -246,3 +246,16 @@ def _report(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> No
         emit({"error": document})
     else:
         warn(f"error: {text}")
+
+
+def wrote(out: Path, sha256: str, counts: Mapping[str, int], *, as_json: bool) -> int:
+    """Say what official files were written."""
+    line = f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
+    return answer({"out": str(out), "sha256": sha256, **counts}, [line], as_json=as_json)
+
+
+def asked_for(out: Path, file: Path, counts: Mapping[str, int], more: str, *, as_json: bool) -> int:
+    """Say what requests for generators were written."""
+    cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
+    line = f"{file}: {counts['requests']} requests, {more}{cut}"
+    return answer({"out": str(out), **counts}, [line], as_json=as_json)

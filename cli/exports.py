@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .command import command
-from .common import answer, emit, released, say, show, warn
+from .common import answer, asked_for, emit, released, say, show, warn, wrote
 from .evaluate import given_suite
 
 if TYPE_CHECKING:
     from ..people.tasks import Task
     from ..releases.entities.requests import RequestOptions as EntityRequests
     from ..releases.entities.tree import EntitySet
-    from ..releases.shots.requests import RequestOptions as ShotRequests
 
 
 @command("export katha")
@@ -238,58 +237,6 @@ def instances(
     return answer(document, lines, as_json=as_json)
 
 
-@command("export vistory")
-def export_vistory(
-    folder: Annotated[Path, typer.Argument(metavar="RELEASE")], *, out: Path, as_json: bool = False
-) -> int:
-    """Write shot scripts as the official ViStoryBench tree.
-
-    Scripts stay the same field by field, images byte for byte.
-
-    Options:
-        folder: Set of shot scripts.
-        out: A new folder.
-
-    Examples:
-        fabula export vistory runs/vistory --out ViStoryBench
-    """
-    from ..releases.shots.tree import read_shot_set, write_shot_set
-
-    shot_set, _ = read_shot_set(released(folder))
-    write_shot_set(shot_set, out)
-    return _wrote(out, shot_set.sha256, shot_set.counts(), as_json=as_json)
-
-
-@command("export shots", "releases.shots.requests:RequestOptions")
-def export_shots(
-    folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
-    *,
-    options: "ShotRequests",
-    out: Path,
-    as_json: bool = False,
-) -> int:
-    """Write prompts and references of shots for generators.
-
-    requests.jsonl has one line per shot; the reference images that it names are copied beside it. If an
-    option shortens a prompt or leaves a character without a reference, the line says so.
-
-    Options:
-        folder: Set of shot scripts.
-        out: A new folder.
-
-    Examples:
-        fabula export shots runs/vistory --out requests
-        fabula export shots runs/vistory --language ch --references 3 --max-chars 500 --previous 1 --out
-            requests
-    """
-    from ..releases.shots.imports import REQUESTS, export_requests
-    from ..releases.shots.tree import read_shot_set
-
-    shot_set, _ = read_shot_set(released(folder))
-    counts = export_requests(shot_set, out, options)
-    return _asked_for(out, out / REQUESTS, counts, f"{counts['references']} images", as_json=as_json)
-
-
 @command("export entitybench")
 def export_entitybench(
     folder: Annotated[Path, typer.Argument(metavar="RUN")], *, out: Path, as_json: bool = False
@@ -309,7 +256,7 @@ def export_entitybench(
 
     entity_set, code = usable_set(released(folder))
     counts = export_episodes(entity_set, out)
-    return _wrote(out, entity_set.sha256, counts, as_json=as_json) or code
+    return wrote(out, entity_set.sha256, counts, as_json=as_json) or code
 
 
 @command("export entities", "releases.entities.requests:RequestOptions")
@@ -339,7 +286,7 @@ def export_entities(
     options.checked()
     entity_set, code = usable_set(released(folder))
     counts = write_requests(entity_set, out, options)
-    return _asked_for(out, out / REQUESTS, counts, f"{counts['shots']} shots", as_json=as_json) or code
+    return asked_for(out, out / REQUESTS, counts, f"{counts['shots']} shots", as_json=as_json) or code
 
 
 def usable_set(folder: Path) -> tuple["EntitySet", int]:
@@ -350,62 +297,3 @@ def usable_set(folder: Path) -> tuple["EntitySet", int]:
     for issue in report.errors:
         warn(f"left out: {issue}")
     return entity_set, int(not report.ok)
-
-
-@command("export lite")
-def lite(
-    folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
-    *,
-    out: Path,
-    count: int = 20,
-    ids: str | None = None,
-    created_at: str | None = None,
-    as_json: bool = False,
-) -> int:
-    """Write a small subset that represents the whole set.
-
-    Stories are chosen so that types, styles, cultures, lengths and characters are distributed as in the whole
-    set. lite.json holds the ids and compares each distribution with that of the whole. The folder is like
-    that of an imported set: `fabula release pack` makes a release of it.
-
-    Options:
-        folder: Set of shot scripts.
-        out: A new folder.
-        count: Number of stories in the subset.
-        ids: Take these stories, as 01,08,...; or official for the published Lite subset.
-        created_at: Creation time of the run, RFC 3339.
-
-    Examples:
-        fabula export lite runs/shots --count 20 --out runs/shots-lite
-        fabula export lite runs/vistory --ids official --out runs/vistory-lite
-        fabula release pack runs/vistory-lite --version 0.1.0 --license CC-BY-4.0 --out dist/lite
-    """
-    from ..releases.shots.subset import OFFICIAL, choose, write_subset
-    from ..releases.shots.tree import read_shot_set
-
-    shot_set, _ = read_shot_set(released(folder))
-    named = ids if ids in (None, OFFICIAL) else [part.strip() for part in ids.split(",")]
-    document = write_subset(shot_set, choose(shot_set, count, named), out, created_at)
-    lines = (
-        f"stories: {', '.join(document['ids'])}",
-        *(
-            f"{name}: differs from the whole by {field['total_variation']:.3f} (total variation)"
-            for name, field in document["fields"].items()
-        ),
-        f"set: {out}",
-        f"next: fabula release pack {out} --version 0.1.0 --license LICENSE --out DIST",
-    )
-    return answer(document, lines, as_json=as_json)
-
-
-def _wrote(out: Path, sha256: str, counts: Mapping[str, int], *, as_json: bool) -> int:
-    """Say what official files were written."""
-    line = f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
-    return answer({"out": str(out), "sha256": sha256, **counts}, [line], as_json=as_json)
-
-
-def _asked_for(out: Path, file: Path, counts: Mapping[str, int], more: str, *, as_json: bool) -> int:
-    """Say what requests for generators were written."""
-    cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
-    line = f"{file}: {counts['requests']} requests, {more}{cut}"
-    return answer({"out": str(out), **counts}, [line], as_json=as_json)

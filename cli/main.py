@@ -14,6 +14,7 @@ from . import (  # noqa: F401 - each notes its commands
     doctor,
     edit,
     evaluate,
+    export_shots,
     exports,
     extend,
     hub,

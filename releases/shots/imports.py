@@ -19,6 +19,7 @@ from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
 from ..run_folder import write_imported_run
 from ..target import require_free, require_outside, staged
+from .layouts import Inputs
 from .references import Line, read_lines
 from .requests import RequestOptions, shot_requests
 from .tree import (
@@ -229,3 +230,72 @@ def export_requests(shot_set: ShotSet, out: Path, options: RequestOptions | None
             shutil.copyfile(shot_set.folder / name, draft / name)
         write_atomic(draft / REQUESTS, jsonl_lines(lines))
     return {"requests": len(lines), "references": len(files), "cut": sum(line["cut"] > 0 for line in lines)}
+
+
+RESULTS = "results.jsonl"
+"""Which file the picture of each shot goes to."""
+
+
+@dataclass(frozen=True)
+class ExportedInputs:
+    """What was written for a named generator.
+
+    Attributes:
+        files: paths of its files, in the order of the description.
+        shots: how many shots there are.
+        references: how many reference images were copied.
+        missing: texts that the scripts do not have, such as ``01 shot 2 plot.ch``.
+        unshown: story and key of characters on stage without a reference image.
+    """
+
+    files: tuple[str, ...]
+    shots: int
+    references: int
+    missing: tuple[str, ...]
+    unshown: tuple[tuple[str, str], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "files": list(self.files),
+            "shots": self.shots,
+            "references": self.references,
+            "missing_texts": list(self.missing),
+            "without_reference": [f"{story} {key}" for story, key in self.unshown],
+        }
+
+
+def export_inputs(
+    shot_set: ShotSet,
+    out: Path,
+    generator: str,
+    options: RequestOptions | None = None,
+    values: Mapping[str, str | int | float] | None = None,
+) -> ExportedInputs:
+    """Write what a named generator reads into a new folder, the images, and where its results go.
+
+    Args:
+        shot_set: the scripts.
+        out: the folder to make.
+        generator: name of a bundled description, or the path of a TOML file; see :mod:`.layouts`.
+        options: language, size, seed and references of each character.
+        values: values of the description in place of its defaults.
+
+    Raises:
+        ConfigError: an option or the description is wrong, or the set lacks what it needs.
+        TargetError: the folder is there already, or cannot be written.
+    """
+    inputs = Inputs(shot_set, generator, options or RequestOptions(), values or {})
+    written = dict(inputs.files())
+    require_free(out)
+    with staged(out.absolute()) as (draft,):
+        for name, image in inputs.images.items():
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(image, draft / name)
+        for name, text in written.items():
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(draft / name, [text.encode()])
+        write_atomic(draft / RESULTS, jsonl_lines(inputs.results))
+    return ExportedInputs(
+        tuple(written), len(inputs.results), len(inputs.images), tuple(inputs.missing), tuple(inputs.unshown)
+    )
