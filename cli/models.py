@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, ExitCode
 from .command import command
 from .common import show
+
+if TYPE_CHECKING:
+    from ..models.vision.fetching import Fetching
 
 
 @command("models check")
@@ -16,6 +19,8 @@ def check(
     model: Sequence[str] = (),
     device: str = "cpu",
     config: Path | None = None,
+    known: bool = False,
+    record: bool = False,
     as_json: bool = False,
 ) -> int:
     """Ask a model one small question to see if it can be used.
@@ -31,18 +36,21 @@ def check(
         model: With vision: only this model.
         device: With vision: cpu, cuda, mps, or auto for the fastest here.
         config: Settings file; fabula.toml here is used if present.
+        known: With vision: compare what each gives for three pictures with recorded values.
+        record: With vision: write these values down beside the weights, for --known.
 
     Examples:
         fabula models check openai:gpt-4.1-mini
         fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json
         fabula models check embedding:openai:text-embedding-3-small
         fabula models check vision --model clip-vit-l-14
+        fabula models check vision --known
     """
     if spec == "vision":
-        return _check_vision(model, device, config, as_json)
-    if model or device != "cpu":
+        return _check_vision(model, device, config, as_json, (known, record))
+    if model or device != "cpu" or known or record:
         raise ConfigError(
-            "--model, --device", what="these options are for `fabula models check vision`",
+            "--model, --device, --known, --record", what="these options are for `fabula models check vision`",
             fix="leave them out",
         )  # fmt: skip
     from .model_check import check_model
@@ -52,7 +60,115 @@ def check(
     return 0 if checked.passed else 1
 
 
-def _check_vision(names: Sequence[str], device: str, config: Path | None, as_json: bool) -> int:
+@command("models fetch", folder="--from")
+def fetch(
+    what: str,
+    *,
+    model: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    everything: bool = False,
+    plan: bool = False,
+    folder: Path | None = None,
+    accept_licence: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Fetch the weights of models that look at pictures, or list what to fetch on another machine.
+
+    Without --model, --metrics and --all: the default models of all metrics. Sizes and terms are told first;
+    terms that restrict have to be accepted. What broke off is resumed. Every file is checked by SHA-256; one
+    whose hash is not recorded yet is pinned as it comes. Exits with 3 if something could not be had.
+
+    Options:
+        what: Vision, in small letters.
+        model: Only this model.
+        metrics: Only models of this metric: {evaluation.metrics.registry:NAMES}, pillar-1, pillar-1-vbench,
+            pillar-2, pillar-3.
+        everything: All models that Fabula knows.
+        plan: Fetch nothing: say what is missing, and the commands that fetch it elsewhere.
+        folder: Folder with files that were fetched elsewhere, as --plan has them.
+        accept_licence: Accept the terms of all that is fetched.
+
+    Examples:
+        fabula models fetch vision
+        fabula models fetch vision --metrics csd --metrics shot-similarity
+        fabula models fetch vision --plan
+        fabula models fetch vision --from weights --accept-licence
+    """
+    from ..models.vision.fetching import fetch as bring
+    from ..models.vision.fetching import survey, tell
+    from ..models.vision.registry import MODELS
+
+    if what != "vision":
+        raise ConfigError(
+            what, what="there are weights of the models that look at pictures only",
+            fix="fabula models fetch vision",
+        )  # fmt: skip
+    if everything + bool(model) + bool(metrics) > 1:
+        raise ConfigError("--all, --model, --metrics", what="they exclude each other", fix="give one of them")
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(str(folder), what="there is no such folder", fix="check the spelling of --from")
+    names = [known.name for known in MODELS] if everything else list(model) or _models_of(metrics)
+    surveyed = survey(names, is_plan=plan)
+    if plan or not surveyed.lacking:
+        show(surveyed, as_json=as_json)
+        return 0
+    for line in surveyed.lines():
+        tell(line)
+    if not (accept_licence or not surveyed.asking or _agrees(surveyed)):
+        raise ConfigError(
+            "licence", what=f"{_terms(surveyed)}: nobody accepted these terms",
+            fix="read them where the weights are published; repeat with --accept-licence, or leave these"
+            " models out",
+        )  # fmt: skip
+    made = bring(surveyed, folder, tell)
+    show(made, as_json=as_json)
+    return int(ExitCode.MISSING if made.lacking else ExitCode.OK)
+
+
+def _terms(surveyed: "Fetching") -> str:
+    return "; ".join(f"{row.weights.source.repo} ({row.weights.licence})" for row in surveyed.asking)
+
+
+def _agrees(surveyed: "Fetching") -> bool:
+    """Ask at a terminal whether terms are accepted; nobody there says no."""
+    import sys
+
+    import typer
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    return typer.confirm(f"Do you accept these terms: {_terms(surveyed)}?", default=False, err=True)
+
+
+def _models_of(wanted: Sequence[str]) -> list[str]:
+    """Return the default models of metrics; of all, in the paper's definitions, where none is named.
+
+    Raises:
+        ConfigError: there is no such metric.
+    """
+    from ..evaluation.entities.quality.definitions import MODELS as QUALITY
+    from ..evaluation.entities.requests import MODELS as PILLARS
+    from ..evaluation.metrics.registry import NAMES, registered
+
+    known: dict[str, list[str]] = {name: [] for name in NAMES}
+    for name, metric in registered():
+        for need in metric.needs:
+            known.setdefault(name, []).extend([need.model] if isinstance(need.model, str) else need.model)
+    known |= {f"pillar-{pillar}": list(models.values()) for pillar, models in PILLARS.items()}
+    known["pillar-1"] = list(QUALITY["paper"].values())
+    known["pillar-1-vbench"] = list(QUALITY["vbench"].values())
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(
+                "--metrics", what=f"{name} is none; there are {', '.join(known)}", fix="check the spelling"
+            )
+    chosen = wanted or [name for name in known if name != "pillar-1-vbench"]
+    return list(dict.fromkeys(model for name in chosen for model in known[name]))
+
+
+def _check_vision(
+    names: Sequence[str], device: str, config: Path | None, as_json: bool, values: tuple[bool, bool]
+) -> int:
     from ..engine.config import read_settings
     from ..models.vision.checkup import check_models
     from ..models.vision.registry import MODELS
@@ -66,7 +182,9 @@ def _check_vision(names: Sequence[str], device: str, config: Path | None, as_jso
             for name, given in section["options"].items():
                 options.setdefault(name, {}).update(given)
     device_place = Place() if device == "cpu" else choose(device)
-    models = check_models(names or [registered.name for registered in MODELS], device_place, options)
+    known = {"known": values[0], "record": values[1]}
+    wanted = names or [registered.name for registered in MODELS]
+    models = check_models(wanted, device_place, options, **known)
     show(models, as_json=as_json)
     if models.has("failed"):
         return int(ExitCode.FINDINGS)

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...errors import MissingRequirement, UserError
+from .drawings import SHIFT, SIDE, draw_pair, shifted
+from .fetching import check_files
+from .known import compare_values, record_values
 from .registry import check_vision, open_vision
 from .types import Box, Detector, Encoder, Flow, Predictor, TextEncoder, VisionModel, cut
 from .weights import Place
@@ -21,16 +24,14 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Status = Literal["ok", "warning", "failed", "missing"]
-SIDE = 320
-"""Pixels a side of a drawing."""
 _PHOTOGRAPHS = {
     "face": ("insightface", "data/images/t1.jpg"),
     "person": ("ultralytics", "assets/zidane.jpg"),
 }
 CAPTIONS = ("a person in a red coat", "a house under a blue sky")
 """What the two drawings show."""
+_ANEW = "remove the file, and fetch it again: fabula models fetch vision"
 _NORM = 1e-3  # most by which the length of a vector may differ from 1
-_SHIFT = 8  # pixels by which a drawing is moved for a flow
 _USUAL = {"musiq-spaq": (0, 100)}  # least and greatest value of a predictor; 1 to 10 of others
 _AROUND = 0.4  # of a face's sides, that its crop holds around it
 
@@ -82,7 +83,12 @@ class VisionCheck:
 
 
 def check_models(
-    names: Sequence[str], place: Place, settings: Mapping[str, Mapping[str, Any]]
+    names: Sequence[str],
+    place: Place,
+    settings: Mapping[str, Mapping[str, Any]],
+    *,
+    known: bool = False,
+    record: bool = False,
 ) -> VisionCheck:
     """Load models one after the other and look over what they make of small pictures.
 
@@ -90,16 +96,26 @@ def check_models(
         names: of the models.
         place: where they run.
         settings: name -> settings of its loader.
+        known: whether what each gives for three pictures is compared with recorded values.
+        record: whether these values are written down.
 
     Returns:
         What was found; a model that cannot be opened is a finding as well.
     """
     return VisionCheck(
-        tuple(finding for name in names for finding in _check(name, place, settings.get(name, {})))
+        tuple(
+            finding
+            for name in names
+            for finding in _check(name, place, settings.get(name, {}), (known, record))
+        )
     )
 
 
-def _check(name: str, place: Place, settings: Mapping[str, Any]) -> Iterator[Finding]:
+def _check(
+    name: str, place: Place, settings: Mapping[str, Any], asked: tuple[bool, bool]
+) -> Iterator[Finding]:
+    for source, text, sound in check_files(name):
+        yield Finding(name, "files", _judged(sound), f"{source.repo}: {text}", "" if sound else _ANEW)
     try:
         check_vision(name, settings)
         model = open_vision(name, place, settings)
@@ -111,6 +127,12 @@ def _check(name: str, place: Place, settings: Mapping[str, Any]) -> Iterator[Fin
     yield Finding(name, "load", "ok", model.identity)
     for step, status, detail in _looked_over(model):
         yield Finding(name, step, status, detail)
+    known, record = asked
+    if record:
+        yield Finding(name, "recorded", "ok", f"values in {record_values(name, model, settings)}")
+    if known:
+        status, detail = compare_values(name, model, settings)
+        yield Finding(name, "known", status, detail)
 
 
 def _looked_over(model: VisionModel) -> Iterator[tuple[str, Status, str]]:
@@ -202,7 +224,7 @@ def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:
 def _flow(model: Flow) -> Iterator[tuple[str, Status, str]]:
     """Check shape and batches, and that a drawing that is moved to the right is seen to be."""
     drawings = draw_pair()
-    pairs = [(drawing, _shifted(drawing)) for drawing in drawings]
+    pairs = [(drawing, shifted(drawing)) for drawing in drawings]
     flows = model.flows(pairs)
     wanted = (len(pairs), 2, SIDE, SIDE)
     sound = flows.shape == wanted and bool(np.isfinite(flows).all())
@@ -211,16 +233,9 @@ def _flow(model: Flow) -> Iterator[tuple[str, Status, str]]:
     limit = model.card.tolerance
     yield "batches", _judged(apart <= limit), f"differ by {apart:.1e}, at most {limit:.0e} wanted"
     across, down = (float(np.median(flows[:, axis])) for axis in (0, 1))
-    seen = abs(across - _SHIFT) < 1 and abs(down) < 1
-    text = f"median {across:.1f} to the right, {down:.1f} down; {_SHIFT} and 0 are true"
+    seen = abs(across - SHIFT) < 1 and abs(down) < 1
+    text = f"median {across:.1f} to the right, {down:.1f} down; {SHIFT} and 0 are true"
     yield "movement", "ok" if seen else "warning", text
-
-
-def _shifted(image: "Image") -> "Image":
-    from PIL import Image
-
-    pixels = np.asarray(image)
-    return Image.fromarray(np.concatenate([np.repeat(pixels[:, :1], _SHIFT, 1), pixels[:, :-_SHIFT]], 1))
 
 
 def _detector(model: Detector) -> Iterator[tuple[str, Status, str]]:
@@ -241,31 +256,6 @@ def _sound(boxes: Sequence[Box], image: "Image") -> bool:
 
 def _judged(sound: bool) -> Status:
     return "ok" if sound else "failed"
-
-
-def draw_pair() -> "tuple[Image, Image]":
-    """Return the two drawings: somebody in a red coat, and a house under a tree."""
-    from PIL import Image, ImageDraw
-
-    person, house = (Image.new("RGB", (SIDE, SIDE), ground) for ground in ((226, 232, 240), (150, 200, 240)))
-    draw = ImageDraw.Draw(person)
-    draw.rectangle((105, 150, 215, 270), fill=(190, 40, 40))
-    draw.rectangle((120, 270, 150, 318), fill=(40, 50, 90))
-    draw.rectangle((170, 270, 200, 318), fill=(40, 50, 90))
-    draw.ellipse((110, 40, 210, 155), fill=(240, 200, 170))
-    draw.chord((106, 30, 214, 120), 180, 360, fill=(80, 50, 20))
-    for left in (133, 175):
-        draw.ellipse((left, 85, left + 14, 97), fill=(30, 30, 30))
-    draw.polygon(((160, 98), (152, 118), (168, 118)), fill=(220, 170, 140))
-    draw.arc((138, 112, 182, 138), 20, 160, fill=(150, 30, 40), width=4)
-    draw = ImageDraw.Draw(house)
-    draw.rectangle((0, 240, SIDE, SIDE), fill=(90, 160, 70))
-    draw.rectangle((60, 150, 200, 270), fill=(230, 210, 160))
-    draw.polygon(((45, 150), (215, 150), (130, 70)), fill=(120, 60, 40))
-    draw.rectangle((115, 200, 150, 270), fill=(100, 60, 30))
-    draw.rectangle((250, 160, 270, 280), fill=(110, 70, 40))
-    draw.ellipse((215, 60, 310, 190), fill=(40, 120, 50))
-    return person, house
 
 
 def photograph(of: str) -> "Image | None":

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .networks import Network, NetworkEncoder, Preparation, loaded_card, settled, unit_rows
+from .stored import Source
 from .types import Card, TextRows
-from .weights import Place, Source, library, load_pretrained, missing
+from .weights import Place, library, load_pretrained, missing
 
 _ENDS = 2
 
@@ -63,11 +64,14 @@ def load_text_tower(place: Place, source: Source, local: Path | None) -> TextTow
     return TextTower(settled(module, place), tokenizer, place)
 
 
-SOURCE = Source("openai/clip-vit-large-patch14", "32bd64288804d66eefd0ccbe215aa642df71cc41")
+_WORDS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt")
+SOURCE = Source(
+    "openai/clip-vit-large-patch14", "32bd64288804d66eefd0ccbe215aa642df71cc41", also=_WORDS,
+    size=1_715_000_000,
+)  # fmt: skip
+LICENCE = "MIT (OpenAI's repository; the page on the Hub names none)"
 PREPARATION = Preparation(224, 224)
-CARD = Card(
-    "clip-vit-l-14", SOURCE.repo, SOURCE.revision, PREPARATION.text(), 768, 1e-4, "see the model's page"
-)
+CARD = Card("clip-vit-l-14", SOURCE.repo, SOURCE.revision, PREPARATION.text(), 768, 1e-4, LICENCE)
 
 
 class ClipEncoder(NetworkEncoder):
@@ -108,7 +112,9 @@ def load_clip(place: Place, local: Path | None = None) -> ClipEncoder:
     return _load(place, local, SOURCE, CARD)
 
 
-B_32_SOURCE = Source("openai/clip-vit-base-patch32", "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268")
+B_32_SOURCE = Source(
+    "openai/clip-vit-base-patch32", "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268", also=_WORDS, size=609_000_000
+)
 B_32_CARD = replace(
     CARD, name="clip-vit-b-32", source=B_32_SOURCE.repo, revision=B_32_SOURCE.revision, dimensions=512
 )

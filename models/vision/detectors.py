@@ -13,13 +13,18 @@ import numpy as np
 
 from ...errors import ConfigError
 from .networks import IMAGENET_MEAN, IMAGENET_STD, loaded_card, settled
+from .stored import Source
 from .types import Box, Card, Rows, identity_of, suppressed
-from .weights import Place, Source, fetch_file, library, load_pretrained, missing, needed, number_type, told
+from .weights import Place, fetch_file, library, load_pretrained, missing, needed, number_type, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-DINO_SOURCE = Source("IDEA-Research/grounding-dino-tiny", "a2bb814dd30d776dcf7e30523b00659f4f141c71")
+DINO_SOURCE = Source(
+    "IDEA-Research/grounding-dino-tiny", "a2bb814dd30d776dcf7e30523b00659f4f141c71",
+    also=("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"),
+    size=690_000_000,
+)  # fmt: skip
 DINO_SIDES = (800, 1333)
 """Pixels of the shorter side, and most of the longer one."""
 DINO_CARD = Card(
@@ -265,7 +270,7 @@ def _pixels(image: "Image", size: tuple[int, int]) -> Rows:
 
 PEOPLE_SOURCE = Source(
     "Ultralytics/YOLO11", file="yolo11n.pt",
-    sha256="0ebbc80d4a7680d14987a577cd21342b65ecfd94632bd9a8da63ae6417644ee1",
+    sha256="0ebbc80d4a7680d14987a577cd21342b65ecfd94632bd9a8da63ae6417644ee1", size=5_600_000,
 )  # fmt: skip
 PEOPLE_SIZE = 640
 PEOPLE_CARD = Card(

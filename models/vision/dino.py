@@ -16,14 +16,15 @@ from .networks import (
     settled,
     unit_rows,
 )
+from .stored import Source
 from .tensors import TensorPreparation, by_shape
 from .types import Card, Rows
-from .weights import Place, Source, library, load_pretrained, missing, number_type
+from .weights import Place, library, load_pretrained, missing, number_type
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SOURCE = Source("facebook/dino-vitb16", "f205d5d8e640a89a2b8ef0369670dfc37cc07fc2")
+SOURCE = Source("facebook/dino-vitb16", "f205d5d8e640a89a2b8ef0369670dfc37cc07fc2", size=346_000_000)
 PREPARATION = TensorPreparation(224, 0, resampling="bilinear", mean=IMAGENET_MEAN, std=IMAGENET_STD)
 CARD = Card("dino-b-16", SOURCE.repo, SOURCE.revision, PREPARATION.text(), 768, 1e-4, "Apache-2.0")
 EPSILON = 1e-6

@@ -1,25 +1,26 @@
-"""Faces: found by SCRFD, one chosen, brought into position; encoded by ArcFace, AdaFace or FaceNet."""
+"""Faces: found by SCRFD, one chosen, brought into position."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .networks import OnnxNetwork, loaded_card, open_session, unit_rows
+from .networks import loaded_card, open_session
 from .store import vector_key
-from .types import Box, Card, Rows, cut, identity_of
-from .weights import Place, Source, fetch_file, missing, needed, told
+from .stored import Source
+from .types import Box, Card, Rows, identity_of
+from .weights import Place, fetch_file, missing, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 SOURCE = Source(
     "DIAMONIK7777/antelopev2", file="scrfd_10g_bnkps.onnx",
-    sha256="5838f7fe053675b1c7a08b633df49e7af5495cee0493c7dcf6697200b85b5b91",
+    sha256="5838f7fe053675b1c7a08b633df49e7af5495cee0493c7dcf6697200b85b5b91", size=17_000_000,
 )  # fmt: skip
 """A copy on the Hub of a file of insightface's pack antelopev2; its hash is that of the pack's own."""
 SIZE = 640
@@ -156,7 +157,6 @@ def _load(place: Place, local: Path | None, thresholds: tuple[float, ...]) -> Fa
         from insightface.model_zoo.scrfd import SCRFD
     except ImportError as error:
         raise missing("insightface") from error
-    from .networks import loaded_card
 
     source = SOURCE if local is None else replace(SOURCE, sha256="")
     path = fetch_file(source, local)
@@ -222,203 +222,3 @@ def bgr(image: "Image") -> Pixels:
     """Return a picture as OpenCV has it: shape (height, width, 3), blue first."""
     plain = image if image.mode == "RGB" else image.convert("RGB")
     return np.ascontiguousarray(np.asarray(plain, dtype=np.uint8)[:, :, ::-1])
-
-
-Definition = Literal["paper", "code"]
-WIDTH = 512
-
-ARCFACE_SOURCE = Source(
-    "DIAMONIK7777/antelopev2", file="glintr100.onnx",
-    sha256="4ab1d6435d639628a6f3e5008dd4f929edf4c4124b1a7169e1048f9fef534cdf",
-)  # fmt: skip
-"""A copy on the Hub of a file of insightface's pack antelopev2; its hash is that of the pack's own."""
-ADAFACE_SOURCE = Source("github.com/mk-minchul/AdaFace", file="adaface_ir101_webface12m as ONNX")
-FACENET_SOURCE = Source("github.com/timesler/facenet-pytorch", file="20180402-114759-vggface2 as ONNX")
-"""These two are published for torch only: docs/vision.md says how to write the ONNX files."""
-
-ARCFACE_CARD = Card(
-    "arcface-r100-glint360k", ARCFACE_SOURCE.repo, ARCFACE_SOURCE.sha256,
-    "face in ArcFace's position, 112 x 112, RGB, mean 127.5, std 127.5", WIDTH, 1e-4,
-    "non-commercial research",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class FaceEncoder:
-    """An encoder of the face in a picture.
-
-    Attributes:
-        card: what it is.
-        place: where it runs.
-        finder: finds the faces.
-        choice: which of several is meant.
-        prepare: from a picture and its face to what the network takes; None where nothing can be made of it.
-        forward: from what was prepared, stacked, to shape (images, dimensions).
-    """
-
-    card: Card
-    place: Place
-    finder: FaceFinder
-    choice: Choice
-    prepare: Prepare
-    forward: Callable[[Any], Rows]
-
-    @property
-    def identity(self) -> str:
-        """What its results depend on: also the detector, and which face is meant."""
-        plain = identity_of(self.card, self.place.dtype, self.place.device)
-        return f"{plain}/{self.choice}/{self.finder.identity}"
-
-    def encode(self, images: "Sequence[Image]") -> Rows:
-        """Return unit vectors, shape (images, dimensions); ``nan`` for a picture without a face."""
-        rows = np.full((len(images), self.card.dimensions), np.nan, dtype=np.float32)
-        prepared = {}
-        for index, (image, faces) in enumerate(zip(images, self.finder.faces(images), strict=True)):
-            face = choose_face(faces, self.choice)
-            pixels = None if face is None else self.prepare(image, face)
-            if pixels is not None:
-                prepared[index] = pixels
-        if prepared:
-            rows[list(prepared)] = unit_rows(self.forward(np.stack(list(prepared.values()))))
-        return rows
-
-
-def load_arcface(
-    place: Place,
-    local: Path | None = None,
-    detector: Path | None = None,
-    choice: Choice = "most confident",
-) -> FaceEncoder:
-    """Return ArcFace (ResNet-100, Glint360K).
-
-    Args:
-        place: where it runs.
-        local: the ONNX file; None for the published one.
-        detector: the ONNX file of the detector of faces; None for the published one.
-        choice: which of several faces is meant.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
-    """
-    try:
-        from insightface.model_zoo.arcface_onnx import ArcFaceONNX
-    except ImportError as error:
-        raise missing("insightface") from error
-    finder = load_faces(place, detector)
-    source = ARCFACE_SOURCE if local is None else replace(ARCFACE_SOURCE, sha256="")
-    path = fetch_file(source, local)
-    session = open_session(path, source, place)
-    network = OnnxNetwork(session, source)
-    network.check_input(ARCFACE.side)
-    model = told(source, path, lambda: ArcFaceONNX(model_file=str(path), session=session))
-    at_once = not isinstance(session.get_inputs()[0].shape[0], int)
-
-    def forward(faces: Any) -> Rows:  # noqa: ANN401 - bytes of pictures
-        groups = [list(faces)] if at_once else [[face] for face in faces]
-        return np.concatenate([np.asarray(model.get_feat(group), dtype=np.float32) for group in groups])
-
-    card = replace(loaded_card(ARCFACE_CARD, source, local), dimensions=network.dimensions(ARCFACE.side))
-    return FaceEncoder(
-        card, place, finder, choice, lambda image, face: positioned(image, face, ARCFACE), forward
-    )
-
-
-def scaled(face: Pixels | None, mean: float, std: float) -> Pixels | None:
-    """Return a picture of bytes as a network takes it: shape (3, height, width), float32, normalised."""
-    if face is None:
-        return None
-    values = (face.astype(np.float32) - np.float32(mean)) / np.float32(std)
-    return np.ascontiguousarray(values.transpose(2, 0, 1))
-
-
-def in_position(position: Position, mean: float, std: float) -> Prepare:
-    """Return what brings a face into a position and normalises it: BGR."""
-    return lambda image, face: scaled(positioned(image, face, position), mean, std)
-
-
-def stretched(image: "Image", face: Face) -> Pixels | None:
-    """Return the box of a face, stretched to 160 x 160 and normalised: RGB."""
-    part = cut(image, face.box)
-    if part is None:
-        return None
-    from PIL import Image as Pillow
-
-    square = part.resize((160, 160), Pillow.Resampling.BILINEAR)
-    return scaled(bgr(square)[:, :, ::-1], 127.5, 128.0)
-
-
-class OwnWeights(NamedTuple):
-    """An encoder whose weights a person brings: source, card, pixels a side, and what the network sees."""
-
-    source: Source
-    card: Card
-    side: int
-    prepare: Prepare
-
-
-def _own(source: Source, name: str, sees: str, rights: str, side: int, prepare: Prepare) -> OwnWeights:
-    return OwnWeights(source, Card(name, source.repo, "", sees, WIDTH, 1e-4, rights), side, prepare)
-
-
-ADAFACE: Mapping[Definition, OwnWeights] = {
-    "paper": _own(
-        ADAFACE_SOURCE, "adaface-ir101-webface12m-paper",
-        "face in ArcFace's position, 112 x 112, BGR, mean 0.5, std 0.5", "see the model's page",
-        ARCFACE.side, in_position(ARCFACE, 127.5, 127.5),
-    ),
-    "code": _own(
-        ADAFACE_SOURCE, "adaface-ir101-webface12m-code",
-        "face in facexlib's position, 112 x 112, BGR, mean 0.5, std 0.5", "see the model's page",
-        FFHQ.side, in_position(FFHQ, 127.5, 127.5),
-    ),
-}  # fmt: skip
-"""AdaFace (IR-101, WebFace12M)."""
-FACENET: Mapping[Definition, OwnWeights] = {
-    "paper": _own(
-        FACENET_SOURCE, "facenet-vggface2-paper",
-        "the face's box stretched to 160 x 160, bilinear, RGB, mean 127.5, std 128", "MIT", 160, stretched,
-    ),
-    "code": _own(
-        FACENET_SOURCE, "facenet-vggface2-code", "face in facexlib's position, 112 x 112, BGR in [0, 1]",
-        "MIT", FFHQ.side, in_position(FFHQ, 0.0, 255.0),
-    ),
-}  # fmt: skip
-"""FaceNet (InceptionResnetV1, VGGFace2)."""
-
-
-def load_own(
-    models: Mapping[Definition, OwnWeights],
-    place: Place,
-    local: Path | None = None,
-    detector: Path | None = None,
-    choice: Choice = "most confident",
-    definition: Definition = "paper",
-) -> FaceEncoder:
-    """Return an encoder whose weights a person brings.
-
-    Args:
-        models: what each definition of it is.
-        place: where it runs.
-        local: the ONNX file; there is no published one.
-        detector: the ONNX file of the detector of faces; None for the published one.
-        choice: which of several faces is meant.
-        definition: what the network sees.
-
-    Raises:
-        MissingRequirement: a library or the weights are missing, or they are those of another model.
-            ConfigError: it does not run there.
-    """
-    source, card, side, prepare = models[definition]
-    if local is None:
-        raise needed(source, "no file named in the settings")
-    finder = load_faces(place, detector)
-    session = open_session(fetch_file(source, local), source, place)
-    network = OnnxNetwork(session, source)
-    network.check_input(side)
-    loaded = replace(loaded_card(card, source, local), dimensions=network.dimensions(side))
-    return FaceEncoder(loaded, place, finder, choice, prepare, network.values)
-
-
-load_adaface = partial(load_own, ADAFACE)
-load_facenet = partial(load_own, FACENET)

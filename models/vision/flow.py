@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .networks import loaded_card, settled
+from .stored import Source
 from .tensors import pixels_of
 from .types import Card, Rows, identity_of
-from .weights import Place, Source, library, load_state, load_strictly, missing, told
+from .weights import Place, library, load_state, load_strictly, missing
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-RAFT = Source("torchvision's raft_large", "C_T_V1-22a6c225", "raft_large_C_T_V1-22a6c225.pth")
-"""Torchvision checks the file by the first digits of its SHA-256, which are in its name."""
+RAFT = Source(
+    "torchvision's raft_large", "C_T_V1-22a6c225", "raft_large_C_T_V1-22a6c225.pth",
+    address="https://download.pytorch.org/models/raft_large_C_T_V1-22a6c225.pth", size=21_100_000,
+)  # fmt: skip
+"""The first digits of the file's SHA-256 are in its name."""
 MULTIPLE, LEAST = 8, 128
 """Sides that the network takes: multiples of the one, at least the other."""
 CARD = Card(
@@ -81,16 +85,6 @@ def margins(width: int, height: int, least: int = MULTIPLE) -> tuple[int, int, i
     return added[0], added[1], added[2], added[3]
 
 
-def fetch_published() -> None:
-    """Fetch torchvision's weights, unless they are in its cache.
-
-    Raises:
-        MissingRequirement: they are neither there nor to be had, or torchvision is not installed.
-    """
-    weights = _models().Raft_Large_Weights.C_T_V1
-    told(RAFT, None, lambda: weights.get_state_dict(progress=False, check_hash=True))
-
-
 def load_raft(run_on: Place, local: Path | None = None, updates: int = 20) -> RaftFlow:
     """Return the network.
 
@@ -105,11 +99,8 @@ def load_raft(run_on: Place, local: Path | None = None, updates: int = 20) -> Ra
     """
     models = _models()
     run_on = Place(run_on.checked().device, "float32")
-    if local is None:
-        module = told(RAFT, None, lambda: models.raft_large(weights=models.Raft_Large_Weights.C_T_V1))
-    else:
-        module = models.raft_large(weights=None)
-        load_strictly(module, load_state(RAFT, local), RAFT)
+    module = models.raft_large(weights=None)
+    load_strictly(module, load_state(RAFT, local), RAFT)
     return RaftFlow(loaded_card(CARD, RAFT, local), run_on, settled(module, run_on), updates)
 
 

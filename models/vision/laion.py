@@ -9,27 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from .clip import B_32_SOURCE as CLIP_B_32
+from .clip import LICENCE as CLIP_LICENCE
 from .clip import SOURCE as CLIP_L_14
 from .networks import Network, NetworkPredictor, Preparation, settled
+from .stored import Source
 from .tensors import TensorPreparation
 from .types import Card
 from .weights import (
     Place,
-    Source,
+    fetch_file,
     library,
     load_pretrained,
     load_state,
     load_strictly,
     missing,
-    needed,
     revision_of,
 )
 
 _HEADS = "github.com/LAION-AI/aesthetic-predictor"
-HEAD_B_32 = Source(_HEADS, file="sa_0_4_vit_b_32_linear.pth")
-HEAD_L_14 = Source(_HEADS, file="sa_0_4_vit_l_14_linear.pth")
-"""The heads: files in their authors' code repository, not on the Hub, so that they are fetched by hand."""
-_TERMS = "head MIT; CLIP: see the model's page"
+_AT = "https://github.com/LAION-AI/aesthetic-predictor/raw/main/"
+_B, _L = "sa_0_4_vit_b_32_linear.pth", "sa_0_4_vit_l_14_linear.pth"
+HEAD_B_32 = Source(_HEADS, file=_B, address=_AT + _B, size=3_000, on_request=True)
+HEAD_L_14 = Source(_HEADS, file=_L, address=_AT + _L, size=4_000, on_request=True)
+"""The heads: files in their authors' code repository."""
+_TERMS = f"head: MIT; CLIP: {CLIP_LICENCE}"
 B_32 = Preparation(224, 224)
 L_14 = TensorPreparation(224, 224)
 CARD_B_32 = Card("laion-b-32", CLIP_B_32.repo, CLIP_B_32.revision, B_32.text(), 0, 1e-3, _TERMS)
@@ -42,7 +45,7 @@ def load_laion_b_32(run_on: Place, local: Path | None = None, head: Path | None 
     Args:
         run_on: where it runs.
         local: folder with the weights of CLIP; None for the pinned ones of the Hub.
-        head: file with the weights of the head.
+        head: file with the weights of the head; None for the published one.
 
     Raises:
         MissingRequirement: a library or weights are missing, or they are those of another model.
@@ -57,7 +60,7 @@ def load_laion_l_14(run_on: Place, local: Path | None = None, head: Path | None 
     Args:
         run_on: where it runs.
         local: folder with the weights of CLIP; None for the pinned ones of the Hub.
-        head: file with the weights of the head.
+        head: file with the weights of the head; None for the published one.
 
     Raises:
         MissingRequirement: a library or weights are missing, or they are those of another model.
@@ -78,8 +81,7 @@ def _load(
         raise missing("transformers") from error
     (source, head_source), (local, head), (card, preparation) = sources, files, seen
     tower = settled(load_pretrained(CLIPVisionModelWithProjection, source, local), run_on.checked())
-    if head is None:
-        raise needed(head_source, "no file named in the settings")
+    head = fetch_file(head_source, head)
     line = library().nn.Linear(tower.config.projection_dim, 1)
     load_strictly(line, load_state(head_source, head), head_source)
     line = settled(line, run_on)

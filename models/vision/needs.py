@@ -1,10 +1,9 @@
 """What stages that look at pictures share: settings, needs of models, each opened once in a process."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -13,10 +12,11 @@ from pydantic import Field
 from ...errors import MissingRequirement
 from ...schemas.canonical import canonical_text, digest
 from ...schemas.values import Own
-from . import flow, predictors
+from .published import WEIGHTS
 from .registry import MODELS, Kind, check_vision, files_of, open_vision
+from .stored import Source
 from .types import Device, Dtype, VisionModel
-from .weights import DEVICES, Place, Source, fetch_file, fetch_pretrained, needed, revision_of
+from .weights import DEVICES, Place, fetch_file, fetch_pretrained, needed, revision_of
 
 
 class VisionSettings(Own):
@@ -116,44 +116,6 @@ def files_hash(name: str, options: Mapping[str, Any]) -> str | None:
     return digest(hashes) if hashes else None
 
 
-_FACES = ("faces", "SOURCE", "detector")
-_SOURCES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
-    "clip-vit-l-14": (("clip", "SOURCE", "local"),),
-    "clip-vit-b-32": (("clip", "B_32_SOURCE", "local"),),
-    "dinov2-l-14": (("networks", "DINOV2_SOURCE", "local"),),
-    "csd-vit-l": (("csd", "SOURCE", "local"),),
-    "aesthetic-v2.5": (("predictors", "SIGLIP_SOURCE", "local"),),
-    "inception-v3": (("predictors", "INCEPTION", "local"),),
-    "grounding-dino-swin-t": (("detectors", "DINO_SOURCE", "local"),),
-    "dinov2-base": (("networks", "DINOV2_BASE_SOURCE", "local"),),
-    "dino-b-16": (("dino", "SOURCE", "local"),),
-    "raft-large": (("flow", "RAFT", "local"),),
-    "laion-b-32": (("clip", "B_32_SOURCE", "local"),),
-    "laion-l-14": (("clip", "SOURCE", "local"),),
-    "musiq-spaq": (("musiq", "SOURCE", "local"),),
-    "people-yolo11n": (("detectors", "PEOPLE_SOURCE", "local"),),
-    "faces-scrfd-10g": (("faces", "SOURCE", "local"),),
-    "arcface-r100": (("faces", "ARCFACE_SOURCE", "local"), _FACES),
-    "adaface-ir101": (_FACES,),
-    "facenet-vggface2": (_FACES,),
-}
-"""Module and name of what a model's weights come from, and the option that names a file instead."""
-_BY_HAND = {
-    "aesthetic-v2.5": ("head", "the weights of its head"),
-    "laion-b-32": ("head", "the weights of its head"),
-    "laion-l-14": ("head", "the weights of its head"),
-    "adaface-ir101": ("local", "its weights as ONNX"),
-    "facenet-vggface2": ("local", "its weights as ONNX"),
-}
-"""Option of a file that nothing can be fetched for, and what it is."""
-
-
-_PUBLISHED: Mapping[Source, Callable[[], None]] = {
-    predictors.INCEPTION: predictors.fetch_published, flow.RAFT: flow.fetch_published
-}  # fmt: skip
-"""Weights that a library fetches by itself."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lack:
     """Something that is missing.
@@ -206,31 +168,28 @@ def lacks_of(settings: VisionSettings, *names: str | None) -> Iterator[Lack]:
 
 
 def _lacks_of_files(name: str, options: Mapping[str, Any]) -> Iterator[Lack]:
-    known = {option for _, _, option in _SOURCES.get(name, ())}
+    known = {weights.option for weights in WEIGHTS.get(name, ())}
     for key, path in files_of(name, options).items():
         if key not in known and not path.exists():
             yield Lack(f"{path}, which options.{name}.{key} names", name)
-    option, what = _BY_HAND.get(name, (None, ""))
-    if option is not None and options.get(option) is None:
-        yield Lack(what, name, f'given by options."{name}" = {{ {option} = FILE }}, see docs/vision.md')
 
 
 def _lacks_of_weights(name: str, options: Mapping[str, Any]) -> Iterator[Lack]:
-    for module, attribute, option in _SOURCES.get(name, ()):
-        source = getattr(import_module(f".{module}", __package__), attribute)
-        local = options.get(option)
+    for weights in WEIGHTS.get(name, ()):
+        local = options.get(weights.option)
         try:
-            _fetch(source, None if local is None else Path(str(local)))
+            _fetch(weights.source, None if local is None else Path(str(local)))
         except MissingRequirement as error:
-            yield Lack(error.where, name, error.found.splitlines()[0])
+            reason = error.found.splitlines()[0]
+            if weights.source.on_request and local is None:
+                reason = f"fetch it with: fabula models fetch vision --model {name}"
+            yield Lack(error.where, name, reason)
 
 
 def _fetch(source: Source, local: Path | None) -> None:
     if local is not None:
         if not local.exists():
             raise needed(source, f"no {local}")
-    elif source in _PUBLISHED:
-        _PUBLISHED[source]()
     elif source.file:
         fetch_file(source)
     else:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...errors import ConfigError
+from .stored import Source
 from .types import Card, Rows, identity_of
-from .weights import Place, Source, library, load_pretrained, missing, needed, number_type, revision_of, told
+from .weights import Place, library, load_pretrained, missing, needed, number_type, revision_of, told
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -171,7 +172,9 @@ def unit_rows(rows: Rows) -> Rows:
     return np.asarray(scaled, dtype=np.float32)
 
 
-DINOV2_SOURCE = Source("facebook/dinov2-large", "47b73eefe95e8d44ec3623f8890bd894b6ea2d6c")
+DINOV2_SOURCE = Source(
+    "facebook/dinov2-large", "47b73eefe95e8d44ec3623f8890bd894b6ea2d6c", size=1_218_000_000
+)
 DINOV2_PREPARATION = Preparation(256, 224, mean=IMAGENET_MEAN, std=IMAGENET_STD)
 DINOV2_CARD = Card(
     "dinov2-l-14",
@@ -211,7 +214,9 @@ def _dinov2(run_on: Place, local: Path | None, source: Source, card: Card) -> Ne
     return NetworkEncoder(Network(loaded, run_on, forward, DINOV2_PREPARATION))
 
 
-DINOV2_BASE_SOURCE = Source("facebook/dinov2-base", "f9e44c814b77203eaa57a6bdbbd535f21ede1415")
+DINOV2_BASE_SOURCE = Source(
+    "facebook/dinov2-base", "f9e44c814b77203eaa57a6bdbbd535f21ede1415", size=346_000_000
+)
 DINOV2_BASE_CARD = replace(
     DINOV2_CARD, name="dinov2-base", source=DINOV2_BASE_SOURCE.repo, revision=DINOV2_BASE_SOURCE.revision,
     dimensions=768,

@@ -21,10 +21,11 @@ from .networks import (
     loaded_card,
     settled,
 )
+from .stored import Source
 from .types import Card
 from .weights import (
     Place,
-    Source,
+    fetch_file,
     library,
     load_pretrained,
     load_state,
@@ -32,12 +33,18 @@ from .weights import (
     missing,
     needed,
     revision_of,
-    told,
 )
 
-SIGLIP_SOURCE = Source("google/siglip-so400m-patch14-384", "9fdffc58afc957d1a03a25b10dba0329ab15c2a3")
-AESTHETIC_HEAD = Source("github.com/discus0434/aesthetic-predictor-v2-5", file="aesthetic_predictor_v2_5.pth")
-"""The head: a file in its authors' code repository, not on the Hub, so that it has to be fetched by hand."""
+SIGLIP_SOURCE = Source(
+    "google/siglip-so400m-patch14-384", "9fdffc58afc957d1a03a25b10dba0329ab15c2a3", size=3_512_000_000
+)
+AESTHETIC_HEAD = Source(
+    "github.com/discus0434/aesthetic-predictor-v2-5", file="aesthetic_predictor_v2_5.pth",
+    address="https://github.com/discus0434/aesthetic-predictor-v2-5/raw/main/models/"
+    "aesthetic_predictor_v2_5.pth",
+    size=5_300_000, on_request=True,
+)  # fmt: skip
+"""The head: a file in its authors' code repository."""
 AestheticDefinition = Literal["normalised", "code"]
 PREPARATIONS: dict[AestheticDefinition, Preparation] = {
     "normalised": Preparation(384, 0, "stretched", mean=HALF, std=HALF),
@@ -57,7 +64,7 @@ def aesthetic_card(definition: AestheticDefinition) -> Card:
         text,
         0,
         1e-3,
-        "see both pages",
+        "SigLIP: Apache-2.0; head: AGPL-3.0",
     )
 
 
@@ -72,7 +79,7 @@ def load_aesthetic(
     Args:
         place: where it runs.
         local: folder with the weights of SigLIP; None for the pinned ones of the Hub.
-        head: file with the weights of the head.
+        head: file with the weights of the head; None for the published one.
         definition: what the network sees.
 
     Raises:
@@ -84,8 +91,7 @@ def load_aesthetic(
     except ImportError as error:
         raise missing("transformers") from error
     tower = settled(load_pretrained(SiglipVisionModel, SIGLIP_SOURCE, local), place.checked())
-    if head is None:
-        raise needed(AESTHETIC_HEAD, "no file named in the settings")
+    head = fetch_file(AESTHETIC_HEAD, head)
     layers = settled(make_head(tower.config.hidden_size, load_state(AESTHETIC_HEAD, head)), place)
     revision = f"{revision_of(SIGLIP_SOURCE, local)}+{revision_of(AESTHETIC_HEAD, head)}"
 
@@ -125,6 +131,7 @@ def _layer(name: str) -> tuple[int, bool]:
 INCEPTION = Source(
     "torchvision's inception_v3 IMAGENET1K_V1", file="inception_v3_google-0cc3c7bd.pth",
     sha256="0cc3c7bd75056d25e46cba549dc184522069b81e9787eff6df84f397bd52a5ef",
+    address="https://download.pytorch.org/models/inception_v3_google-0cc3c7bd.pth", size=109_000_000,
 )  # fmt: skip
 INCEPTION_PREPARATION = Preparation(299, 299, resampling="bilinear", mean=IMAGENET_MEAN, std=IMAGENET_STD)
 InceptionDefinition = Literal["paper", "code"]
@@ -136,20 +143,6 @@ def inception_card(definition: InceptionDefinition) -> Card:
         ", input transform of the weights" if definition == "paper" else ""
     )
     return Card(f"inception-v3-{definition}", INCEPTION.repo, INCEPTION.sha256, text, 0, 1e-4, "BSD-3-Clause")
-
-
-def fetch_published() -> None:
-    """Fetch torchvision's weights, unless they are in its cache.
-
-    Raises:
-        MissingRequirement: they are neither there nor to be had, or torchvision is not installed.
-    """
-    try:
-        from torchvision.models import Inception_V3_Weights
-    except ImportError as error:
-        raise missing("torchvision") from error
-    weights = Inception_V3_Weights.IMAGENET1K_V1
-    told(INCEPTION, None, lambda: weights.get_state_dict(progress=False, check_hash=True))
 
 
 def load_inception(
@@ -167,15 +160,13 @@ def load_inception(
             ConfigError: there is no such device.
     """
     try:
-        from torchvision.models import Inception_V3_Weights, inception_v3
+        from torchvision.models import inception_v3
     except ImportError as error:
         raise missing("torchvision") from error
     place.checked()
-    if local is None:
-        module = told(INCEPTION, None, lambda: inception_v3(weights=Inception_V3_Weights.IMAGENET1K_V1))
-    else:
-        module = inception_v3(weights=None, init_weights=False)
-        load_strictly(module, load_state(replace(INCEPTION, sha256=""), local), INCEPTION)
+    module = inception_v3(weights=None, init_weights=False)
+    source = INCEPTION if local is None else replace(INCEPTION, sha256="")
+    load_strictly(module, load_state(source, local), INCEPTION)
     module.transform_input = definition == "paper"
     module = settled(module, place)
 

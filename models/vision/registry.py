@@ -56,9 +56,9 @@ MODELS: tuple[Registered, ...] = (
     Registered("musiq-spaq", ".musiq:load_musiq", "predictor", ("torch", "pyiqa")),
     Registered("people-yolo11n", ".detectors:load_people", "detector", ("torch", "ultralytics")),
     Registered("faces-scrfd-10g", ".faces:load_faces", "detector", _FACES),
-    Registered("arcface-r100", ".faces:load_arcface", "encoder", _FACES),
-    Registered("adaface-ir101", ".faces:load_adaface", "encoder", _FACES),
-    Registered("facenet-vggface2", ".faces:load_facenet", "encoder", _FACES),
+    Registered("arcface-r100", ".face_encoders:load_arcface", "encoder", _FACES),
+    Registered("adaface-ir101", ".face_encoders:load_adaface", "encoder", _FACES),
+    Registered("facenet-vggface2", ".face_encoders:load_facenet", "encoder", _FACES),
 )
 """All models of ours: each passes ``tests/contract/test_vision_models.py``."""
 

@@ -1,11 +1,10 @@
 """Where a model runs and what it is loaded from: devices, and weights that are pinned and checked.
 
-Weights are fetched by the libraries' own loaders on first use; plain files are checked by their hash.
+Weights lie in the folder of weights, or are fetched on first use; plain files are checked by their hash.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,8 @@ from typing import Any, TypeVar
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import digest, sha256_file
 from ..faults import one_line
+from .download import fetch_address, quiet_libraries, torch_copy
+from .stored import PRETRAINED, Source, pinned, stored, unconfirmed
 from .types import Device, Dtype
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda", "mps")
@@ -155,7 +156,8 @@ def hub_file(repo: str, file: str, revision: str | None = None, *, pinned: bool 
             lost = unreachable()
     if lost is not None:
         raise ConnectionError(f"it is not in the cache, and {lost}")
-    return Path(hf_hub_download(repo, file, revision=revision))
+    with quiet_libraries():
+        return Path(hf_hub_download(repo, file, revision=revision))
 
 
 def unreachable() -> str | None:
@@ -183,25 +185,7 @@ def unreachable() -> str | None:
 
 
 T = TypeVar("T")
-_PRETRAINED = ("config.json", "model.safetensors")
 _WEIGHTS = (".safetensors", ".bin", ".pth", ".pt", ".onnx", ".json")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where the weights of a model come from.
-
-    Attributes:
-        repo: id on the Hub, or the address of a file.
-        revision: commit on the Hub; empty for a file.
-        file: name of the file, where it is a single one.
-        sha256: of that file, where we know it; empty where the pinned commit says what it is.
-    """
-
-    repo: str
-    revision: str = ""
-    file: str = ""
-    sha256: str = ""
 
 
 def load_pretrained(kind: Any, source: Source, local: Path | None = None, **made: Any) -> Any:  # noqa: ANN401
@@ -218,13 +202,17 @@ def load_pretrained(kind: Any, source: Source, local: Path | None = None, **made
             the model has: the library would make those up.
     """
     origin, how = source.repo, dict[str, Any](revision=source.revision, **made)
+    local = local or stored(source)
     if local is not None:
         origin, how = str(local), dict[str, Any](local_files_only=True, **made)
-    elif unreachable() is not None:
+    elif (lost := unreachable()) is not None:
         how["local_files_only"] = True  # the library would go on asking
-    if not hasattr(kind, "base_model_prefix"):
-        return told(source, local, lambda: kind.from_pretrained(origin, **how))
-    with _quiet():  # tensors of other parts of a checkpoint are no news; missing ones are told below
+        if not in_cache(source):
+            raise needed(source, f"they are not in the cache, and {lost}")
+    # Tensors of other parts of a checkpoint are no news; missing ones are told below.
+    with quiet_libraries():
+        if not hasattr(kind, "base_model_prefix"):
+            return told(source, local, lambda: kind.from_pretrained(origin, **how))
         asked = {**how, "output_loading_info": True, "ignore_mismatched_sizes": True}
         model, info = told(source, local, lambda: kind.from_pretrained(origin, **asked))
     absent = sorted({*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])})
@@ -235,53 +223,73 @@ def load_pretrained(kind: Any, source: Source, local: Path | None = None, **made
     return model
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    from transformers.utils import logging
+def in_cache(source: Source) -> bool:
+    """Whether a library fetched all that is needed of a source before, into its own cache."""
+    if source.address:
+        return torch_copy(source.file).is_file()
+    from huggingface_hub import try_to_load_from_cache
 
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
+    wanted = (source.file,) if source.file else PRETRAINED
+    found = (try_to_load_from_cache(source.repo, name, revision=source.revision or None) for name in wanted)
+    return all(isinstance(path, str) for path in found)
 
 
 def fetch_file(source: Source, local: Path | None = None) -> Path:
-    """Return a file with weights: the user's own, or the Hub's at its pinned commit, checked by its hash.
+    """Return a file with weights, checked by its hash.
+
+    It is the user's own, or in the folder of weights or in a library's cache, or fetched now.
 
     Raises:
         MissingRequirement: it is neither there nor to be had, or has another content than it should.
     """
-    path = local
-    if path is None:
-        revision, pinned = source.revision or None, bool(source.revision or source.sha256)
-        path = told(source, None, lambda: hub_file(source.repo, source.file, revision, pinned=pinned))
+    path = local or told(source, None, lambda: _published(source))
     if not path.is_file():
         raise needed(source, f"no file {path}")
-    if source.sha256 and sha256_file(path) != source.sha256:
-        raise needed(source, f"{path} with another SHA-256 than {source.sha256[:12]}...")
+    pin = "" if local else next((entry.sha256 for entry in pinned(source).values()), "")
+    wanted = source.sha256 or (pin if path == stored(source) else "") or ("" if local else source.digits)
+    if wanted and not sha256_file(path).startswith(wanted):
+        raise needed(source, f"{path} with another SHA-256 than {wanted[:12]}...")
     return path
 
 
+def _published(source: Source) -> Path:
+    path = stored(source)
+    if path is not None:
+        return path
+    if source.on_request:
+        raise FileNotFoundError("nobody fetched them yet")
+    if source.address:
+        copy = torch_copy(source.file)
+        if not copy.is_file():
+            fetch_address(source.address, copy)
+        return copy
+    return hub_file(
+        source.repo, source.file, source.revision or None, pinned=bool(source.revision or source.sha256)
+    )
+
+
 def fetch_pretrained(source: Source) -> None:
-    """Fetch configuration and weights of a model of transformers, unless they are in the library's cache.
+    """Fetch configuration and weights of a model of transformers, unless they are here already.
 
     Raises:
         MissingRequirement: they are neither there nor to be had.
     """
-    for file in _PRETRAINED:
+    if stored(source) is not None:
+        return
+    for file in PRETRAINED:
         told(source, None, lambda file=file: hub_file(source.repo, file, source.revision))  # type: ignore[misc]
 
 
 def revision_of(source: Source, local: Path | None) -> str:
     """Return what the weights are: the pinned commit, or the hash of what is loaded instead.
 
+    Files from elsewhere, of which nobody confirmed that they are those of the commit, go by their hash.
+
     Raises:
         MissingRequirement: the local file or folder cannot be read.
     """
     if local is None:
-        return source.revision or source.sha256
+        return told(source, None, lambda: unconfirmed(source)) or source.revision or source.sha256
 
     def read() -> str:
         if local.is_file():
@@ -303,7 +311,8 @@ def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
     torch = library()
     path = fetch_file(source, local)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(_harmless()):
+            state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         # The library's own words advise to execute what is in the file.
         raise needed(source, f"{path}, which is damaged, or holds more than tensors") from error
@@ -313,6 +322,18 @@ def load_state(source: Source, local: Path | None = None) -> Mapping[str, Any]:
     if not isinstance(state, Mapping):
         raise needed(source, f"{path} without tensors by name")
     return {name.removeprefix("module."): tensor for name, tensor in state.items()}
+
+
+def _harmless() -> list[Any]:
+    """Return what checkpoints hold beside tensors: options of a training, and numbers of numpy (CSD's)."""
+    import argparse
+
+    import numpy as np
+    from numpy._core import multiarray
+
+    numbers = [type(np.dtype(name)) for name in ("float32", "float64", "int64", "bool")]
+    scalar = multiarray.scalar
+    return [argparse.Namespace, np.dtype, *numbers, (scalar, "numpy.core.multiarray.scalar"), scalar]
 
 
 def load_strictly(module: Any, state: Mapping[str, Any], source: Source) -> None:  # noqa: ANN401 - torch's own
@@ -343,8 +364,9 @@ def told(source: Source, local: Path | None, load: Callable[[], T]) -> T:
 def needed(source: Source, found: str) -> MissingRequirement:
     """Return the error for weights that are not there, or not what they should be."""
     what = f"{source.file} of {source.repo}" if source.file else source.repo
-    pinned = f" at {source.revision}" if source.revision else ""
+    commit = f" at {source.revision}" if source.revision else ""
     return MissingRequirement(
-        f"weights of {what}", what=f"the weights{pinned} are not here, or cannot be used: {found}",
-        fix=f"run once with network access, or fetch {what}{pinned} elsewhere and name it in the settings",
+        f"weights of {what}", what=f"the weights{commit} are not here, or cannot be used: {found}",
+        fix=f"run `fabula models fetch vision` with network access (--plan lists what to fetch elsewhere), or"
+        f" fetch {what}{commit} elsewhere and name it in the settings",
     )  # fmt: skip

@@ -34,3 +34,39 @@ def test_check_vision_when_weights_are_missing_exits_with_3(fabula_command: Call
 def test_check_when_options_of_vision_are_given_for_a_spec_refuses(fabula_command: Callable) -> None:
     done = fabula_command("models", "check", "openai:gpt-4.1-mini", "--model", "x")
     assert done.returncode == 2 and "these options are for `fabula models check vision`" in done.stderr
+
+
+def test_fetch_when_it_is_a_plan_lists_files_terms_and_commands(fabula_command: Callable) -> None:
+    done = fabula_command("models", "fetch", "vision", "--metrics", "csd", "--plan")
+    assert done.returncode == 0, done.stderr
+    assert "about 2.4 GB" in done.stdout and "licence: CC-BY-4.0" in done.stdout
+    assert "hf download tomg-group-umd/CSD-ViT-L pytorch_model.bin --revision 5bc26a6fb" in done.stdout
+    done = fabula_command("models", "fetch", "vision", "--all", "--plan", "--json")
+    plan = json.loads(done.stdout)
+    named = {model for source in plan["sources"] for model in source["models"]}
+    assert len(named) == 18 and all(source["licence"] for source in plan["sources"])
+
+
+def test_fetch_when_terms_are_not_accepted_refuses_and_when_they_are_checks_files(
+    fabula_command: Callable, tmp_path: Path
+) -> None:
+    (tmp_path / "scrfd_10g_bnkps.onnx").write_bytes(b"other")
+    asked = ("models", "fetch", "vision", "--model", "faces-scrfd-10g", "--from", tmp_path)
+    done = fabula_command(*asked)
+    assert done.returncode == 2 and "nobody accepted these terms" in done.stderr
+    done = fabula_command(*asked, "--accept-licence")
+    assert done.returncode == 3 and "instead of 5838f7fe0536" in done.stdout
+
+
+def test_fetch_when_there_is_no_such_metric_or_model_names_those_there_are(fabula_command: Callable) -> None:
+    done = fabula_command("models", "fetch", "vision", "--metrics", "beauty")
+    assert done.returncode == 2 and "there are cids, copy-paste" in done.stderr
+    done = fabula_command("models", "fetch", "vision", "--model", "beauty")
+    assert done.returncode == 2 and "there is no such model of ours" in done.stderr
+
+
+def test_fetch_when_there_is_no_network_names_everything_that_failed(fabula_command: Callable) -> None:
+    asked = ("models", "fetch", "vision", "--model", "clip-vit-b-32", "--model", "dinov2-base")
+    done = fabula_command(*asked)
+    assert done.returncode == 3 and done.stdout.count("HF_HUB_OFFLINE forbids") == 2
+    assert "openai/clip-vit-base-patch32: config.json" in done.stderr

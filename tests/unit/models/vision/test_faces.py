@@ -13,15 +13,13 @@ pytest.importorskip("onnx", reason="the extra metrics is not installed")
 pytest.importorskip("cv2", reason="the extra metrics is not installed")
 
 from fabula.errors import ConfigError, MissingRequirement
+from fabula.models.vision.face_encoders import load_adaface, load_arcface, load_facenet
 from fabula.models.vision.faces import (
     ARCFACE,
     FFHQ,
     Face,
     bgr,
     choose_face,
-    load_adaface,
-    load_arcface,
-    load_facenet,
     load_faces,
     positioned,
     similarity,
@@ -212,9 +210,9 @@ def test_encoder_when_the_network_takes_other_sizes_or_gives_no_vectors_says_so(
         load_adaface(Place(), weights["wide"], weights["detector"])
     with pytest.raises(MissingRequirement, match=r"\(n, 3, 160, 160\)"):
         load_facenet(Place(), weights["local"], weights["detector"])
-    with pytest.raises(MissingRequirement, match="AdaFace"):
+    with pytest.raises(MissingRequirement, match="adaface"):
         load_adaface(Place(), weights["detector"], weights["detector"])
-    with pytest.raises(MissingRequirement, match="no file named"):
+    with pytest.raises(MissingRequirement, match="nobody fetched them yet"):
         load_facenet(Place(), None, weights["detector"])
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import MissingRequirement
-from fabula.models.vision.weights import Source, fetch_file, revision_of
+from fabula.models.vision.stored import Source
+from fabula.models.vision.weights import fetch_file, revision_of
 
 COMMIT = "0" * 40
 

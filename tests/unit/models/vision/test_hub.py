@@ -11,7 +11,8 @@ import pytest
 
 from fabula.errors import MissingRequirement
 from fabula.models.vision import weights
-from fabula.models.vision.weights import Source, fetch_file, fetch_pretrained, load_pretrained
+from fabula.models.vision.stored import Source
+from fabula.models.vision.weights import fetch_file, fetch_pretrained, load_pretrained
 
 COMMIT = "1" * 40
 
@@ -134,9 +135,18 @@ def test_pretrained_when_the_hub_is_lost_is_looked_for_in_the_cache_alone(
 ) -> None:
     Kind.asked = []
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    source = Source("some/model", COMMIT)
+    with door(monkeypatch, tmp_path) as asked:
+        with pytest.raises(MissingRequirement, match=r"not in the cache.*cannot be reached"):
+            load_pretrained(Kind, source)
+        assert asked.knocks == 1 and not Kind.asked
+    snapshot = tmp_path / "models--some--model" / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (snapshot / name).write_bytes(b"{}")
     for said in (b"", answer):
         with door(monkeypatch, tmp_path, said):
-            assert load_pretrained(Kind, Source("some/model", COMMIT)) == "loaded"
+            assert load_pretrained(Kind, source) == "loaded"
     lost, reached = Kind.asked
     assert lost == ("some/model", {"revision": COMMIT, "local_files_only": True})
     assert reached == ("some/model", {"revision": COMMIT})

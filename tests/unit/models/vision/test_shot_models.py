@@ -10,7 +10,7 @@ import pytest
 
 from fabula.errors import MissingRequirement
 from fabula.models.vision import musiq
-from fabula.models.vision.checkup import draw_pair
+from fabula.models.vision.drawings import draw_pair
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.weights import Place
 from fabula.testing.tiny_vision import tiny_settings
@@ -159,7 +159,7 @@ def test_laion_when_the_head_is_of_another_width_says_so(tmp_path: Path) -> None
     torch.save(torch.nn.Linear(768, 1).state_dict(), tmp_path / "other.pth")
     with pytest.raises(MissingRequirement, match=r"sa_0_4_vit_b_32_linear\.pth"):
         open_vision("laion-b-32", Place(), {**settings, "head": tmp_path / "other.pth"})
-    with pytest.raises(MissingRequirement, match="no file named in the settings"):
+    with pytest.raises(MissingRequirement, match="nobody fetched them yet"):
         open_vision("laion-b-32", Place(), {"local": settings["local"]})
 
 

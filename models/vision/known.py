@@ -1,0 +1,174 @@
+"""What each model gives for three pictures of ours, compared with what was recorded.
+
+So a silent change of weights or of a library is seen. ``known.json`` beside this file has the values that
+were recorded for everybody; ``known.json`` in the folder of weights those recorded on this machine.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...schemas.canonical import pretty_bytes, write_atomic
+from .drawings import FACE, FACE_BOX, draw_three, shifted
+from .face_encoders import FaceEncoder
+from .faces import Face
+from .networks import unit_rows
+from .registry import MODELS, files_of
+from .stored import weights_folder
+from .types import Box, Detector, Encoder, Flow, Predictor, TextEncoder, VisionModel
+
+FILE = "known.json"
+TEXTS = ("a person in a red coat", "a house under a blue sky")
+_KEPT = 8  # numbers of a row; each of a unit vector depends on the whole network
+_BOXES = 3
+_LEAST = 1e-3  # difference, as a share of values above 1, that machines and versions may make
+_NOT_RECORDED = "not recorded: nobody ran this model with --record yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a model gave.
+
+    Attributes:
+        weights: commit or hash of its weights.
+        identity: what its results depend on.
+        libraries: library -> version that it ran by.
+        values: what was looked at -> numbers.
+    """
+
+    weights: str
+    identity: str
+    libraries: Mapping[str, str]
+    values: Mapping[str, Sequence[float]]
+
+
+def values_of(model: VisionModel) -> dict[str, list[float]]:
+    """Return a few numbers of what a model makes of the three pictures, by what they are of.
+
+    Encoders of faces are shown the pictures with the points of a face given, so that no detector is needed.
+    """
+    pictures = draw_three()
+    if isinstance(model, FaceEncoder):
+        face = Face(Box(*FACE_BOX), np.array(FACE, dtype=np.float32))
+        prepared = [model.prepare(picture, face) for picture in pictures]
+        rows = unit_rows(model.forward(np.stack([pixels for pixels in prepared if pixels is not None])))
+        return _of_rows("picture", rows)
+    if isinstance(model, Encoder):
+        values = _of_rows("picture", model.encode(pictures))
+        if isinstance(model, TextEncoder):
+            values |= _of_rows("text", model.encode_texts(TEXTS).rows)
+        return values
+    if isinstance(model, Predictor):
+        return _of_rows("picture", model.predict(pictures))
+    if isinstance(model, Detector):
+        detected = model.detect(pictures)
+        return {f"picture {number}": [round(part, 3) for box in boxes[:_BOXES] for part in _numbers(box)]
+                for number, boxes in enumerate(detected, 1)}  # fmt: skip
+    if isinstance(model, Flow):
+        flows = model.flows([(picture, shifted(picture)) for picture in pictures])
+        return {f"picture {number}": [float(np.median(flow[axis])) for axis in (0, 1)]
+                for number, flow in enumerate(flows, 1)}  # fmt: skip
+    return {}
+
+
+def _numbers(box: Box) -> tuple[float, ...]:
+    return box.left, box.top, box.right, box.bottom, box.score
+
+
+def _of_rows(name: str, rows: Any) -> dict[str, list[float]]:  # noqa: ANN401 - an array
+    return {
+        f"{name} {number}": [round(float(value), 6) for value in row[:_KEPT]]
+        for number, row in enumerate(rows, 1)
+    }
+
+
+def recorded(name: str) -> Recorded | None:
+    """Return what was recorded of a model, on this machine or for everybody; None if nothing was.
+
+    Raises:
+        ConfigError: the values of this machine cannot be read.
+    """
+    shipped = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
+    entry = {**shipped, **_own()}.get(name)
+    try:
+        return None if entry is None else Recorded(**entry)
+    except TypeError as error:
+        raise _damaged() from error
+
+
+def _own() -> dict[str, Any]:
+    path = weights_folder() / FILE
+    try:
+        return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
+    except (ValueError, TypeError) as error:
+        raise _damaged() from error
+
+
+def _damaged() -> ConfigError:
+    path = str(weights_folder() / FILE)
+    return ConfigError(path, what="these recorded values are damaged", fix="remove it, and record them anew")
+
+
+def record_values(name: str, model: VisionModel, settings: Mapping[str, Any]) -> Path:
+    """Write down what a model gives, in the folder of weights, and return the file.
+
+    Raises:
+        ConfigError: what was recorded before cannot be read; or the settings name weights of the user's own.
+    """
+    if own := ", ".join(files_of(name, settings)):
+        raise ConfigError(
+            f"model {name}", what=f"its settings name files of your own ({own}): published ones are wanted",
+            fix="leave them out of the settings file",
+        )  # fmt: skip
+    path = weights_folder() / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = Recorded(model.card.revision, model.identity, _libraries(name), values_of(model))
+    write_atomic(path, [pretty_bytes({**_own(), name: asdict(made)})])
+    return path
+
+
+def compare_values(
+    name: str, model: VisionModel, settings: Mapping[str, Any]
+) -> tuple[Literal["ok", "warning", "failed"], str]:
+    """Return whether a model gives what was recorded, and in words what changed if it does not."""
+    known = recorded(name)
+    if known is None:
+        return "warning", _NOT_RECORDED
+    if files_of(name, settings):
+        return "warning", "not compared: the settings name files of your own"
+    if known.identity.split("/")[0] != model.identity.split("/")[0]:
+        return "failed", f"other weights than recorded: {known.weights}, now {model.card.revision}"
+    now, libraries = values_of(model), _libraries(name)
+    moved = [f"{library} {was}, now {libraries.get(library)}" for library, was in known.libraries.items()
+             if libraries.get(library) != was]  # fmt: skip
+    alike = now.keys() == known.values.keys() and all(len(now[key]) == len(known.values[key]) for key in now)
+    apart = max((abs(value - was) / max(1.0, abs(was)) for key in now if alike
+                 for value, was in zip(now[key], known.values[key], strict=True)), default=0.0)  # fmt: skip
+    if alike and apart <= max(_LEAST, model.card.tolerance):
+        return "ok", f"as recorded: they differ by at most {apart:.1e}" + _since(moved)
+    what = f"by up to {apart:.1e}" if alike else "in number"
+    cause = _since(moved) or "; libraries are as recorded, so look at the device and the files"
+    return "failed", f"other values than recorded, {what}{cause}"
+
+
+def _since(moved: Sequence[str]) -> str:
+    return f"; since then changed: {', '.join(moved)}" if moved else ""
+
+
+def _libraries(name: str) -> dict[str, str]:
+    """Return the versions of the libraries that a model runs by, and of those that prepare pictures."""
+    own = next((model.libraries for model in MODELS if model.name == name), ())
+    versions = {}
+    for library in (*own, "numpy", "pillow"):
+        try:
+            versions[library] = version({"cv2": "opencv-python"}.get(library, library))
+        except PackageNotFoundError:
+            continue
+    return versions
