@@ -1,4 +1,4 @@
-"""Questions about what is done: to what, and where.
+"""Questions about what is done to what.
 
 They are asked of clauses whose parts are known and whose doer is named, about things that no other scene and
 no title names, so that only the scene itself tells them. What a reader guesses from the verb is not asked
@@ -6,7 +6,7 @@ for, and neither is what happens more than once.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from ..text.emotions import feeling_words
@@ -38,7 +38,7 @@ def ask_actions(view: StoryView) -> list[Asked]:
         for scene in range(view.count)
         for statement in view.said_in(scene)[:_LOOKED_AT]
         if _is_told_once(view, scene, statement) and is_clear_doer(view, statement)
-        for question in (*_what(view, scene, statement), *_where(view, scene, statement))
+        for question in _what(view, scene, statement)
     ]
     start = int(share(view.id, "action") * len(asked))
     chosen: dict[int, Asked] = {}
@@ -175,45 +175,6 @@ def _is_told_elsewhere(view: StoryView, scene: int, thing: str) -> bool:
     stems = {form for noun in nouns for form in (noun, noun.removesuffix("s"), f"{noun}s")}
     others = (view.scene_text(other) for other in range(view.count) if other != scene)
     return any(stems & set(lower_words(text)) for text in (view.title, *others))
-
-
-def _where(view: StoryView, scene: int, statement: Statement) -> Iterator[Asked]:
-    """Ask where somebody goes or puts something: "Where did she hang the umbrella?"."""
-    parts, base = statement.reading.parts, _base(statement)
-    kinds = [part.kind for part in parts]
-    moves = base in word_set("asking", "going") and "object" not in kinds
-    puts = base in word_set("asking", "placing") and ("object" in kinds or statement.part("verb") != "")
-    if kinds[-1:] != ["place"] or kinds.count("place") > 1 or not (moves or puts):
-        return
-    if _SELF & {*statement.words} or not {*kinds} <= {"verb", "object", "place", "particle"}:
-        return
-    if statement.part("particle") in _HOME:
-        return
-    place = statement.words[parts[-1].start : parts[-1].end]
-    if _is_place(view, scene, place):
-        question = statement.asks("where", " ".join(statement.words[: parts[-1].start]))
-        yield from _asked(view, scene, statement, question, " ".join(place), [])
-
-
-_SELF = frozenset(("himself", "herself", "itself", "themselves"))
-_HOME = ("home", "back", "round")
-_WHERE = frozenset(
-    ("in", "into", "on", "onto", "upon", "under", "underneath", "beneath", "behind", "beside", "inside",
-     "near", "to", "toward", "towards", "between", "among", "against", "above", "below", "across", "at")
-)  # fmt: skip
-
-
-def _is_place(view: StoryView, scene: int, place: Sequence[str]) -> bool:
-    opener, noun = place[0], [*place[1:]]
-    if opener not in _WHERE or len(noun) < 2:
-        return False
-    plain = [word.lower().removesuffix("'s") for word in noun]
-    head = plain[plain.index("of") - 1] if "of" in plain else plain[-1]
-    fits = (plain[0] in _ARTICLES or noun[0].endswith("'s")) and "and" not in plain
-    unfit = words("time_nouns", "own_parts", "vague") | word_set("nouns", "people", "animals")
-    unfit |= word_set("asking", "no_places")
-    known = head not in unfit and can_be(head, "NOUN")
-    return fits and known and not _is_told_elsewhere(view, scene, " ".join(noun))
 
 
 def _asked(

@@ -60,16 +60,15 @@ def _fields(view: StoryView, at: int, causes: Sequence[StatedCause]) -> Json:
 
 
 def _stated(view: StoryView, at: int, causes: Sequence[StatedCause]) -> StatedCause | None:
-    """Return the cause with which the later scene opens, or else one that is all of a sentence with "so".
+    """Return the cause with which the later scene opens.
 
-    The effect comes last. What else the scene states may be an aside, and says less of why it comes about.
+    The effect comes last. What else the scene states tells why something in it happens, not why it does.
     """
     start, end = view.spans[at + 1]
     opens = {start, start + len(_LEAD.findall(view.text[start:end])[0])}
     here = [c for c in causes if c.effect and c.begins < c.span[0] and start <= c.span[0] < end]
     first = [cause for cause in here if {cause.begins, cause.span[0]} & opens]
-    result = [c for c in here if c.alone and c.begins >= start and view.text.endswith(" so ", 0, c.span[0])]
-    told = [c for c in (*first, *result) if not view.text.startswith("Meanwhile", c.begins)]
+    told = [cause for cause in first if not view.text.startswith("Meanwhile", cause.begins)]
     return next(iter(told), None)
 
 
@@ -183,7 +182,7 @@ def _transition(entry: Json, story: Json, problems: Problems) -> Json:
 
 STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
-    version=6,
+    version=7,
     libraries=("lemminflect",),
     writes=("transitions",),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "moral_label"),

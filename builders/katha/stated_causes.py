@@ -91,15 +91,28 @@ _BECAUSE = re.compile(
     r",? because (?!of\b)|, since |, for (?=(?:he|she|it|they|there|nobody|no one|nothing)\b)"
 )
 _AHEAD = re.compile(r"(?:^|, (?:and|but|yet) )(because|since) (?!of\b)", re.IGNORECASE)
+_LINKS = re.compile(
+    r"\b(?:so|because|therefore|thus|hence|otherwise|unless)\b|(?:[,;] |^)since\b"
+    r"|[,;] for (?=(?:\w+ ){1,3}(?:was|were|had|could|would|did|is|\w+ed)\b)",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(
+    r"[;:—–]|, (?:and|or)\b(?! so\b)|\b(?:but|yet|though|although|however)\b", re.IGNORECASE
+)
 _RESULTS = ("so", "and so")
 
 
 def _within(text: str, span: Span) -> Iterator[_Found]:
-    """Yield the causes that one sentence of the narration states."""
+    """Yield the cause that one sentence of the narration states; none where it states several."""
     start, end = span[0], span[1] - (text[span[1] - 1] in ".!")
-    if not _QUOTED.search(text[start:end]) and text[end - 1] != "?":
+    if not _QUOTED.search(text[start:end]) and text[end - 1] != "?" and _is_linked_once(text, start, end):
         yield from _results_in(text, start, end)
         yield from _reasons_in(text, start, end)
+
+
+def _is_linked_once(text: str, start: int, end: int) -> bool:
+    """Whether at most one word says why: with two of them it is not plain which part belongs to which."""
+    return len(_LINKS.findall(text, start, end)) <= 1
 
 
 def _results_in(text: str, start: int, end: int) -> Iterator[_Found]:
@@ -134,7 +147,8 @@ def _across(text: str, before: Span, after: Span) -> Iterator[_Found]:
     """Yield the cause that a sentence with "So" or "Therefore" draws from the one before."""
     match = _results().match(text, before[1] - 1, after[1])
     quoted = _QUOTED.search(text, *before) or _QUOTED.search(text, *after)
-    if match and not quoted and _is_subject(text, match.end(), after[1]):
+    linked = _is_linked_once(text, before[1] - 1, after[1]) and not _LINKS.search(text, *before)
+    if match and linked and not quoted and _is_subject(text, match.end(), after[1]):
         stop = _clause_end(text, match.end(), after[1] - 1)
         yield _Found((before[0], stop), (before[0], match.start()), (match.end(), stop))
 
@@ -226,7 +240,8 @@ def find_breaks(view: StoryView) -> Iterator[Break]:
         start, end = span[0], span[1] - (view.text[span[1] - 1] in ".!")
         said = view.text[start:end]
         negated = words("negators") & set(lower_words(said)) or "n't" in said or "n’t" in said
-        if not (negated or _QUOTED.search(said) or said.endswith("?")):
+        plain = not (negated or _QUOTED.search(said) or said.endswith("?"))
+        if plain and _is_linked_once(view.text, start, end):
             yield from _breaks_in(view, start, end)
 
 
@@ -270,7 +285,9 @@ def _told(view: StoryView, joint: _Found, sentence: Span) -> StatedCause | None:
     Where the clauses alone leave a pronoun open, the sentence from its beginning may not.
     """
     first, stop = joint.whole
-    if not _is_deed(view, joint.effect):
+    said = view.text[sentence[0] : stop]
+    lead = _LEAD.match(said)
+    if _SEVERAL.search(said, lead.end() if lead else 0) or not _is_deed(view, joint.effect):
         return None
     for start in dict.fromkeys((first, min(first, sentence[0]))):
         text = _named(view, (start, stop))
@@ -333,6 +350,9 @@ def _name_for(referents: Referents, tokens: Sequence[Token], i: int) -> str | No
     key = meant.split()[-1].lower()
     if any(other.lower == key or referents.meant(other) == meant for other in before):
         return token.text
+    wanted = _FORMS.get(token.lower)
+    if wanted is not None and any(_may_be_meant(referents, other, wanted) for other in before):
+        return None
     owns = token.lower in ("his", "its", "their") or (token.lower == "her" and is_followed_by_noun(tokens, i))
     return meant if not owns else f"{meant}'" if meant.endswith("s") else f"{meant}'s"
 
@@ -383,6 +403,12 @@ def _own_clause(tokens: Sequence[Token], i: int) -> int:
     """Return where the clause of a token begins: after a mark or a word that joins clauses."""
     joins = words("subordinators", "coordinators") | {"so", "that", ",", ";", "who", "which"}
     return next((k for k in range(i - 1, -1, -1) if tokens[k].lower in joins), 0)
+
+
+def _may_be_meant(referents: Referents, token: Token, wanted: str) -> bool:
+    """Whether a pronoun may stand for a word: a noun that fits, or a name that nothing else tells of."""
+    capital = token.text[0].isupper() and token.lower not in word_set("words", "function")
+    return _fits(referents, token, wanted) or (capital and token.lower not in PRONOUNS)
 
 
 def _fits(referents: Referents, token: Token, wanted: str) -> bool:

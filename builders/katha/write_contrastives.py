@@ -214,7 +214,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=6,
+    version=7,
     libraries=("lemminflect",),
     writes=("variants",),
     reads=(

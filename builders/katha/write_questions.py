@@ -349,7 +349,7 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=8,
+    version=9,
     libraries=("lemminflect",),
     writes=("questions", REPEATED),
     reads=("story", *NARRATIVE, "given", "analysis", "scenes", "transitions", "moral_label"),

@@ -284,15 +284,11 @@ def test_questions_when_the_story_says_it_outright_are_asked() -> None:
     [
         (("The girl dried the cup with a towel.", "The end came."),
          "In scene 1, what did the girl dry with a towel?", "the cup"),
-        (("The girl sat on the barrel.", "The end came."),
-         "In scene 1, where did the girl sit?", "on the barrel"),
-        (("The boy was tied to the post.", "The end came."),
-         "In scene 1, where was the boy tied?", "to the post"),
         (("The girl unrolled the carpet; the boy laughed.", "The end came."),
          "In scene 1, what did the girl unroll?", "the carpet"),
     ],
 )  # fmt: skip
-def test_actions_when_a_clause_has_one_thing_or_place_are_asked_for(scenes, question, gold) -> None:
+def test_actions_when_a_clause_has_one_thing_are_asked_for(scenes, question, gold) -> None:
     found = [asked for asked in ask_actions(view(*scenes)) if asked.gold == gold]
     assert [asked.question for asked in found] == [question]
 

@@ -51,6 +51,9 @@ def test_cause_when_a_connective_states_it_is_told_whole(text, cause, effect) ->
         "The fox was so tired that he could not run.",
         "The day was over, so the hen was glad.",
         "The hen laughed, because no hen had ever owned one.",
+        "The shelf was low, so the boy gave the orders, since the girl had lost the book.",
+        "The girl laughed; but the ford was dry, and the fish gasped, so the boy sat down.",
+        "The man saw the boy. Dov was cold, so he ran home.",
     ],
 )
 def test_cause_when_nothing_states_it_or_somebody_is_not_named_is_not_told(text) -> None:
@@ -70,6 +73,7 @@ def test_cause_when_nothing_states_it_or_somebody_is_not_named_is_not_told(text)
         ("The rope broke, so the boy seized the other one, and the hen woke.", None),
         ("The boy pulled, but the rope broke, so the hen went home.", None),
         ("The rain fell so hard that the gutters broke.", None),
+        ("The shelf was low, so the boy gave the orders, since the girl had lost the book.", None),
     ],
 )  # fmt: skip
 def test_link_when_it_is_denied_keeps_both_sides(text, changed) -> None:
