@@ -169,7 +169,7 @@ def test_build_when_a_story_is_above_the_context_length_fails_it_alone_and_pays_
 ) -> None:
     sound = [json.loads(line) for line in STORIES.read_text("utf-8").splitlines()[:3]]
     words = " ".join(story["text"] for story in sound).split()
-    long = {**sound[0], "id": "kb25k_9001", "text": " ".join((words * (30_000 // len(words) + 1))[:30_000])}
+    long = {**sound[0], "id": "kb25k_9001", "text": " ".join((words * (12_000 // len(words) + 1))[:12_000])}
     stories = write_stories(long, *sound[1:])
     asked_long: list[Asked] = []
     model = KathaModel()
@@ -181,7 +181,7 @@ def test_build_when_a_story_is_above_the_context_length_fails_it_alone_and_pays_
         return TooLong(limit=8192)
 
     with ModelServer(answer) as server:
-        limit = ("--set", f"assess_story.max_input_tokens={200_000 if fits else 20_000}")
+        limit = ("--set", f"assess_story.max_input_tokens={200_000 if fits else 8_000}")
         options = ("--set", "screen_stories.max_words=40000", *limit, "--set", "run.threshold=0.5", "--json")
         done = build(server, *options, stories=stories)
     assert done.returncode == 0, done.stderr

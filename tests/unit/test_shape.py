@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,20 +57,19 @@ def code_lines(tree: ast.AST, text: str) -> int:
     return sum(bool(lines[n - 1].strip()) and n not in doc for n in range(first, last + 1))
 
 
-def imports_of(path: Path) -> Iterator[str]:
+@cache
+def imports_of(path: Path) -> tuple[str, ...]:
     """Top-level areas of the package that a module imports."""
-    here = path.relative_to(ROOT).parent.parts
+    here, areas = path.relative_to(ROOT).parent.parts, []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = here[: len(here) - node.level + 1]
             target = (*base, *(node.module or "").split(".")) if node.module else base
             target = tuple(part for part in target if part)
-            if target:
-                yield target[0]
-            else:
-                yield from (alias.name for alias in node.names)
+            areas += [target[0]] if target else [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fabula":
             raise AssertionError(f"{path}: imports inside the package are relative")
+    return tuple(areas)
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
