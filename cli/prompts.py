@@ -64,7 +64,7 @@ def fetch(
     code is read and never executed. Without --from, an archive of the commit is downloaded.
 
     Options:
-        name: Storyeval, vistorybench or entitybench, in small letters.
+        name: What to fetch: storyeval, vistorybench or entitybench.
         location: A clone, an archive (.zip, .tar.gz), a plain folder, or the address of an archive.
         accept_no_licence: Also read texts of a repository without a licence.
 

@@ -130,7 +130,7 @@ def _judging(given: Json, judges: list[str]) -> dict[str, Any]:
 
 OWN = {
     "device", "dtype", "options", "batch", "pairs", "weights", "judges", "votes", "wanted", "results",
-    "keeps",
+    "keeps", "texts", "preset",
 }  # fmt: skip
 """Settings of stages that say where or how fast models run, or what lies where; judges stand elsewhere."""
 DEFINED: dict[int, tuple[str, ...]] = {

@@ -41,7 +41,9 @@ def packets_of(item: Item, tools: Tools) -> Iterator[Packet | GivenPacket]:
     texts = tools.own(EpisodeJudgeSettings).texts
     if texts is not None:
         names = [entry["name"] for entry in grid["legend"]]
-        slots = official.action_slots(texts, shot["action"], names, grid["frames"], with_objects=bool(named))
+        slots = official.action_slots(
+            texts, shot["action"], names, grid.get("frames", official.FRAMES), with_objects=bool(named)
+        )
         pictures, read = official.pictures_sent([grid["file"]], tools), official.read_action
         asked: official.Asked = ("action", shot["key"], "video")
         yield official.packet_of(texts, asked, "action", slots, pictures, read(with_objects=bool(named)))

@@ -41,8 +41,8 @@ PUBLISHED = Published(
         },
     },
 )  # fmt: skip
-MAX_TOKENS, QUALITY = 50_000, 90
-"""Most tokens of a reply, and the quality of a JPEG."""
+MAX_TOKENS, QUALITY, FRAMES = 50_000, 90, 5
+"""Most tokens of a reply, the quality of a JPEG, and frames of a grid where none was drawn, to tell costs."""
 Asked = tuple[Kind, str, Condition]
 """Kind, item and condition of a question, as the archive has them."""
 _OBJECT = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
