@@ -91,10 +91,10 @@ def read_completion(text: str, events: int) -> Completion:
     Raises:
         BadReply: there is no list, or one of another length.
     """
-    found = _LIST.findall(text)
-    if not found:
+    lists = _LIST.findall(text)
+    if not lists:
         raise BadReply(f"no {MARK} in the reply")
-    flags = tuple(int(number) for number in re.findall(r"\d{1,9}", found[-1].strip()))
+    flags = tuple(int(number) for number in re.findall(r"\d{1,9}", lists[-1].strip()))
     if len(flags) != events:
         raise BadReply(f"{len(flags)} flags for {events} events")
     if any(flag not in (0, 1) for flag in flags):

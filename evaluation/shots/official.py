@@ -67,10 +67,10 @@ def read_score(reply: Json) -> dict[str, Json]:
     Raises:
         BadReply: there is none.
     """
-    found = _SCORE.search(str(reply))
-    if found is None:
+    match = _SCORE.search(str(reply))
+    if match is None:
         raise BadReply("no score in the reply")
-    rating = int(found[1])
+    rating = int(match[1])
     if rating > MOST:
         raise BadReply(f"expected a score of 0 to {MOST}, found {rating}")
     return {"rating": rating, "reason": str(reply)}

@@ -181,10 +181,10 @@ def first_object(text: str) -> Json:
     Raises:
         BadReply: there is none.
     """
-    found = _OBJECT.search(text[:_LONGEST])
+    match = _OBJECT.search(text[:_LONGEST])
     cleaned = re.sub(r"\s*```$", "", re.sub(r"^```(?:json)?\s*", "", text.strip()))
     try:
-        value = json.loads(found.group() if found else cleaned)
+        value = json.loads(match.group() if match else cleaned)
     except (ValueError, RecursionError) as error:
         raise BadReply(f"no JSON in the reply: {error}") from error
     if not value:

@@ -78,9 +78,8 @@ def test_episodes_when_asked_in_other_words_are_read_and_the_words_stay_out_of_t
     outcomes = Counter((one.kind, one.outcome) for one in archive.judgements)
     assert {kind for kind, _ in outcomes} == {"fidelity", "action", "pair", "location"}
     assert {outcome for _, outcome in outcomes} == {"answered"}
-    assert {one.parsed["overall"] for one in archive.judgements if one.kind == "fidelity" and one.parsed} == {
-        8
-    }
+    parsed = [one.parsed or {} for one in archive.judgements if one.kind == "fidelity"]
+    assert {reply["overall"] for reply in parsed} == {8}
     assert {one.prompt.partition("#")[0] for one in archive.judgements} == {
         f"mine/{name}@1" for name in ("fidelity", "action", "pair", "location")
     }
