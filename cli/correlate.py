@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError
 from .command import command
 from .common import chosen_form, show_tables
 
@@ -35,18 +34,18 @@ def correlate(
         second: Another.
         on: Columns that name a row in both tables, with commas.
         columns: FIRST:SECOND pairs of columns, with commas [those of the same name].
-        alias: NAME=OTHER, for a name that the tables spell differently.
+        alias: NAME=OTHER, for a name that the tables spell differently; or a file with such lines.
         exclude: Leave out rows of this name, or pattern such as Story*.
 
     Examples:
         fabula correlate judge-a.tsv judge-b.tsv --on model
         fabula correlate lite.tsv qwen.tsv --on method,model --columns pa_avg:lite_avg
     """
-    from ..evaluation.stats.tables import correlate_tables, read_table
+    from ..evaluation.stats.tables import correlate_tables, read_aliases, read_table
 
     form = chosen_form(form, as_json=as_json)
     tables = read_table(first), read_table(second)
-    names = _aliases(alias)
+    names = read_aliases(alias)
     correlations = correlate_tables(*tables, _names(on), _pairs(columns), names, exclude)
     show_tables(correlations, lambda: [_table(correlations)], form)
     return 0
@@ -86,13 +85,3 @@ def _pairs(text: str) -> list[tuple[str, str]]:
         left, colon, right = part.partition(":")
         pairs.append((left.strip(), right.strip() if colon else left.strip()))
     return pairs
-
-
-def _aliases(texts: Sequence[str]) -> dict[str, str]:
-    aliases = {}
-    for text in texts:
-        name, sign, other = text.partition("=")
-        if not sign or not name.strip() or not other.strip():
-            raise ConfigError("--alias", what=f"{text!r} is not written NAME=OTHER", fix="give both names")
-        aliases[name.strip()] = other.strip()
-    return aliases

@@ -26,6 +26,7 @@ def score(
     split: Sequence[str] = (),
     weights: Path | None = None,
     define: Sequence[str] = (),
+    alias: Sequence[str] = (),
     resamples: Annotated[int, typer.Option(min=0)] = 10_000,
     tables: Path | None = None,
     form: str | None = None,
@@ -45,6 +46,8 @@ def score(
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
         define: Images: a named definition, such as cids=code, occm=code, csd=all, least=0.3.
+        alias: Images: NAME=METHOD, for a method here that is a run of METHOD, or a file with such lines: the
+            ranks of the official summary count the best run of each.
         tables: Also write tables here: answers, matches, masks; of images, scores, strata, shots.
 
     Examples:
@@ -58,6 +61,7 @@ def score(
     form = chosen_form(form, as_json=as_json)
     options = {
         "split": split, "weights": weights, "tables": tables, "suite": suite, "define": define,
+        "alias": alias,
         "release": released(release), "resamples": resamples, **given,
     }  # fmt: skip
     scores, scoring = score_as(run, options), judging_of(run).scored()

@@ -17,11 +17,12 @@ from ...schemas.values import Score
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms
-from ..metrics.registry import metric_of, metrics
+from ..metrics.registry import base_of, metric_of, metrics
 from ..metrics.story import FoundStory, Story
 from ..stats.bootstrap import divided, resampled_sums
 from .definitions import Definitions
 from .found import CHARACTER_KINDS, STORY_KINDS, UNSTATED, Group, kinds_of_characters, kinds_of_story
+from .official_ranks import OfficialRank, official_ranks
 from .ratings import Stability
 
 
@@ -267,21 +268,36 @@ class ImageScores:
         release_sha256: the set of scripts.
         methods: one entry per method.
         notes: what a reader must know before trusting a number.
+        variants: method here -> the method of which it is a run, for the public summary's ranks.
     """
 
     definitions: Definitions
     release_sha256: str | None
     methods: tuple[MethodScores, ...]
     notes: tuple[str, ...] = ()
+    variants: Mapping[str, str] = field(default_factory=dict)
+
+    def official_ranks(self) -> tuple[OfficialRank, ...]:
+        """Return ranks as the public summary makes them; none of one method, or with several judges."""
+        values = {
+            method.method: {
+                name: score.value for name, score in method.scores.items() if score.value is not None
+            }
+            for method in self.methods
+        }
+        several = any(name != base_of(name) for method in self.methods for name in method.scores)
+        return () if several or len(values) < 2 else official_ranks(values, self.variants)
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON."""
+        official = self.official_ranks()
         return {
             "kind": "images",
             "definitions": self.definitions.as_json(),
             "release": {"sha256": self.release_sha256},
             "methods": [method.as_json() for method in self.methods],
             "notes": list(self.notes),
+            **({"official_ranks": [asdict(row) for row in official]} if official else {}),
         }
 
     def lines(self) -> Iterable[str]:
@@ -303,6 +319,9 @@ class ImageScores:
                             f"  {judge} {name}: {runs.mean:.2f} +- {runs.deviation:.2f} over"
                             f" {len(runs.runs)} runs"
                         )
+        for row in self.official_ranks():
+            parts = ", ".join(f"{category} {rank}" for category, rank in row.ranks.items())
+            yield f"rank {row.overall} as ViStoryBench's summary makes it: {row.run} ({parts})"
         for note in self.notes:
             yield f"note: {note}"
 

@@ -1,12 +1,14 @@
 """Scoring, comparing and showing evaluations of shot images as the commands ask for it."""
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..archive.archive import read_archive
 from ..protocol import UNCERTAINTY, Chosen, Scoring
 from ..report.model import ReportDocument
+from ..stats.tables import read_aliases
 from .compare import ImageComparisons, compare_folders
 from .definitions import Definitions, read_definitions
 from .found import read_found
@@ -32,6 +34,7 @@ def definitions_of(chosen: Chosen) -> Definitions:
 def score(folder: Path, chosen: Chosen) -> ImageScores:
     """Return the scores, and write them as tables where these are asked for."""
     scores, tables = score_folder(folder, definitions_of(chosen)), chosen.options.get("tables")
+    scores = replace(scores, variants=read_aliases(chosen.options.get("alias", ())))
     if tables is not None:
         write_scores(tables, scores, scored_shots(read_archive(folder), read_found(folder), scores))
     return scores
@@ -58,9 +61,10 @@ def report(folder: Path, chosen: Chosen) -> ReportDocument:
 def tables(scores: ImageScores) -> "Iterator[Table]":
     """Yield the scores as tables: of every method, and by kind of story and character."""
     from .report.page import by_strata
-    from .report.tables import headline
+    from .report.tables import by_official_ranks, headline
 
     yield headline(scores, [method.method for method in scores.methods])
+    yield from by_official_ranks(scores)
     yield from by_strata(scores)
 
 
@@ -77,7 +81,7 @@ SCORING = Scoring(
     compare,
     report,
     None,
-    ("define", "tables"),
+    ("define", "tables", "alias"),
     ("release", "outputs", *OF_REPORT),
     tables=tables,
     of_people=of_people,

@@ -149,6 +149,37 @@ def read_table(path: str | Path) -> Table:
     return Table(file, header, rows)
 
 
+def read_aliases(texts: Iterable[str]) -> dict[str, str]:
+    """Return name -> the name to take for it, of texts ``NAME=OTHER`` or files with a line of those each.
+
+    Raises:
+        ConfigError: a text is neither, or a name has two others.
+    """
+    named: dict[str, str] = {}
+    for text in texts:
+        lines = [text] if "=" in text else _alias_lines(text)
+        for line in lines:
+            name, sign, other = (part.strip() for part in line.partition("="))
+            if not sign or not name or not other or named.get(name, other) != other:
+                raise ConfigError(
+                    "--alias", what=f"{line!r} is not written NAME=OTHER, or {name} has two other names",
+                    fix="give both names, each name once, or a file with such lines",
+                )  # fmt: skip
+            named[name] = other
+    return named
+
+
+def _alias_lines(file: str) -> list[str]:
+    try:
+        text = read_plain(Path(file)).decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            "--alias", what=f"{file!r} is not written NAME=OTHER, and no file: {error}",
+            fix="give both names, or a file with such lines",
+        ) from error  # fmt: skip
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
 def correlate_tables(
     first: Table,
     second: Table,

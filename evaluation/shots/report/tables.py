@@ -9,6 +9,8 @@ from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...report.accounts import Accounts
 from ...report.model import (
     Comparison,
+    CountRow,
+    CountTable,
     Definition,
     LeaderColumn,
     LeaderRow,
@@ -29,6 +31,7 @@ from ...report.showing import comparison, resampling_definition
 from ...stats.paired import Paired
 from ..compare import Leaderboard
 from ..definitions import Definitions
+from ..official_ranks import CATEGORIES
 from ..scores import ImageScores, MethodScores
 from .cards import Looked
 
@@ -192,6 +195,20 @@ def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
             for name in order
         ),
     )  # fmt: skip
+
+
+def by_official_ranks(scores: ImageScores) -> Iterator[CountTable]:
+    """Yield the ranks as the public summary makes them; nothing where it makes none."""
+    ranked = scores.official_ranks()
+    if ranked:
+        yield CountTable(
+            name="official_ranks", title="Ranks as ViStoryBench's summary makes them",
+            note="Ranks of ranks, without intervals; a missing score has the last place. Ours are by score.",
+            columns={"overall": "Overall"} | {category: category.capitalize() for category in CATEGORIES},
+            rows=tuple(
+                CountRow(label=row.run, values={"overall": row.overall, **row.ranks}) for row in ranked
+            ),
+        )  # fmt: skip
 
 
 def leaders(board: Leaderboard) -> Leaders:
