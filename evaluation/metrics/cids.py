@@ -211,7 +211,7 @@ def no_record(characters: Sequence[Character], shots: Sequence[ShotCrops]) -> st
     """Return why the public code makes no record of a story; None where it makes one."""
     if all(shot.crops is None for shot in shots):
         return "the story has no picture"
-    lost = [one.key for one in characters if not one.references.known(one.encoders).any()]
+    lost = [role.key for role in characters if not role.references.known(role.encoders).any()]
     return f"no reference of {', '.join(lost)} has a vector" if lost else None
 
 
