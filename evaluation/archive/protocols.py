@@ -39,8 +39,8 @@ class Difference:
 
 def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) -> tuple[Difference, ...]:
     """Return every part of the protocols that differs, in order."""
-    differences = [{"kind": one.kind, **UNSAID, **one.protocol} for one in (first, second)]
-    versions = [one.get("metrics") or {} for one in differences]
+    differences = [{"kind": side.kind, **UNSAID, **side.protocol} for side in (first, second)]
+    versions = [protocol.get("metrics") or {} for protocol in differences]
     for difference, own in zip(differences, versions, strict=True):
         difference["metrics"] = {**dict.fromkeys([name for some in versions for name in some], 1), **own}
     return tuple(_differences("", *differences))
@@ -75,12 +75,13 @@ def check_alike(
         raise InputError(
             [
                 UserError(
-                    f"protocol {one.path}",
-                    what=f"the evaluations differ: {_shown(one.first)} and {_shown(one.second)}",
+                    f"protocol {difference.path}",
+                    what="the evaluations differ:"
+                    f" {_shown(difference.first)} and {_shown(difference.second)}",
                     fix="compare evaluations made under the same protocol, or accept the difference with "
-                    "--allow " + one.path.partition(".")[0],
+                    "--allow " + difference.path.partition(".")[0],
                 )
-                for one in refused
+                for difference in refused
             ]
         )
     return differences

@@ -133,13 +133,13 @@ def read_review(path: Path) -> Review:
         return Review.model_validate_json(read_plain(path, follow=True))
     except (OSError, ValidationError) as error:
         if isinstance(error, OSError):
-            found = str(error.strerror)
+            reason = str(error.strerror)
         else:
             first = error.errors(include_url=False)[0]
-            found = f"{first['msg']} at {format_path(first['loc'])}"
+            reason = f"{first['msg']} at {format_path(first['loc'])}"
         expected = "a review file of keyframes"
         fix = "correct it, or remove it to begin anew"
-        raise InputError([UserError(str(path), expected=expected, found=found, fix=fix)]) from error
+        raise InputError([UserError(str(path), expected=expected, found=reason, fix=fix)]) from error
 
 
 def _known(target: Path, given: Path | None) -> Review | None:
