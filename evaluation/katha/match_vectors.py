@@ -92,22 +92,22 @@ async def _encode(texts: Iterable[str], tools: Tools) -> Encoded:
     asked = (
         Ask(encode_request(spec, text), _read, "", repair=False, sample=settings.sample) for text in wanted
     )
-    found = await asyncio.gather(*(asker.ask(one) for one in asked), return_exceptions=True)
+    replies = await asyncio.gather(*(asker.ask(request) for request in asked), return_exceptions=True)
     encoded: dict[str, Answer[Vector] | NoAnswer] = {}
-    for text, one in zip(wanted, found, strict=True):
-        if isinstance(one, BaseException) and not (isinstance(one, NoAnswer) and one.code in OUTCOMES):
-            raise one
-        encoded[text] = one
+    for text, reply in zip(wanted, replies, strict=True):
+        if isinstance(reply, BaseException) and not (isinstance(reply, NoAnswer) and reply.code in OUTCOMES):
+            raise reply
+        encoded[text] = reply
     return encoded
 
 
 def _rows(answer: GivenAnswer, encoded: Encoded, settings: VectorSettings) -> Iterator[Json]:
     """Yield a row for each attempt at getting all vectors that the answer needs."""
     own = encoded.get(answer.text)
-    missed = [one.missed for text in _texts(answer) if (one := encoded.get(text)) is not None]
+    missed = [reply.missed for text in _texts(answer) if (reply := encoded.get(text)) is not None]
     before = max(map(len, missed), default=0)
     for number in range(before):
-        why = next(one[number] for one in missed if len(one) > number)
+        why = next(numbers[number] for numbers in missed if len(numbers) > number)
         said = _unread(OUTCOMES[why.code], f"no vector: {why.code}: {why.reason}")
         tried = own.missed[number] if own is not None and len(own.missed) > number else None
         yield _row(answer, None if tried is None else tried.receipt, settings, said | attempt(number + 1))
@@ -138,9 +138,9 @@ def _row(
 
 def _said(answer: GivenAnswer, encoded: Encoded, threshold: float) -> dict[str, Json]:
     texts = _texts(answer)
-    missing = [one for one in map(encoded.get, texts) if isinstance(one, NoAnswer)]
+    missing = [reply for reply in map(encoded.get, texts) if isinstance(reply, NoAnswer)]
     if missing:
-        told = next((one for one in missing if one.code == UNASKED), missing[0])
+        told = next((reply for reply in missing if reply.code == UNASKED), missing[0])
         return _unread(OUTCOMES[told.code], f"no vector: {told.code}: {told.reason}")
     try:
         nearest, similarity = _nearest(texts, encoded)
@@ -167,7 +167,7 @@ def _read(text: Json) -> Vector:
 
 def _nearest(texts: Sequence[str], encoded: Encoded) -> tuple[str | None, float | None]:
     """Return the accepted answer nearest to the first text, and how near; the first of equally near ones."""
-    vectors = [(text, one.value) for text in texts if isinstance(one := encoded[text], Answer)]
+    vectors = [(text, reply.value) for text in texts if isinstance(reply := encoded[text], Answer)]
     best: tuple[str | None, float | None] = (None, None)
     for text, vector in vectors[1:]:
         similarity = cosine(vectors[0][1], vector)
