@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ ROOMS = (
 )  # fmt: skip
 NAMES = frozenset(("katha", "events", "shots", "images", "entities"))
 """Kinds and judge protocols."""
+NAMED = re.compile(rf"[\"']({'|'.join(sorted(NAMES))})[\"']")
 KINDS = frozenset(("katha", "events", "shots", "entities"))
 EXCEPTIONS = {
     "builders/entities/write_overview.py": "entities and shots are inputs of a prompt",
@@ -41,7 +42,7 @@ def own_kind(path: Path) -> frozenset[str]:
     return own | {"images"} if own == {"shots"} else own
 
 
-@cache
+@lru_cache(maxsize=8)
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
@@ -49,6 +50,8 @@ def tree_of(path: Path) -> ast.Module:
 @cache
 def constants(path: Path) -> dict[str, str]:
     """Return the names that a module binds to the name of a kind."""
+    if not NAMED.search(path.read_text("utf-8")):
+        return {}
     return {
         target.id: node.value.value
         for node in tree_of(path).body
@@ -83,6 +86,8 @@ def literals(node: ast.AST, bound: dict[str, str]) -> Iterator[str]:
 def asked_for(path: Path) -> Iterator[str]:
     """Yield each name of a kind that a file compares with, or has a table by."""
     bound = known(path)
+    if not bound and not NAMED.search(path.read_text("utf-8")):
+        return
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Compare):
             for side, operator in zip((node.left, *node.comparators), (None, *node.ops), strict=True):
