@@ -29,7 +29,9 @@ def test_weights_when_several_are_missing_are_listed_at_once(
         "csd-vit-l", "aesthetic-v2.5", "inception-v3",
     ):  # fmt: skip
         assert f"for {name}" in found
-    assert "its weights as ONNX" in found and "the weights of its head" in found
+    for file in ("adaface_ir_101.onnx", "20180402-114759-vggface2.onnx", "aesthetic_predictor_v2_5.pth"):
+        assert file in found
+    assert "fetch it with: fabula models fetch vision --model adaface-ir101" in found
 
 
 def test_settings_when_a_file_of_weights_is_replaced_are_others(tmp_path: Path) -> None:
