@@ -36,7 +36,7 @@ from fabula.models.vision.store import VectorStore
 
 pytestmark = pytest.mark.parity
 
-STORIES, SETS = 160, 8
+STORIES, SETS = 160, 16
 CELLS, CELL = 5, 4
 FACES = ("arcface", "adaface", "facenet")
 CODE = Definitions(
@@ -279,7 +279,7 @@ def tree(stories: dict[int, Drawn], tmp_path_factory: pytest.TempPathFactory) ->
         for key, files in story.files.items():
             for index, file in enumerate(files):
                 write_picture(folder / "image" / key / f"{index:02}.jpg", story.number, file)
-        outputs = root / "outputs" / "drawn" / "en" / "base" / f"set{story.number % SETS}" / story.name
+        outputs = root / "outputs" / "drawn" / "en" / "base" / f"set{story.number % SETS:02}" / story.name
         outputs.mkdir(parents=True)
         for index in story.pictures:
             write_picture(outputs / f"shot_{index:02}.png", story.number, index)
@@ -472,7 +472,7 @@ def ours(stories: dict[int, Drawn], tree: Path) -> dict[str, tuple[FoundStory, S
 
 def _item(story: Drawn, tree: Path) -> Item:
     data = tree / "data" / "ViStory" / story.name
-    outputs = tree / "outputs" / "drawn" / "en" / "base" / f"set{story.number % SETS}" / story.name
+    outputs = tree / "outputs" / "drawn" / "en" / "base" / f"set{story.number % SETS:02}" / story.name
     shots = []
     for shot in story.script["Shots"]:
         index, cast = shot["index"], shot["Characters Appearing"]["en"]
@@ -584,7 +584,7 @@ def test_inception_when_split_leaves_the_remainder_out_as_the_code_does(
             str(
                 tree
                 / "outputs/drawn/en/base"
-                / f"set{story.number % SETS}"
+                / f"set{story.number % SETS:02}"
                 / story.name
                 / f"shot_{at:02}.png"
             )

@@ -30,6 +30,7 @@ from .counts import accounting, by_story, shot_rows, stability
 from .files import ShotFiles
 from .stories import Choice, shown_methods, shown_stories, story_grid, worst_shots
 from .tables import (
+    by_official_ranks,
     comparison_note_of,
     comparisons,
     definitions_of,
@@ -191,6 +192,7 @@ def images_report(
         headline=headline(scores, board.methods),
         plots=tuple(plots_of(scores, board)),
         details=(*by_strata(scores), *by_story(scores)),
+        controls=tuple(by_official_ranks(scores)),
         comparisons=comparisons(pairs, board),
         comparison_note=comparison_note_of(scores, len(pairs)),
         accounting=(

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.metrics.cids import DEFINITION, ENSEMBLE
 from fabula.evaluation.metrics.story import FoundShot, FoundStory
+from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.shots.definitions import Definitions, read_definitions
 from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
 from fabula.schemas.judgement import Judge, Judgement
@@ -125,3 +127,22 @@ def test_definitions_when_given_stand_for_themselves() -> None:
     assert made.of(ENSEMBLE) == "average" and made.of(DEFINITION) == "code"
     assert read_definitions(["ensemble=weighted"]).of(ENSEMBLE) == "weighted"
     assert "copy-paste=code" in made.named() and "least=0.3" in made.named()
+
+
+def test_action_as_the_code_has_it_leaves_out_a_shot_whose_crops_have_no_vector() -> None:
+    """Two boxes and nobody in them whom an encoder knows: nobody was asked about that shot."""
+    nothing, vector = [[float("nan")] * 2], [[1.0, 0.0]]
+    crops = {
+        "encoders": {"A": ["face"], "B": ["face"]}, "references": {}, "mirrors": {},
+        "shots": {
+            number: {"face": packed(np.array(rows, dtype=np.float32))}
+            for number, rows in (("2", vector), ("3", nothing))
+        },
+    }  # fmt: skip
+    told = story().model_copy(update={"crops": crops})
+    (panel,) = collect_panels([rated("shot_02/action/A", 4)], [told]).values()
+    for definition, value in (("code", 4.0), ("paper", 4.0)):
+        found = story_ratings(told, panel, 0, Definitions(chosen={"alignment": definition}))["action"]
+        assert found.value == value
+    blind = story_ratings(story(), panel, 0, Definitions(chosen={"alignment": "code"}))["action"]
+    assert blind.value == 2.0  # without vectors nobody can tell: matched nobody, (4 + 0) / 2
