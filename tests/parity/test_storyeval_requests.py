@@ -40,7 +40,7 @@ LISTS = {  # of each prompt and vote, what is answered until one is taken
     ],
     ("cup.mp4", 1): ["[COMPLETE_LIST]:\n1 (it falls), 1 (it breaks)"],
     ("cup.mp4", 2): ["[complete_list]: 1, 1", "[COMPLETE_LIST]: none", "[COMPLETE_LIST]: [0,1]"],
-    ("dog.mp4", 0): ["Finally we have [COMPLETE_LIST]: 1, 0, 1."],
+    ("dog.mp4", 0): ["In the end [COMPLETE_LIST]: 1, 0, 1."],
     ("dog.mp4", 1): ["[COMPLETE_LIST]: 1, 0"] * 3,
     ("dog.mp4", 2): ["[COMPLETE_LIST]: event 1: 1, event 2: 0", "[COMPLETE_LIST]: 1 0 0"],
 }
