@@ -108,7 +108,8 @@ class Step(Generic[S, T]):
         show: the inputs of the prompt; None where there is nothing to ask, and the rules know all there is.
         read: ``read(reply, sketch, settings)``: the value of a reply that satisfies the prompt's schema;
             raises :class:`~fabula.engine.stage.BadReply` with words that the model can act on.
-        given: what the author gave, if that is all of it; None where something is left to draft.
+        given: what the author gave, if that is all of it; None where something is left to draft. What
+            an earlier step drafted together with other fields comes as :class:`~.replies.Drafted`.
         settle: ``settle(drafted, sketch, settings)``: the value that is kept of what was drafted, with what
             the author gave of it; not called for what ``given`` returns.
         compare: ``compare(kept, sketch, tools)``: what is left of the value that ``settle`` kept once a model
@@ -174,7 +175,9 @@ class Step(Generic[S, T]):
         try:
             sketch = self.sketch(item)
             value, maker = self.given(sketch, settings), None
-            if value is None:
+            if isinstance(value, Drafted):
+                value, maker = value.value, value.maker or None
+            elif value is None:
                 drafted = await self.draft(sketch, tools)
                 value, maker = self.settle(drafted.value, sketch, settings), drafted.maker or None
                 value = value if self.compare is None else await self.compare(value, sketch, tools)

@@ -64,27 +64,66 @@ def _plan(text: str) -> Json:
     return {"shots": [{"first_segment": first, "moment": segments[first - 1][:40]} for first in firsts]}
 
 
+def _script(text: str) -> Json:
+    """Return a whole script: the answers to the prompts of its parts, in one."""
+    segments = _lines(text, "numbered segments:")
+    count = int(re.findall(r"in exactly (\d+) shots", text)[-1])
+    firsts = [1 + place * len(segments) // count for place in range(count)]
+    spans = zip(firsts, [*firsts[1:], len(segments) + 1], strict=True)
+    shots = [" ".join(segments[first - 1 : stop - 1]) for first, stop in spans]
+    people = _sheets(text, shots)
+    cast = [character(person["key"], person["name"]) for person in people]
+    placed = [named_first(cast, shot)[:3] for shot in shots]
+    names = {person["key"]: person["name"] for person in people}
+    cameras = design("tale", [len(keys) for keys in placed], [False] * count)
+    places = [entry["setting"] for entry in _places(shots)]
+    statics = _stills(shots, [[names[key] for key in keys] for keys in placed])
+    return {
+        "characters": people,
+        "shots": [
+            {
+                "shot": number + 1,
+                "first_segment": firsts[number],
+                "plot": _told(shots[number]),
+                "setting": places[number],
+                **cameras[number],
+                "characters": placed[number],
+                "description": statics[number],
+            }
+            for number in range(count)
+        ],
+    }
+
+
+def _told(shot: str) -> str:
+    return f"旁白：{shot}" if is_unspaced(shot) else f"Narrator: {shot}"
+
+
+def _narrated(text: str) -> Json:
+    return {"shots": [{"shot": number, "plot": _told(shot)} for number, shot in enumerate(_shots(text), 1)]}
+
+
 def _characters(text: str) -> Json:
-    shots, human = _shots(text), re.findall(r"Tag of people: (\w+)", text)[-1]
+    return {"characters": _sheets(text, _shots(text))}
+
+
+def _sheets(text: str, shots: Sequence[str]) -> list[Json]:
+    human = re.findall(r"Tag of people: (\w+)", text)[-1]
     if "The characters are given:" in text:
         cast = json.loads(_fence(text, "The characters are given:"))
     else:
         cast = _found(shots, human)
     chinese = is_unspaced("".join(shots))
-    return {
-        "characters": [
-            {
-                "key": member["key"],
-                "name": member["name"],
-                "tag": member["tag"] or human,
-                "gender": member["gender"] or "other",
-                "appearance": f"穿着第{number}件蓝色长袍。"
-                if chinese
-                else f"Wears blue coat number {number}.",
-            }
-            for number, member in enumerate(cast, start=1)
-        ]
-    }
+    return [
+        {
+            "key": member["key"],
+            "name": member["name"],
+            "tag": member["tag"] or human,
+            "gender": member["gender"] or "other",
+            "appearance": f"穿着第{number}件蓝色长袍。" if chinese else f"Wears blue coat number {number}.",
+        }
+        for number, member in enumerate(cast, start=1)
+    ]
 
 
 def _found(shots: Sequence[str], human: str) -> list[Json]:
@@ -112,11 +151,14 @@ def _place(text: str) -> Json:
 
 
 def _settings(text: str) -> Json:
-    shots = _shots(text)
+    return {"shots": _places(_shots(text))}
+
+
+def _places(shots: Sequence[str]) -> list[Json]:
     said = (
         "白天，空旷的土地，柔和的光" if is_unspaced("".join(shots)) else "Daylight, open ground, soft light"
     )
-    return {"shots": [{"shot": number, "setting": said} for number in range(1, len(shots) + 1)]}
+    return [{"shot": number, "setting": said} for number in range(1, len(shots) + 1)]
 
 
 def _casts(text: str) -> list[list[str]]:
@@ -130,15 +172,20 @@ def _perspectives(text: str) -> Json:
 
 
 def _descriptions(text: str) -> Json:
-    chinese = is_unspaced("".join(_shots(text)))
-    entries = []
-    for number, names in enumerate(_casts(text), start=1):
+    stills = _stills(_shots(text), _casts(text))
+    return {"shots": [{"shot": number, "description": said} for number, said in enumerate(stills, start=1)]}
+
+
+def _stills(shots: Sequence[str], casts: Sequence[Sequence[str]]) -> list[str]:
+    chinese = is_unspaced("".join(shots))
+    stills = []
+    for names in casts:
         if chinese:
             said = "、".join(names) + "站着不动。" if names else "地上空无一人。"
         else:
             said = f"{' and '.join(names)} stand still." if names else "The ground lies empty."
-        entries.append({"shot": number, "description": said})
-    return {"shots": entries}
+        stills.append(said)
+    return stills
 
 
 def _translated_names(text: str) -> Json:
@@ -196,6 +243,8 @@ def _classify(text: str) -> Json:
 
 
 _ANSWERS: dict[str, Callable[[str], Json]] = {
+    "shots/plan_script": _script,
+    "shots/narrate_plots": _narrated,
     "shots/plan_shots": _plan,
     "shots/write_characters": _characters,
     "shots/place_characters": _place,

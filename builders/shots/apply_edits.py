@@ -28,7 +28,7 @@ SPEC = StageSpec(
     name="apply_edits",
     version=1,
     shape="map",
-    reads=("story", "edits", *PARTS, "named", "translation"),
+    reads=("story", "edits", *PARTS, "narration", "named", "translation"),
     writes=("draft",),
 )
 _DEPTH = {"Shots": 4, "Characters": 3, "labels": 2}
@@ -45,7 +45,8 @@ def run(item: Item, tools: Tools) -> Outcome:
     try:
         for edit in item["edits"]:
             draft = apply_edit(draft, edit, base)
-        if item["edits"] and scene_spans(item["story"]["normalized_text"], draft["plot"]) is None:
+        text, verbatim = item["story"]["normalized_text"], "spans" not in draft
+        if item["edits"] and verbatim and scene_spans(text, draft["plot"]) is None:
             raise Refused(
                 "after the edits, the plots no longer are the story in order; the end of a shot moves by two"
                 " edits, and the text itself cannot be edited: correct the source file"

@@ -12,8 +12,7 @@ from .translation import other_language
 
 MAKERS = (
     "plot_by", "cast_by", "onstage_by", "settings_by", "cameras_by", "statics_by", "named_by",
-    "translation_by",
-    "labels_by",
+    "translation_by", "labels_by", "narration_by",
 )  # fmt: skip
 
 SPEC = StageSpec(
@@ -43,7 +42,10 @@ def run(item: Item, tools: Tools) -> Outcome:
     number = f"{item['number']:02d}"
     where = f"{number}/story.json"
     text = sketch.story["normalized_text"]
-    issues = [*check_script(script, where), *check_plot(script, text, sketch.base, where)]
+    spans = draft.get("spans")
+    issues = list(check_script(script, where))
+    if spans is None:
+        issues += check_plot(script, text, sketch.base, where)
     facts = StoryFacts(
         story_id=number,
         style=labels["style"],
@@ -72,6 +74,7 @@ def run(item: Item, tools: Tools) -> Outcome:
                     {"path": issue.path, "code": issue.code, "level": issue.level, "message": issue.message}
                     for issue in issues
                 ],
+                **({} if spans is None else {"spans": spans}),
             }
         }
     )
@@ -82,7 +85,7 @@ def _producers(base: str, makers: Mapping[str, str | None], author: str | None) 
     hand = f"hand:{author}" if author else None
     other = other_language(base)
     rows: list[tuple[str, str | None]] = [
-        (f"$.Shots[*]['{FIELDS['plot']}'].{base}", makers["plot_by"]),
+        (f"$.Shots[*]['{FIELDS['plot']}'].{base}", makers["narration_by"] or makers["plot_by"]),
         (f"$.Shots[*]['{FIELDS['setting']}'].{base}", makers["settings_by"]),
         (f"$.Shots[*]['{FIELDS['perspective']}']", makers["cameras_by"]),
         (f"$.Shots[*]['{FIELDS['onstage']}']", makers["onstage_by"]),

@@ -27,12 +27,16 @@ class ShotOptions(DraftOptions):
 
     Attributes:
         scripts: JSONL with what authors give about stories: labels and characters; see docs/shots.md.
+        one_prompt: have a model write each script with one prompt, five fields for each shot.
+        narration: have a model rewrite plots as narration and dialogue; spans.jsonl keeps the story's words.
         shots: number of shots of every story, 4 to 30 [as set, else by its length].
         languages: languages to write, ``en`` and ``ch``, with a comma between them [as set, else both].
     """
 
     scripts: Path | None = None
-    shots: Annotated[int | None, Sets("plan_shots.shots")] = None
+    one_prompt: Annotated[bool | None, Sets("plan_script.one_prompt")] = None
+    narration: Annotated[bool | None, Sets("narrate_plots.narration")] = None
+    shots: Annotated[int | None, Sets("plan_shots.shots", "plan_script.shots")] = None
     languages: Annotated[Sequence[str] | None, Sets(*TRANSLATING)] = None
 
 

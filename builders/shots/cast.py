@@ -8,11 +8,12 @@ drafted), ``prompt`` (appearance and clothing in the story's language), ``other_
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer, primary_language, unspaced_count
-from ..replies import Problems, by_number, needed
+from ..replies import Drafted, Problems, by_number, needed
 from ..text.reading import StoryView
 
 BASES: Mapping[str, str] = {"en": "en", "zh": "ch"}
@@ -39,6 +40,9 @@ class Sketch:
         statics: what is seen, in the story's language.
         given: what the author says about the story, or null; see :mod:`.given`.
         named: names and descriptions in the other language; see :mod:`.translation`.
+        narration: the plots as narration and dialogue, or null where they stay the story's words.
+        planned: what one prompt drafted of a whole script, or null; see :mod:`.plan_script`.
+        planned_by: who drafted that.
     """
 
     story: Json
@@ -51,6 +55,9 @@ class Sketch:
     statics: Sequence[str] = ()
     given: Json = None
     named: Json = None
+    narration: Sequence[str] | None = None
+    planned: Json = None
+    planned_by: str | None = None
 
     @classmethod
     def of(cls, item: Item) -> "Sketch":
@@ -105,6 +112,15 @@ class Sketch:
 
 
 MOST_ONSTAGE = 3
+
+
+def as_planned(field: str) -> Callable[[Sketch, Any], Drafted[Json] | None]:
+    """Return what gives a field as one prompt drafted it with the whole script; see :mod:`.plan_script`."""
+
+    def given(sketch: Sketch, settings: Any) -> Drafted[Json] | None:  # noqa: ANN401 - the face of a step
+        return None if sketch.planned is None else Drafted(sketch.planned[field], sketch.planned_by or "")
+
+    return given
 
 
 def character(key: str, name: str, **more: Json) -> Json:

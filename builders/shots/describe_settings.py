@@ -11,7 +11,7 @@ from ..replies import Problems, language
 from ..step import PlannerSettings, Step
 from ..text.segments import Analysis
 from ..text.words import lower_words
-from .cast import Sketch, named_in
+from .cast import Sketch, as_planned, named_in
 from .words import words_for
 
 _AMBIGUOUS = {"spring", "well", "bank", "banks"}
@@ -104,9 +104,10 @@ STEP = Step(
     id="shots/describe_settings",
     version=2,
     writes=("settings",),
-    reads=("story", "analysis", "plot", "cast", "onstage"),
+    reads=("story", "analysis", "plot", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,
     read=_read,
+    given=as_planned("settings"),
 )

@@ -8,7 +8,7 @@ from ...validators.shots.cast_rules import words_of
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
 from ..text.reading import main_action
-from .cast import Sketch, by_key
+from .cast import Sketch, as_planned, by_key
 from .words import camera_texts
 
 
@@ -74,9 +74,10 @@ STEP = Step(
     id="shots/describe_shots",
     version=2,
     writes=("statics",),
-    reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras"),
+    reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,
     read=_read,
+    given=as_planned("statics"),
 )

@@ -12,7 +12,7 @@ from ...validators.shots.camera import Camera, is_jump, is_repeated
 from ..replies import Problems
 from ..step import PlannerSettings, Step
 from ..text.words import pick, share
-from .cast import Sketch
+from .cast import Sketch, as_planned
 
 LARGEST_STEP = 3
 """Neighbouring shots differ by so many distances at most; six lie between wide shot and close up."""
@@ -112,9 +112,10 @@ STEP = Step(
     id="shots/design_perspectives",
     version=2,
     writes=("cameras",),
-    reads=("story", "analysis", "plot", "cast", "onstage"),
+    reads=("story", "analysis", "plot", "cast", "onstage", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,
     read=_read,
+    given=as_planned("cameras"),
 )

@@ -4,6 +4,7 @@ A draft is plain JSON: the parts ``plot``, ``settings``, ``statics``, ``cameras`
 :class:`.cast.Sketch`, ``labels``, and ``other``, the texts in the other language: ``names``, ``prompts``
 by the key of the character, and ``plot``, ``settings`` and ``statics`` by shot. Beside them
 
+- ``spans``: the story's own words of each shot, where ``plot`` is narration and dialogue; else not there;
 - ``edits``: who corrected which path, in order;
 - ``stale``: texts in the other language that are to be asked for again, each as part and place;
 - ``settled``: those that a person gave or corrected, which therefore never are.
@@ -86,13 +87,15 @@ def make_draft(fields: Mapping[str, Json]) -> Json:
     """Return the draft as the planner and the author made it.
 
     Args:
-        fields: those of the item: :data:`PARTS`, ``named`` and ``translation``.
+        fields: those of the item: :data:`PARTS`, ``narration``, ``named`` and ``translation``.
     """
     given = [
         [part, person["key"]] for person in fields["cast"] for part, name in SHEET.values() if person[name]
     ]
+    narration = fields["narration"]
     return {
         **{name: fields[name] for name in PARTS},
+        **({} if narration is None else {"plot": narration, "spans": fields["plot"]}),
         "other": {**fields["named"], **fields["translation"]},
         "edits": [],
         "stale": [],

@@ -96,16 +96,22 @@ def consequence_of(reads: Mapping[str, Json], draft: Json, steps: Steps, new: Js
     """
     base = _base(reads)
     match steps:
+        case ("Shots", int(), field, language) if (field, language) == (FIELDS["plot"], base) and (
+            "spans" in draft
+        ):
+            return Consequence({})
         case ("Shots", int(number), field, language) if (field, language) == (FIELDS["plot"], base):
             moved = neighbour_of_moved(reads["story"]["normalized_text"], draft["plot"], number, new)
             if moved is not None:
                 return Consequence({quoted_path(("Shots", moved[0], FIELDS["plot"], base)): moved[1]})
         case ("Characters", str(key), "name_en" | "name_ch" as field):
-            return _renamed(editable_form(draft, base), key, str(field), new, base)
+            verbatim = "spans" not in draft
+            return _renamed(editable_form(draft, base), key, str(field), new, base if verbatim else None)
     return Consequence({})
 
 
-def _renamed(form: Json, key: str, field: str, new: str, base: str) -> Consequence:
+def _renamed(form: Json, key: str, field: str, new: str, base: str | None) -> Consequence:
+    """Return what follows from a name; plots in the language ``base`` are the story's own words."""
     before, language = form["Characters"][key][field], field.removeprefix("name_")
     if not before or before == new:
         return Consequence({})
@@ -113,7 +119,8 @@ def _renamed(form: Json, key: str, field: str, new: str, base: str) -> Consequen
     renaming = Renaming(before, new, tuple(filter(None, others)))
     texts = {path: text for path, text in _texts(form, language) if text}
     changed = {path: renaming(text) for path, text in texts.items() if renaming(text) != text}
-    plots = {quoted_path(("Shots", n, FIELDS["plot"], base)) for n in range(len(form["Shots"]))}
+    shots = range(len(form["Shots"]) if base else 0)
+    plots = {quoted_path(("Shots", n, FIELDS["plot"], f"{base}")) for n in shots}
     kept = sorted(plots & changed.keys())
     notes = [
         f"The plots are the story's own words, so {show(before)} stays in {len(kept)} of them, such as"
@@ -146,7 +153,11 @@ def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
     cast = [character for character in draft["cast"] if character["key"] in present]
     made = official_script(base, {**draft, "other": other}, cast, draft["labels"]["story_type"])
     script = ShotScript.model_validate(made)
-    return [*check_script(script, where), *check_plot(script, reads["story"]["normalized_text"], base, where)]
+    text = reads["story"]["normalized_text"]
+    return [
+        *check_script(script, where),
+        *(() if "spans" in draft else check_plot(script, text, base, where)),
+    ]
 
 
 EDITING = Editing(first_draft, with_edit, form_of, consequence_of, issues_in)

@@ -13,12 +13,14 @@ from ..step import added_fields, keeping_added, with_packages
 STAGES = (
     f"{__package__}.load_stories",
     "fabula.builders.text.analyze_story",
+    f"{__package__}.plan_script",
     f"{__package__}.plan_shots",
     f"{__package__}.write_characters",
     f"{__package__}.place_characters",
     f"{__package__}.describe_settings",
     f"{__package__}.design_perspectives",
     f"{__package__}.describe_shots",
+    f"{__package__}.narrate_plots",
     f"{__package__}.translation:TRANSLATE_NAMES",
     f"{__package__}.translation:TRANSLATE_SCRIPT",
     f"{__package__}.classify_story",
@@ -29,6 +31,8 @@ STAGES = (
 
 PRODUCERS, FINDINGS = "producers.jsonl", "findings.jsonl"
 """Who made which field of a script, and what the rules found in it: one line for each story."""
+SPANS = "spans.jsonl"
+"""The words of the story that each shot tells, where plots are narration and dialogue; else no such file."""
 
 _ADDED = added_fields("shots", STAGES)
 
@@ -65,6 +69,15 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     for name, field in ((PRODUCERS, "producers"), (FINDINGS, "findings")):
         rows = [{"id": key, "story_id": record["number"], field: record[field]} for key, record in records]
         write_atomic(folder / name, jsonl_lines(rows))
+    narrated = [
+        {"id": key, "story_id": record["number"], "spans": record["spans"]}
+        for key, record in records
+        if "spans" in record
+    ]
+    if narrated:
+        write_atomic(folder / SPANS, jsonl_lines(narrated))
+    else:
+        (folder / SPANS).unlink(missing_ok=True)
 
 
 def _line(key: str, record: Json) -> Json:

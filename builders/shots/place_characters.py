@@ -5,7 +5,7 @@ from ...schemas.text import normalize_text
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
 from ..text.words import lower_words, word_set
-from .cast import MOST_ONSTAGE, Sketch, named_first
+from .cast import MOST_ONSTAGE, Sketch, as_planned, named_first
 
 
 def _rules(sketch: Sketch, settings: PlannerSettings) -> Json:
@@ -59,9 +59,10 @@ STEP = Step(
     id="shots/place_characters",
     version=2,
     writes=("onstage",),
-    reads=("story", "analysis", "plot", "cast"),
+    reads=("story", "analysis", "plot", "cast", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,
     read=_read,
+    given=as_planned("onstage"),
 )

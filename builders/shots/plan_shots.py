@@ -10,7 +10,7 @@ from ..step import PlannerSettings, Step, Unfit
 from ..text.boundaries import divide, read_division
 from ..text.segments import Analysis, segment_texts
 from ..text.words import word_count
-from .cast import Sketch, base_language
+from .cast import Sketch, as_planned, base_language
 
 UNSPACED = 1.8
 """Characters that stand for one word in a script without spaces."""
@@ -80,11 +80,12 @@ STEP = Step(
     id="shots/plan_shots",
     version=3,
     writes=("plot",),
-    reads=("story", "analysis", "given"),
+    reads=("story", "analysis", "given", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,
     read=_read,
+    given=as_planned("plot"),
     settle=_settle,
     settings=Settings,
     reject_codes={

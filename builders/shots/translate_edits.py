@@ -6,6 +6,7 @@ stay as they were translated before.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
@@ -74,7 +75,7 @@ async def _names(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Jso
 async def _shots(tools: Tools, sketch: Sketch, cells: Sequence[Json], other: Json) -> Drafted[Json]:
     """Return the parts of a translation, by shot, of the shots that have a text among the cells."""
     places = sorted({index for _, index in cells})
-    parts = {name: [getattr(sketch, name)[index] for index in places]
+    parts: dict[str, Any] = {name: [getattr(sketch, name)[index] for index in places]
              for name in ("plot", "onstage", "settings", "cameras", "statics")}  # fmt: skip
     drafted = await TRANSLATE_SCRIPT.draft(replace(sketch, **parts, named=other), tools)
     if drafted.value is None:

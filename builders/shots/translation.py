@@ -127,6 +127,8 @@ async def _ask_texts(tools: Tools, sketch: Sketch) -> Drafted[Json]:
 
 async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[Json]]:
     names, language = sketch.named["names"], other_language(sketch.base)
+    texts = {name: getattr(sketch, name) for name in FIELDS}
+    texts["plot"] = sketch.plot if sketch.narration is None else sketch.narration
     return await ask(
         tools,
         "shots/translate_shots",
@@ -134,7 +136,7 @@ async def _ask_part(tools: Tools, sketch: Sketch, part: range) -> Drafted[list[J
         language=NAMES_OF_LANGUAGES[sketch.base],
         names=[f"{character['name']} = {names[character['key']]}" for character in sketch.cast] or ["-"],
         shots=[
-            {"shot": index + 1, **{shown: getattr(sketch, name)[index] for name, shown in FIELDS.items()}}
+            {"shot": index + 1, **{shown: texts[name][index] for name, shown in FIELDS.items()}}
             for index in part
         ],
         target=NAMES_OF_LANGUAGES[language],
@@ -196,7 +198,18 @@ TRANSLATE_SCRIPT = Step(
     id="shots/translate_script",
     version=2,
     writes=("translation",),
-    reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras", "statics", "named"),
+    reads=(
+        "story",
+        "analysis",
+        "plot",
+        "cast",
+        "onstage",
+        "settings",
+        "cameras",
+        "statics",
+        "named",
+        "narration",
+    ),
     sketch=Sketch.of,
     rules=_untold,
     ask=_ask_texts,

@@ -16,7 +16,7 @@ from ..replies import Problems, language, needed
 from ..step import PlannerSettings, Step
 from ..text.segments import Analysis
 from ..text.words import lower_words, word_set
-from .cast import Sketch, character
+from .cast import Sketch, as_planned, character
 from .words import words_for
 
 HUMAN = ("realistic_human", "unrealistic_human")
@@ -63,7 +63,7 @@ def _given(sketch: Sketch, settings: Settings) -> Json:
     return (
         named
         if named and all(person["tag"] and person["gender"] and person["prompt"] for person in named)
-        else None
+        else as_planned("cast")(sketch, settings)
     )
 
 
@@ -197,7 +197,7 @@ STEP = Step(
     id="shots/write_characters",
     version=2,
     writes=("cast",),
-    reads=("story", "analysis", "given", "plot"),
+    reads=("story", "analysis", "given", "plot", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

@@ -91,6 +91,86 @@ def test_story_when_built_with_a_model_is_whole_in_both_languages(
     assert all(one["producer"].startswith("openai:tested via shots/") for one in producers)
 
 
+@pytest.mark.parametrize(("text", "language"), [(HAT, "en"), (BRIDGE, "zh")])
+def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(
+    tmp_path: Path, text: str, language: str
+) -> None:
+    shots, _, asked = build(tmp_path, [row(text, language)], shots=6, one_prompt=True)
+    schemas = Counter(one.schema_name for one in asked)
+    assert schemas == dict.fromkeys(
+        ("shots_plan_script", "shots_translate_names", "shots_translate_shots", "shots_classify_story"), 1
+    )
+    plots = [
+        shot.plot.of("en" if language == "en" else "ch")
+        for shot in shots.stories[0].script.shots
+        if shot.plot
+    ]
+    assert "".join("".join(plots).split()) == "".join(text.split())  # still the story's own words
+    lines = json.loads((tmp_path / "run" / "producers.jsonl").read_text())["producers"]
+    of_parts = [
+        line["producer"] for line in lines if "Static" in line["path"] or line["path"] == "$.Characters[*]"
+    ]
+    assert of_parts[0].startswith("openai:tested via shots/plan_script@1")
+    assert json.loads((tmp_path / "run" / "findings.jsonl").read_text())["findings"] == []
+
+
+def test_plan_when_one_prompt_is_wanted_counts_one_prompt(tmp_path: Path) -> None:
+    stories = write(tmp_path / "stories.jsonl", [row()])
+    with ModelServer(answer) as server:
+        plan = estimate_shots(stories, tmp_path / "run", options(server, shots=6, one_prompt=True))
+    assert plan.calls == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"first_segment": 1}, "shot 2: first_segment must be greater"),
+        ({"setting": "Mira at the river"}, "the setting names Mira"),
+        ({"characters": ["Nobody"]}, "Nobody is not in the list"),
+        ({"description": "The hat flies."}, "the description must name"),
+        ({"plot": " "}, "plot says nothing"),
+    ],
+)
+def test_one_prompt_when_a_part_is_wrong_is_sent_back_once_with_the_reason(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    def wrong(reply: Json) -> Json:
+        entries = [dict(shot) for shot in reply["shots"]]
+        at = next(n for n, shot in enumerate(entries) if n and shot["characters"])
+        entries[1 if "first_segment" in change else at].update(change)
+        return {**reply, "shots": entries}
+
+    handler = replaced("plan_script", wrong)
+    _, _, asked = build(tmp_path, [row()], handler, shots=6, one_prompt=True, languages=["en"])
+    again = [one for one in asked if one.schema_name == "shots_plan_script"]
+    assert len(again) == 2
+    assert why in again[1].text
+
+
+@pytest.mark.parametrize("one_prompt", [False, True])
+def test_plots_when_narrated_keep_the_storys_words_beside_them(tmp_path: Path, one_prompt: bool) -> None:
+    shots, _, asked = build(tmp_path, [row()], shots=6, narration=True, one_prompt=one_prompt)
+    plots = [shot.plot.of("en") for shot in shots.stories[0].script.shots if shot.plot]
+    spans = json.loads((tmp_path / "run" / "spans.jsonl").read_text())["spans"]
+    assert "".join("".join(spans).split()) == "".join(HAT.split())
+    assert all(plot.startswith("Narrator: ") for plot in plots)
+    assert sum(one.schema_name == "shots_narrate_plots" for one in asked) == (0 if one_prompt else 1)
+    assert all("Narrator: " in one.text for one in asked if one.schema_name == "shots_translate_shots")
+    lines = json.loads((tmp_path / "run" / "producers.jsonl").read_text())["producers"]
+    (by,) = [line["producer"] for line in lines if line["path"] == "$.Shots[*]['Plot Correspondence'].en"]
+    assert ("plan_script" if one_prompt else "narrate_plots") in by
+    assert json.loads((tmp_path / "run" / "findings.jsonl").read_text())["findings"] == []
+
+
+def test_plots_when_not_narrated_again_leave_no_file_of_spans(tmp_path: Path) -> None:
+    build(tmp_path, [row()], shots=6, narration=True, languages=["en"])
+    edits = tmp_path / "run" / "spans.jsonl"
+    assert edits.is_file()
+    shots, _, _ = build(tmp_path, [row()], shots=6, narration=False, languages=["en"])
+    assert not edits.exists()
+    assert shots.stories[0].script.shots[0].plot is not None
+
+
 def test_names_when_translated_are_the_same_in_every_text(tmp_path: Path) -> None:
     shots, _, _ = build(tmp_path, [row()], shots=6)
     (story,) = shots.stories
