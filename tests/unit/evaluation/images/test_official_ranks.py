@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError
+from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.official_ranks import official_ranks
+from fabula.evaluation.shots.report.tables import by_official_ranks
+from fabula.evaluation.shots.scores import ImageScores, MethodScores
 from fabula.evaluation.stats.tables import read_aliases
+from fabula.schemas.values import Score
 
 BOTH = {"shot": 2.0, "interaction": 2.0, "scene": 2.0, "action": 2.0, "aesthetic": 5.0, "inception": 9.0}
 
@@ -41,3 +45,17 @@ def test_aliases_when_given_as_texts_and_files_are_joined(tmp_path: Path) -> Non
 def test_aliases_when_a_name_has_no_other_or_two_say_so(texts: list[str]) -> None:
     with pytest.raises(ConfigError, match="--alias"):
         read_aliases(texts)
+
+
+def test_scores_when_there_are_two_methods_have_the_official_ranks_under_their_name() -> None:
+    def method(name: str, aesthetic: float) -> MethodScores:
+        return MethodScores(name, {"aesthetic": Score(value=aesthetic, status="ok")}, (), {})
+
+    both = (method("a", 4.0), method("b", 5.0))
+    scores = ImageScores(Definitions(), None, both)
+    assert [row["run"] for row in scores.as_json()["official_ranks"]] == ["b", "a"]
+    (table,) = by_official_ranks(scores)
+    assert [(row.label, row.values["quality"]) for row in table.rows] == [("b", 1), ("a", 2)]
+    joined = ImageScores(Definitions(), None, both, variants={"a": "x", "b": "x"})
+    assert [(row.method, row.run) for row in joined.official_ranks()] == [("x", "b")]
+    assert "official_ranks" not in ImageScores(Definitions(), None, both[:1]).as_json()
