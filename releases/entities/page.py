@@ -162,7 +162,7 @@ def _cell(value: float | None) -> str:
 
 def _episode(view: EpisodeView, tier: str | None, number: int) -> dict[str, Json]:
     scenes, shots = len(view.script.scenes), len(view.shots)
-    rows = list(_rows(view))
+    rows = list(strip_rows(view))
     return {
         "id": view.episode_id,
         "about": f"{'no tier' if tier is None else tier}, {scenes} scenes, {shots} shots",
@@ -182,7 +182,7 @@ def _episode(view: EpisodeView, tier: str | None, number: int) -> dict[str, Json
     }
 
 
-def _rows(view: EpisodeView) -> Iterator[StripRow]:
+def strip_rows(view: EpisodeView) -> Iterator[StripRow]:
     """Yield type, name and shots of the registry in its order, then of what only the schedule has."""
     listed = dict.fromkeys((view.type_of(name), name) for name in view.labels)
     for kind, name in (*listed, *(key for key in view.appearances if key[1] not in view.labels)):
@@ -227,6 +227,18 @@ def _strip(view: EpisodeView, rows: Sequence[StripRow], number: int) -> str:
     return "".join(parts) + _rules(view.shots, wide, high) + "</svg>"
 
 
+def strip_svg(view: EpisodeView, colours: Mapping[EntityType, str]) -> str:
+    """Return the strip of an episode as a file of its own, with a colour for each type."""
+    style = "".join(f".{kind}{{fill:{colour}}}" for kind, colour in colours.items())
+    style += (
+        "svg{background:#fff;font:11px system-ui,Arial,'Noto Sans',sans-serif}"
+        ".scene{stroke:#1d1c1a}.hard{stroke:#5b5852;stroke-dasharray:2 2}"
+    )
+    drawn = _strip(view, list(strip_rows(view)), 1)
+    opened = drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return opened.replace("<title", f"<style>{style}</style><title", 1) + "\n"
+
+
 def _rules(shots: Sequence[EpisodeShot], wide: int, high: int) -> str:
     """Return the lines between scenes, solid, and at cuts within a scene, dashed."""
     scenes, hard = [], []
@@ -255,15 +267,23 @@ def _shot(number: int, shot: EpisodeShot) -> dict[str, Json]:
 
 def _tinted(text: str, kinds: Mapping[str, EntityType]) -> str:
     """Return a text, escaped, with the mentions of names marked by type, whatever their case."""
+    return "".join(
+        f'<mark class="{kind}">{html.escape(part)}</mark>' if kind else html.escape(part)
+        for part, kind in mentions_in(text, kinds)
+    )
+
+
+def mentions_in(text: str, kinds: Mapping[str, EntityType]) -> Iterator[tuple[str, EntityType | None]]:
+    """Yield the parts of a text, each mention of a name with its type, the rest with None."""
     names = sorted((name for name in kinds if name), key=lambda name: (-len(name), name))
     if not names:
-        return html.escape(text)
+        yield text, None
+        return
     folded = {name.casefold(): kind for name, kind in kinds.items()}
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", re.IGNORECASE)
-    parts, start = [], 0
+    start = 0
     for match in pattern.finditer(text):
-        kind = folded.get(match[0].casefold(), "object")
-        parts.append(html.escape(text[start : match.start()]))
-        parts.append(f'<mark class="{kind}">{html.escape(match[0])}</mark>')
+        yield text[start : match.start()], None
+        yield match[0], folded.get(match[0].casefold(), "object")
         start = match.end()
-    return "".join(parts) + html.escape(text[start:])
+    yield text[start:], None
