@@ -16,6 +16,7 @@ from ...errors import MissingRequirement, UserError
 from .drawings import SHIFT, SIDE, draw_pair, shifted
 from .fetching import check_files
 from .known import compare_values, record_values
+from .published import WEIGHTS
 from .registry import check_vision, open_vision
 from .types import Box, Detector, Encoder, Flow, Predictor, TextEncoder, VisionModel, cut
 from .weights import Place
@@ -122,7 +123,7 @@ def _check(
     except UserError as error:
         status: Status = "missing" if isinstance(error, MissingRequirement) else "failed"
         text = f"{error.where}: {error.what}"
-        yield Finding(name, "load", status, text, error.fix)
+        yield Finding(name, "load", status, text, _fix(name, error))
         return
     yield Finding(name, "load", "ok", model.identity)
     for step, status, detail in _looked_over(model):
@@ -133,6 +134,14 @@ def _check(
     if known:
         status, detail = compare_values(name, model, settings)
         yield Finding(name, "known", status, detail)
+
+
+def _fix(name: str, error: UserError) -> str:
+    """Return what to do about a model that cannot be opened; missing weights of ours have a command."""
+    lacking = isinstance(error, MissingRequirement) and error.where.startswith("weights of ")
+    if not lacking or name not in WEIGHTS:
+        return error.fix
+    return f"fabula models fetch vision --model {name} (with --plan: what to fetch on another machine)"
 
 
 def _looked_over(model: VisionModel) -> Iterator[tuple[str, Status, str]]:

@@ -54,7 +54,7 @@ FACENET_PUBLISHED = Source(
 )  # fmt: skip
 FACENET_SOURCE = Source(
     FACENET_PUBLISHED.repo, file="20180402-114759-vggface2.onnx", made_from=FACENET_PUBLISHED,
-    size=94_000_000, on_request=True,
+    size=201_000_000, on_request=True,
 )  # fmt: skip
 """Published for torch, and exported by ``fabula models fetch vision``; see :mod:`.facenet_export`."""
 

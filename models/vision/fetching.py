@@ -81,6 +81,7 @@ class Fetching:
         return {
             "folder": str(weights_folder()), "sources": [row.as_json() for row in self.rows],
             "bytes_to_fetch": sum(row.weights.source.size for row in lacking), "complete": not lacking,
+            "commands": [line.strip() for line in commands(row.weights.source for row in lacking)],
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:

@@ -28,7 +28,8 @@ def test_check_vision_when_settings_are_in_the_file_uses_them(
 def test_check_vision_when_weights_are_missing_exits_with_3(fabula_command: Callable) -> None:
     done = fabula_command("models", "check", "vision", "--model", "adaface-ir101")
     assert done.returncode == 3
-    assert done.stdout.startswith("missing  adaface-ir101: load:") and "fix:" in done.stdout
+    assert done.stdout.startswith("missing  adaface-ir101: load:")
+    assert "fix: fabula models fetch vision --model adaface-ir101" in done.stdout
 
 
 def test_check_when_options_of_vision_are_given_for_a_spec_refuses(fabula_command: Callable) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from fabula.models.vision import known
 from fabula.models.vision.checkup import check_models
+from fabula.models.vision.fetching import fetch, survey
 from fabula.models.vision.known import values_of
 from fabula.models.vision.registry import MODELS, open_vision
 from fabula.models.vision.stored import weights_folder
@@ -59,3 +60,26 @@ def test_values_when_a_face_encoder_is_given_needs_no_detected_face(tmp_path: Pa
     values = values_of(model)
     assert len(values) == 3 and all(len(row) == 8 for row in values.values())
     assert values["picture 1"] != values["picture 2"]
+
+
+def test_check_when_weights_came_from_a_folder_says_that_they_are_ready_and_sound(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the extra metrics is not installed")
+    from fabula.testing.tiny_vision import tiny_settings
+
+    made = Path(tiny_settings("dinov2-base", tmp_path / "made")["local"])
+    made.rename(tmp_path / "facebook--dinov2-base")
+    brought = fetch(survey(["dinov2-base"]), tmp_path)
+    assert not brought.lacking and survey(["dinov2-base"]).rows[0].state == "here"
+    assert any("(pinned here, not recorded before)" in line for line in brought.lines())
+
+    def steps() -> dict[str, tuple[str, str]]:
+        checked = check_models(["dinov2-base"], Place(), {}, known=True, record=True)
+        return {item.step: (item.status, item.detail) for item in checked.findings}
+
+    sound = steps()
+    assert sound["files"][0] == sound["load"][0] == "ok" and "2 files" in sound["files"][1]
+    assert sound["known"][1].startswith("as recorded")
+    file = weights_folder() / "facebook--dinov2-base" / "config.json"
+    file.write_text(file.read_text() + "\n")
+    status, detail = steps()["files"]
+    assert status == "failed" and "another SHA-256 than when it was fetched" in detail
