@@ -172,7 +172,7 @@ def test_motion_when_sides_are_no_multiples_of_8_repeats_edges_before() -> None:
 
 
 def settings_with(monkeypatch: pytest.MonkeyPatch, models: dict[str, Any], **chosen: Any) -> QualitySettings:
-    monkeypatch.setattr("fabula.evaluation.entities.quality.opened", lambda name, _, kind: models[kind])
+    monkeypatch.setattr("fabula.evaluation.entities.quality.definitions.opened", lambda name, _, kind: models[kind])
     return QualitySettings(wanted=True, **chosen)
 
 
