@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fabula.evaluation.entities.entities import QUALITY
+from fabula.evaluation.entities.quality import definitions
 from fabula.evaluation.entities.quality import meters as windows
 from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters, reasons
 from fabula.evaluation.entities.quality.meters import Meter, Picture, Unmeasured, mean, read_off
@@ -172,7 +173,7 @@ def test_motion_when_sides_are_no_multiples_of_8_repeats_edges_before() -> None:
 
 
 def settings_with(monkeypatch: pytest.MonkeyPatch, models: dict[str, Any], **chosen: Any) -> QualitySettings:
-    monkeypatch.setattr("fabula.evaluation.entities.quality.definitions.opened", lambda name, _, kind: models[kind])
+    monkeypatch.setattr(definitions, "opened", lambda name, _, kind: models[kind])
     return QualitySettings(wanted=True, **chosen)
 
 
