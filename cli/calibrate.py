@@ -8,7 +8,7 @@ import typer
 
 from ..errors import ConfigError
 from .command import command
-from .common import chosen_form, released, show_tables
+from .common import chosen_form, released, show_tables, warn
 
 if TYPE_CHECKING:
     from ..people.study import Exclusion, Study
@@ -59,7 +59,7 @@ def calibrate(
     """
     from ..evaluation.report.people import write_calibration
     from ..kinds.evaluations import calibrate as compare
-    from ..kinds.evaluations import judging_of, study_of
+    from ..kinds.evaluations import definitions_said, judging_of, study_of
     from ..people.against import LEVELS
     from ..people.calibrate import write_weights
     from ..people.participants import Resampling
@@ -83,6 +83,8 @@ def calibrate(
         },
     )  # fmt: skip
     source = release if release is not None else suite
+    if "define" in study_of(run).options:
+        warn(*definitions_said(run))
     report = compare(run, human, source, settings, key, define)
     if fit_weights is not None:
         write_weights(report, fit_weights)

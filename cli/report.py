@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import command
-from .common import released, show
+from .common import released, show, warn
 
 
 @command(
@@ -52,7 +52,7 @@ def report(
         fabula report runs/episodes --coverage table15 --gap intervening
     """
     from ..evaluation.report.writing import PAGE, check_page, write_report
-    from ..kinds.evaluations import make_report
+    from ..kinds.evaluations import definitions_said, make_report
 
     page = out or run / PAGE
     check_page(page)
@@ -64,5 +64,6 @@ def report(
         "megabytes": megabytes,
         **given,
     }
+    warn(*definitions_said(run))
     show(write_report(make_report(run, released(release), outputs, options), page), as_json=as_json)
     return 0

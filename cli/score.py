@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .command import command
-from .common import chosen_form, released, show_tables
+from .common import chosen_form, released, show_tables, warn
 
 DEFINITIONS = (
     "evaluation.recoverability.definitions:Definitions",
@@ -55,7 +55,7 @@ def score(
         fabula score runs/eval-a --json
         fabula score runs/eval-a --format latex > scores.tex
     """
-    from ..kinds.evaluations import judging_of
+    from ..kinds.evaluations import definitions_said, judging_of
     from ..kinds.evaluations import score as score_as
 
     form = chosen_form(form, as_json=as_json)
@@ -64,6 +64,7 @@ def score(
         "alias": alias,
         "release": released(release), "resamples": resamples, **given,
     }  # fmt: skip
+    warn(*definitions_said(run))
     scores, scoring = score_as(run, options), judging_of(run).scored()
     show_tables(scores, lambda: scoring.tables and scoring.tables(scores), form)
     return 0
@@ -107,13 +108,14 @@ def compare(
         fabula compare runs/eval-a runs/eval-c --format markdown
     """
     from ..kinds.evaluations import compare as compare_as
-    from ..kinds.evaluations import comparison_tables
+    from ..kinds.evaluations import comparison_tables, definitions_said
 
     form = chosen_form(form, as_json=as_json)
     options = {
         "weights": weights, "suite": suite, "define": define, "release": released(release),
         "manifest": manifest, "resamples": resamples, **given,
     }  # fmt: skip
+    warn(*definitions_said(first, second))
     made = compare_as(first, second, options, allow)
     show_tables(made, lambda: comparison_tables(first, made), form)
     return 0

@@ -82,6 +82,8 @@ class Scoring:
         compared: methods against each other -> as tables; None for one table of the paired comparisons.
         of_people: what ``fabula calibrate`` found, as JSON -> it as tables.
         unit: how differences of methods are printed.
+        published: published protocol that judges were asked under -> options that have its code's definitions
+            of scores; one that is given wins.
     """
 
     title: str
@@ -95,6 +97,7 @@ class Scoring:
     compared: Callable[[Any], Iterable["Table"]] | None = None
     of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
     unit: "Unit" = "points"
+    published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def _not_scored() -> Scoring:

@@ -1,6 +1,6 @@
 """The verbs of evaluation with the protocol looked up by the name that archives bear."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
         InputError: archive or release cannot be read, or do not belong together.
         ConfigError: an option says nothing about such evaluations, or a definition does not exist.
     """
-    scoring, given = _scoring(folder, options, _options)
+    scoring, given = _scoring([folder], options, _options)
     return scoring.score(folder, _chosen(given))
 
 
@@ -63,7 +63,7 @@ def compare(
         InputError: a folder cannot be read, they are not alike, or share nothing.
         ConfigError: as :func:`score`.
     """
-    scoring, given = _scoring(first, options, _options)
+    scoring, given = _scoring([first, second], options, _options)
     return scoring.compare(first, second, _chosen(given), allowed)
 
 
@@ -96,12 +96,53 @@ def make_report(
         ConfigError: the release is not to be found, or an option says nothing about such evaluations.
     """
     whole = {"release": release, "outputs": tuple(outputs), **(options or {})}
-    scoring, given = _scoring(folder, whole, _report_options)
+    scoring, given = _scoring([folder], whole, _report_options)
     if scoring.report is None:
         raise ConfigError(
             str(folder), what=f"there is no page for an evaluation of {scoring.title}", fix="use fabula score"
         )
     return scoring.report(folder, _chosen(given))
+
+
+def published_definitions(*folders: Path | str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the published protocol of evaluations, and the options with its code's definitions of scores.
+
+    They are the defaults of :func:`score`, :func:`compare`, :func:`make_report` and :func:`calibrate`.
+
+    Returns:
+        Its name, and option -> value; None where they were made under none, under several, or where the
+        definitions are the defaults anyway.
+
+    Raises:
+        InputError: one is no evaluation folder. ConfigError: no protocol here has its name.
+    """
+    presets = [read_manifest(folder).protocol.get("preset") or {} for folder in folders]
+    names = {preset.get("name") for preset in presets}
+    name = names.pop() if len(names) == 1 else None
+    options = judging_of(folders[0]).scored().published.get(name, {}) if name else {}
+    return (name, options) if options else None
+
+
+def definitions_said(*folders: Path | str) -> Iterator[str]:
+    """Yield a line that says whose definitions of scores are the defaults of evaluations; none for ours."""
+    found = published_definitions(*folders)
+    if found is not None:
+        name, options = found
+        listed = " ".join(
+            f"--{option} {value}"
+            for option, values in options.items()
+            for value in ([values] if isinstance(values, str) else values)
+        )
+        yield f"definitions of the protocol {name}: {listed} (those that you give win)"
+
+
+def _with_published(given: Mapping[str, Any], folders: Sequence[Path | str]) -> dict[str, Any]:
+    """Return options with the definitions of the published protocol; those that were given win."""
+    found = published_definitions(*folders)
+    whole = {**({} if found is None else found[1]), **given}
+    if found is not None and "define" in found[1]:
+        whole["define"] = (*found[1]["define"], *given.get("define", ()))  # the last of a name counts
+    return whole
 
 
 def _options(scoring: "Scoring") -> tuple[str, ...]:
@@ -113,19 +154,19 @@ def _report_options(scoring: "Scoring") -> tuple[str, ...]:
 
 
 def _scoring(
-    folder: Path, options: Mapping[str, Any] | None, own: Callable[["Scoring"], tuple[str, ...]]
+    folders: Sequence[Path], options: Mapping[str, Any] | None, own: Callable[["Scoring"], tuple[str, ...]]
 ) -> tuple["Scoring", dict[str, Any]]:
     """Return how an evaluation is scored, and the options that were given.
 
     Raises:
         ConfigError: some of them say nothing about such an evaluation; all of these are named.
     """
-    judging = judging_of(folder)
+    judging = judging_of(folders[0])
     scoring = judging.scored()
     given = {name: value for name, value in (options or {}).items() if value not in (None, (), [])}
     wrong = [name for name in given if name not in (*own(scoring), *GENERAL)]
     if not wrong:
-        return scoring, given
+        return scoring, _with_published(given, folders)
     others = (other.scored() for other in judgings())
     owner = next((other.title for other in others if wrong[0] in own(other)), "another kind")
     listed = ", ".join(map(_flag, own(scoring)))
@@ -253,5 +294,6 @@ def calibrate(
 
     archive, study = read_archive(folder), study_of(folder)
     source, key = (None if path is None else Path(path) for path in (source, key))
-    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, tuple(define))
+    define = _with_published({"define": tuple(define)}, [folder])["define"]
+    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, define)
     return people.calibrate(evaluated, study, settings)

@@ -87,4 +87,5 @@ def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
 SCORING = Scoring(
     "videos of episodes (episodes)", score, compare, report, options=OPTIONS,
     of_report=OF_REPORT, tables=tables, compared=compared, of_people=of_people, unit="number",
+    published={"entitybench@3776439": {"coverage": "code"}},
 )  # fmt: skip

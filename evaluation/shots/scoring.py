@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 OF_REPORT = ("define", "unranked", "stories", "methods", "megabytes")
 
+CODE = ("cids=code", "copy-paste=code", "occm=code", "csd=code", "alignment=code")
+"""What the public code of ViStoryBench computes; docs/images.md says where it and the paper differ."""
+
 
 def definitions_of(chosen: Chosen) -> Definitions:
     """Return the definitions that were chosen.
@@ -86,4 +89,5 @@ SCORING = Scoring(
     tables=tables,
     of_people=of_people,
     unit="number",
+    published={"vistorybench@514cc31": {"define": CODE}},
 )
