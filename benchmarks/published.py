@@ -31,7 +31,8 @@ FOLLOWS = "follows from other printed cells"
 NOT = "not reproducible"
 NOBODY = "nobody can check"
 CONTRADICTS = "contradicts other printed cells"
-VERDICTS = (REPRODUCED, WITH, FOLLOWS, NOT, CONTRADICTS, NOBODY)
+NONE = "no result"
+VERDICTS = (REPRODUCED, WITH, FOLLOWS, NOT, CONTRADICTS, NOBODY, NONE)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,57 @@ def numbers(text: str) -> list[str]:
     return [number.replace(",", "") for number in _NUMBER.findall(text)]
 
 
+def rows_of(lines: Sequence[str], caption: str, *, above: bool = False) -> list[list[str]]:
+    """The rows of a table, without marks and citations; ``above``: they stand above its caption."""
+    at = next(index for index, line in enumerate(lines) if line.replace("*", "").strip().startswith(caption))
+    found: list[list[str]] = []
+    for line in lines[at - 1 :: -1] if above else lines[at + 1 :]:
+        if "\t" in line:
+            found.append([re.sub(r"</?\w+>|\$|\s*\[\d+\]", "", one).strip() for one in line.split("\t")])
+        elif found and (above or len(line.strip()) > 60):
+            break
+    return found[::-1] if above else found
+
+
+def checked(place: str, printed: str, ours: float, convention: str, verdict: str = FOLLOWS) -> Cell:
+    """A cell with one number beside its value from elsewhere."""
+    text = numbers(printed)[0]
+    good = agrees(ours, text)
+    return Cell(place, printed, f"{ours:.{places(text)}f}", convention, verdict if good else CONTRADICTS)
+
+
 # EntityBench
+
+
+EARLY = {
+    1: ("table_3", "episodes"), 2: ("table_6", "most shots of an episode"), 3: ("table_3", "shots"),
+    6: ("table_6", "characters in registries"), 7: ("table_6", "objects in registries"),
+    8: ("table_6", "locations in registries"),
+}  # fmt: skip
+"""Column of the row of EntityBench in Table 1, after the name -> where our statistics have it."""
+
+
+def early_cells(reference: Path, lines: Sequence[str]) -> Iterator[Cell]:
+    """Tables 1, 2 and 11: the set beside others, how it was filtered, and the settings."""
+    tables = statistics_of_set(read_entity_set(reference / "entitybench")[0]).as_json()["tables"]
+    *others, mine = [row[1:] for row in rows_of(lines, "Table 1:") if len(row) > 11]
+    for column, (key, label) in EARLY.items():
+        value = next(row["values"]["all"] for row in tables[key]["rows"].values() if row["label"] == label)
+        yield checked(f"Table 1, EntityBench, {label}", mine[column], value, "", REPRODUCED)
+    for column, metrics, what in ((10, 6 + 24, "Tables 12 and 13"), (11, 21, "Table 14")):
+        yield checked(
+            f"Table 1, EntityBench, metrics of {what}", mine[column], metrics, "counted in the captions"
+        )
+    count = sum(bool(numbers(cell)) for row in others for cell in row)
+    yield Cell("Table 1: other benchmarks", f"{count} cells", "", "said of other sets", NOBODY, count)
+    for stage, before, after, share in rows_of(lines, "Table 2:")[1:4]:
+        first, last = (float(numbers(text)[0]) for text in (before, after))
+        yield checked(f"Table 2, {stage}, retained", share, 100 * last / first, f"{after} of {before}")
+    shots = sum(row["values"]["all"] for row in tables["table_3"]["rows"].values() if row["label"] == "shots")
+    yield checked("Table 2, Window selection (shots), after", after, shots, "", REPRODUCED)
+    yield Cell("Table 2: other counts", "5 cells", "", "what was left out is not released", NOBODY, 5)
+    why = "settings and names of models: chosen, not measured"
+    yield Cell("Table 11: settings", "12 settings", "", why, NONE)
 
 
 def of_value(value: Any, printed: str) -> list[float]:  # noqa: ANN401 - any JSON
@@ -300,8 +351,67 @@ def story_cells(reference: Path) -> Iterator[Cell]:
                     WITH if agrees(value, printed) else NOT,
                 )  # fmt: skip
     yield from verifier_cells(reference)
+    lines = (reference / "papers" / "storyeval.md").read_text("utf-8").splitlines()
+    yield from repeated_cells(reference, lines)
     why = "the rates of people are not released"
     yield Cell("Table 4: differences from people under four ways to vote", "4 cells", "", why, NOBODY, 4)
+
+
+def repeated_cells(reference: Path, lines: Sequence[str]) -> Iterator[Cell]:
+    """Tables 1, 2, 3, 5 and 7: what repeats Tables 6 and 8, ranks, and lengths."""
+    rates = {}
+    for judge in TABLE:
+        with (reference / "tables" / f"storyeval_{judge}.tsv").open(encoding="utf-8") as handle:
+            found = list(csv.DictReader(handle, delimiter="\t"))
+        rates[judge] = {row["model"]: row for row in found}
+    whole = ("human", "animal", "object", "retrieval", "creative", "easy", "hard", "average")
+    tables = (("Table 1.", "gpt4o", whole, "Table 6"), ("Table 3.", "llava", tuple(TABLE_3), "Table 8"))
+    for caption, judge, columns, source in tables:
+        for model, *cells in rows_of(lines, caption, above=True):
+            if model not in rates[judge]:
+                continue
+            same = [
+                float(numbers(cell)[0]) == float(rates[judge][model][column])
+                for cell, column in zip(cells, columns, strict=True)
+            ]
+            yield Cell(
+                f"{caption[:-1]}, {model}", f"{len(same)} cells", f"{sum(same)} the same",
+                f"repeats {source}", FOLLOWS if all(same) else CONTRADICTS, len(same),
+            )  # fmt: skip
+    averages = {model: float(row["average"]) for model, row in rates["gpt4o"].items()}
+    yield from ranked_cells(lines, averages)
+    _, *rows = rows_of(lines, "Table 5.", above=True)
+    for model, rate, frames, length in rows:
+        value = float(frames) / float(rate)
+        yield checked(f"Table 5, {model}, length", length, value, "frames by frames per second")
+    count = 2 * len(rows)
+    why = "properties of videos that are not released"
+    yield Cell("Table 5: frames and their rate", f"{count} cells", "", why, NOBODY, count)
+
+
+def ranked_cells(lines: Sequence[str], averages: Mapping[str, float]) -> Iterator[Cell]:
+    """Tables 2 and 7: averages of Table 6 beside numbers of VBench, with ranks."""
+    consistency: list[list[str]] = []
+    for caption in ("Table 2.", "Table 7."):
+        head, *rows = rows_of(lines, caption, above=True)
+        pairs = [[numbers(cell) for cell in row[1:]] for row in rows]
+        for column, name in enumerate(head[1:]):
+            values = [float(row[column][0]) for row in pairs]
+            for row, value, (_, rank) in zip(rows, values, (one[column] for one in pairs), strict=True):
+                place = f"{caption[:-1]}, {name}, {row[0]}"
+                above = 1 + sum(other > value for other in values)
+                yield checked(f"{place}, rank", rank, above, "of the printed values")
+                if "StoryEval" in name:
+                    spelt = row[0].replace("Kling1", "Kling-1").replace("Pika1", "Pika-1")
+                    yield checked(place, row[column + 1], averages[spelt], "average of Table 6")
+            if "StoryEval" in name:
+                continue
+            cells = [row[column][0] for row in pairs]
+            again = cells in consistency
+            why = "repeats Table 2" if again else "VBench's own numbers, of other videos; not in the release"
+            verdict = FOLLOWS if again else NOBODY
+            yield Cell(f"{caption[:-1]}: {name}, values", f"{len(cells)} cells", "", why, verdict, len(cells))
+            consistency.append(cells)
 
 
 def verifier_cells(reference: Path) -> Iterator[Cell]:
@@ -370,7 +480,21 @@ def vistory_cells(reference: Path) -> Iterator[Cell]:
         yield Cell(title, f"{count} cells", "", why, NOBODY, count)
     supplement = (reference / "papers" / "vistorybench_supplement.md").read_text("utf-8").splitlines()
     yield from mean_cells(supplement, lite, qwen)
-    yield from unreleased(supplement, {"Table S8.": "drawn references"}, why)
+    rest = {"Table S8.": "drawn references", "Table S9.": "seconds on their machine"}
+    yield from unreleased(supplement, rest, why)
+    *styles, (_, total) = rows_of(supplement, "Table S1.")[1:]
+    summed = sum(int(count) for _, count in styles)
+    yield checked("Table S1, total", total, summed, "sum of the printed styles")
+    count = len(styles)
+    yield Cell(
+        "Table S1: stories by style",
+        f"{count} cells",
+        "",
+        "the set is not among the files at hand",
+        NOBODY,
+        count,
+    )
+    yield from unreleased(supplement, {"Table S3.": "other data sets"}, "said of other sets")
     for place, printed, first, second, index in TEXTS:
         left, right = (study, lite) if index == 0 and first == "character_consistency" else (lite, qwen)
         exclude = ("StoryGen*",) if left is study else ()
@@ -429,9 +553,13 @@ KATHA = {
     "Table 3:": "evaluators", "Table 38:": "people", "Table 39:": "people and judges",
     "Table 53:": "planners and generators", "Table 54:": "controls", "Table 55:": "bridges",
     "Table 56:": "latent gaps", "Table 58:": "components", "Table 59:": "evidence", "Table 60:": "questions",
+    "Table 61:": "matching of answers",
     "Table 62:": "judges", "Table 63:": "reranking", "Table 64:": "held-out judges", "Table 65:": "labels",
     "Table 66:": "actions", "Table 72:": "controls", "Table 73:": "ambiguity", "Table 75:": "lengths",
 }  # fmt: skip
+SETTINGS = ("Table 36:", "Table 43:", "Table 44:", "Table 45:", "Table 46:")
+SENTENCES = {"Table 4:": 1, "Table 72:": 2}
+"""Table whose results stand in sentences -> their column."""
 TWICE = (
     ("Gemma-ST + FLUX, image recoverability", "53.8", "49.4", "section 4.4", "Tables 52 and 53"),
     ("Gemma-ST + FLUX, STG", "24.0", "28.4", "section 4.4", "Tables 52 and 53"),
@@ -466,6 +594,20 @@ def katha_cells(lines: Sequence[str]) -> Iterator[Cell]:
     why = "no stories, storyboards, replies or ratings of the benchmark are released"
     rest = {"Table 2:": "methods, without STG", "Table 52:": "leaderboard, without STG"}
     yield from unreleased(lines, rest | KATHA, why, {"Table 2:": 8, "Table 52:": 11})
+    for caption, column in SENTENCES.items():
+        count = sum(len(numbers(row[column])) for row in rows_of(lines, caption)[1:])
+        yield Cell(f"{caption[:-1]}: numbers in sentences", f"{count} cells", "", why, NOBODY, count)
+    known = {*rest, *KATHA, *SENTENCES}
+    captions = [found[1] for line in lines if (found := re.match(r"\W*(Table \d+:)", line))]
+    words = [one[6:-1] for one in captions if one not in known and one not in SETTINGS]
+    yield Cell(
+        f"Tables {', '.join(one[6:-1] for one in SETTINGS)}", "settings", "",
+        "seeds, machines, prompts, and counts of other tables: chosen, not measured", NONE,
+    )  # fmt: skip
+    yield Cell(
+        f"Tables {', '.join(words)}", "words", "",
+        "marks, fields, rules, labels and examples without numbers", NONE,
+    )  # fmt: skip
 
 
 # The page
@@ -473,6 +615,7 @@ def katha_cells(lines: Sequence[str]) -> Iterator[Cell]:
 ENTITY = {
     "Table 4:": "main results (most repeat Tables 12 to 14)",
     "Table 12:": "quality", "Table 13:": "prompt following", "Table 14:": "across shots",
+    "Table 15:": "raw means and coverage",
     "Table 19:": "similarity by gap, faces", "Table 20:": "similarity by gap, DINOv2",
     "Table 21:": "similarity by gap, all", "Table 22:": "tiers",
 }  # fmt: skip
@@ -484,7 +627,7 @@ def sections(reference: Path) -> dict[str, list[Cell]]:
     entity = (papers / "entitybench.md").read_text("utf-8").splitlines()
     katha = (papers / "kathatrace.md").read_text("utf-8").splitlines()
     return {
-        "EntityBench, the set": list(entity_cells(reference)),
+        "EntityBench, the set": [*early_cells(reference, entity), *entity_cells(reference)],
         "EntityBench, results": [
             *effect_cells(entity), *coverage_cells(entity), *tier_cells(entity),
             *unreleased(entity, ENTITY, RESULTS, {"Table 13:": 12, "Table 14:": 20}),
@@ -505,6 +648,7 @@ A cell is a printed number; a mean with its deviation is one.
 - *not reproducible*: the released files give another number. EntityBench's paper counts 11,445 slots and
   3,593 names, the released schedule has 11,437 and 3,585: that is behind most of the small differences.
 - *nobody can check*: nothing is released from which it could be computed.
+- *no result*: settings, examples and words, table by table; they are no cells.
 """
 
 
@@ -531,7 +675,7 @@ def page(found: Mapping[str, Sequence[Cell]]) -> str:
 def tally(cells: Iterable[Cell]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for cell in cells:
-        counts[cell.verdict.partition(":")[0]] += cell.count
+        counts[cell.verdict.partition(":")[0]] += cell.count if cell.verdict != NONE else 0
     return counts
 
 

@@ -117,9 +117,9 @@ def published_definitions(*folders: Path | str) -> tuple[str, Mapping[str, Any]]
         InputError: one is no evaluation folder. ConfigError: no protocol here has its name.
     """
     presets = [read_manifest(folder).protocol.get("preset") or {} for folder in folders]
-    names = {preset.get("name") for preset in presets}
-    name = names.pop() if len(names) == 1 else None
-    options = judging_of(folders[0]).scored().published.get(name, {}) if name else {}
+    names = {str(preset.get("name", "")) for preset in presets}
+    name = names.pop() if len(names) == 1 else ""
+    options = judging_of(folders[0]).scored().published.get(name, {})
     return (name, options) if options else None
 
 
@@ -294,6 +294,6 @@ def calibrate(
 
     archive, study = read_archive(folder), study_of(folder)
     source, key = (None if path is None else Path(path) for path in (source, key))
-    define = _with_published({"define": tuple(define)}, [folder])["define"]
-    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, define)
+    defined = _with_published({"define": tuple(define)}, [folder])["define"]
+    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, defined)
     return people.calibrate(evaluated, study, settings)
