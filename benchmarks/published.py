@@ -647,7 +647,7 @@ A cell is a printed number; a mean with its deviation is one.
 - *follows*: other printed cells give it, within their rounding.
 - *not reproducible*: the released files give another number. EntityBench's paper counts 11,445 slots and
   3,593 names, the released schedule has 11,437 and 3,585: that is behind most of the small differences.
-- *nobody can check*: nothing is released from which it could be computed.
+- *nobody can check*: nothing is released, or at hand, from which it could be computed.
 - *no result*: settings, examples and words, table by table; they are no cells.
 """
 
