@@ -58,10 +58,11 @@ def show_prompt(prompt_id: str, *, as_json: bool = False) -> int:
 def fetch(
     name: str, *, location: str | None = None, accept_no_licence: bool = False, as_json: bool = False
 ) -> int:
-    """Fetch the official prompts of a benchmark into the user's cache, for evaluate --prompts official.
+    """Fetch the official prompts of a benchmark into the cache.
 
-    The texts are read out of its public repository at a pinned commit, each file checked by SHA-256. Program
-    code is read and never executed. Without --from, an archive of the commit is downloaded.
+    ``evaluate --prompts official`` asks with them. The texts are read out of its public repository at a
+    pinned commit, each file checked by SHA-256. Program code is read and never executed. Without --from, an
+    archive of the commit is downloaded.
 
     Options:
         name: What to fetch: storyeval, vistorybench or entitybench.

@@ -80,6 +80,36 @@ def build_shots(run: Callable[..., None], folder: Path, model: str) -> None:
     run("build", "shots", SAMPLES / "stories.jsonl", "--limit", 1, "--shots", 4, "--model", model)
 
 
+def build_shots_with_one_prompt(run: Callable[..., None], folder: Path, model: str) -> None:
+    run(
+        "build",
+        "shots",
+        SAMPLES / "stories.jsonl",
+        "--limit",
+        1,
+        "--shots",
+        4,
+        "--one-prompt",
+        "--model",
+        model,
+    )
+
+
+def build_shots_as_narration(run: Callable[..., None], folder: Path, model: str) -> None:
+    run(
+        "build",
+        "shots",
+        SAMPLES / "stories.jsonl",
+        "--limit",
+        1,
+        "--shots",
+        4,
+        "--narration",
+        "--model",
+        model,
+    )
+
+
 def build_events(run: Callable[..., None], folder: Path, model: str) -> None:
     write_video(folder / "real.mp4", 20)
     rows = [{"prompt": "A dog runs, and then sleeps."}, {"video": "real.mp4"}]
@@ -160,10 +190,15 @@ WORDING = (
 IMAGES_ALONE = tuple(f"judge_{name}.judges=[]" for name in ("text", "both", "contrasts"))
 STANCES = ("neutral", "strict", "uncertain")
 ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE = ids("entities", "repair_mentions")
+ON_REQUEST = ids("shots", "plan_script", "narrate_plots")
 FLOWS: dict[Flow, set[str]] = {
     build_katha: ids("katha"),
     import_book: ids("books"),
-    build_shots: ids("shots"),
+    build_shots: ids("shots") - ON_REQUEST,
+    build_shots_with_one_prompt: ids(
+        "shots", "plan_script", "classify_story", "translate_names", "translate_shots"
+    ),
+    build_shots_as_narration: ids("shots") - ids("shots", "plan_script"),
     build_events: ids("events", "write_prompt", "caption_video", "list_events"),
     build_entities: ids("entities") - ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE,
     evaluate_katha: ids("judge", *WORDING, "match_answer"),

