@@ -72,7 +72,7 @@ def fetch(
     accept_licence: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Fetch the weights of models that look at pictures, or list what to fetch on another machine.
+    """Fetch the weights of models that look at pictures.
 
     Without --model, --metrics and --all: the default models of all metrics. Sizes and terms are told first;
     terms that restrict have to be accepted. What broke off is resumed. Every file is checked by SHA-256; one
