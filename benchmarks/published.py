@@ -345,7 +345,7 @@ def story_cells(reference: Path) -> Iterator[Cell]:
             (panel,) = score_archive(archive, suite, Definitions(resamples=0)).panels
             for column, printed in row.items():
                 score = panel.nonresponse if column == "non_response" else panel.classes[column]
-                value = 100 * (score.value or 0.0)
+                value = 100 * known(score.value)
                 yield Cell(
                     f"{title}, {model}, {column}", printed, f"{value:.1f}", UNANIMOUS,
                     WITH if agrees(value, printed) else NOT,
@@ -414,6 +414,13 @@ def ranked_cells(lines: Sequence[str], averages: Mapping[str, float]) -> Iterato
             consistency.append(cells)
 
 
+def known(value: float | None) -> float:
+    """Return a value; a cell whose value is not defined must not be compared as 0."""
+    if value is None:
+        raise ValueError("a cell of the ledger has no value: say so in a row of its own")
+    return value
+
+
 def verifier_cells(reference: Path) -> Iterator[Cell]:
     tables = [read_table(reference / "tables" / f"storyeval_{judge}.tsv") for judge in TABLE]
     found = {one.first: one for one in correlate_tables(*tables, ["model"]).pairings}
@@ -421,7 +428,7 @@ def verifier_cells(reference: Path) -> Iterator[Cell]:
         for column, values in printed.items():
             _, *ranks = found[column].correlations
             for result, text in zip(ranks, values, strict=True):
-                value = float(result.value or 0)
+                value = known(result.value)
                 twice = agrees(round(value, 3), text)
                 said = f"{result.name} of the printed rates of 11 models"
                 said += "" if agrees(value, text) else "; rounded twice"
@@ -457,7 +464,7 @@ def vistory_cells(reference: Path) -> Iterator[Cell]:
     for table, prefix, title in ((lite, "pa", "S4"), (qwen, "lite", "S5"), (qwen, "full", "S5")):
         for row in (row for row in table.rows if numbers(row[f"{prefix}_avg"])):
             parts = [float(row[f"{prefix}_{name}"]) for name in ("scene", "shot", "ci", "ia")]
-            value = average([Score.ratio(part, 1, "") for part in parts]).value or 0.0
+            value = known(average([Score.ratio(part, 1, "") for part in parts]).value)
             printed = row[f"{prefix}_avg"]
             fits = abs(value - float(printed)) <= 0.0101  # four roundings and one
             place = f"Table {title}, {row['method']} ({row['model']}), {prefix}_avg"
@@ -499,7 +506,7 @@ def vistory_cells(reference: Path) -> Iterator[Cell]:
         left, right = (study, lite) if index == 0 and first == "character_consistency" else (lite, qwen)
         exclude = ("StoryGen*",) if left is study else ()
         found = correlate_tables(left, right, ["method", "model"], [(first, second)], ALIAS, exclude)
-        value = float(found.pairings[0].correlations[index].value or 0)
+        value = known(found.pairings[0].correlations[index].value)
         said = f"{found.shared} rows of {'Tables S7 and S4' if left is study else 'Tables S4 and S5'}"
         said += ", without StoryGen" if exclude else "; the text is about ratings by GPT-4.1, not printed"
         yield Cell(place, printed, f"{value:.3f}", said, FOLLOWS if agrees(value, printed) else CONTRADICTS)

@@ -101,12 +101,13 @@ class Number:
 def number(metric: EntityMetric, tallies: Sequence[Tally], definitions: Definitions) -> Number:
     """Return a metric over episodes, without an interval."""
     terms = [terms_of(metric, each, definitions) for each in tallies]
-    weighted = sum((each.value or 0.0) * each.scored for each in terms)
+    known = [(each.value, each.scored) for each in terms if each.value is not None]
+    weighted, weights = sum(value * scored for value, scored in known), sum(scored for _, scored in known)
     scored, counted = sum(each.scored for each in terms), sum(each.counted for each in terms)
     values = [each.value for each in tallies if each.value is not None]
     plain = definitions.coverage in ("b5", "code")
     unknown = next((each.uncorrected for each in tallies if each.uncorrected and not plain), None)
-    raw = weighted / scored if scored and unknown is None else None
+    raw = weighted / weights if weights and unknown is None else None
     coverage = scored / counted if counted and unknown is None else None
     corrected = None if raw is None or coverage is None else raw * coverage
     if coverage == 0 and _is_own_fault(metric, tallies):

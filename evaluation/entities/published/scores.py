@@ -47,13 +47,14 @@ def score_result(result: Result, pillars: frozenset[int]) -> EpisodeScore:
 
 
 def _tally(metric: EntityMetric, given: Counted, schedule: Schedule | None) -> Tally:
+    """Return an episode's counts; what was evaluated without giving a value passed nowhere."""
+    passed = 0 if given.value is None else given.n_evaluated
     public = Counters(given.n_evaluated, given.n_failed, given.n_skipped)
     why = OTHER_UNIT if metric.group == "fidelity" else NO_SCHEDULE if schedule is None else None
     failed = public.failed if metric.group != "quality" else 0
     eligible = 0 if schedule is None else schedule.eligible[metric.name]
     return Tally(
-        given.value, public.evaluated, failed=failed,
-        unknown=max(0, eligible - public.evaluated - failed),
+        given.value, passed, failed=failed, unknown=max(0, eligible - passed - failed),
         single=0 if schedule is None else schedule.single[metric.name], public=public, uncorrected=why,
     )  # fmt: skip
 

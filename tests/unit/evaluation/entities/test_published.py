@@ -108,6 +108,18 @@ def test_results_when_imported_without_schedule_give_plain_means_and_say_what_is
     assert any("need the schedule" in note for note in scores.notes)
 
 
+def test_results_when_something_was_evaluated_without_a_value_have_none_and_no_zero(
+    public: Path, scripts: Path, tmp_path: Path
+) -> None:
+    given = result()
+    given["metrics"]["cs_face"] = {"value": None, "n_evaluated": 2, "n_failed": 0, "n_skipped": 0}
+    (public / "film__run1.json").write_text(json.dumps(given))
+    import_results(public, tmp_path / "run", "mine", scripts)
+    for coverage in ("eq23", "code"):
+        (method,) = score_folder(tmp_path / "run", Definitions(coverage=coverage, resamples=0)).methods
+        assert (method.numbers["cs_face"].value, method.numbers["cs_face"].raw) == (None, None)
+
+
 def test_results_when_imported_with_schedule_give_corrected_means_but_for_fidelity(
     public: Path, scripts: Path, tmp_path: Path
 ) -> None:
