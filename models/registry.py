@@ -1,6 +1,6 @@
 """Which adapter serves which provider: an explicit list, and an entry-point group for users' own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TypeAlias, cast
@@ -10,7 +10,7 @@ from ..schemas.plugins import plugins
 from .chat import ChatModel
 from .keys import Redactor
 from .options import ModelOptions
-from .spec import COMPATIBLE, ModelSpec
+from .spec import COMPATIBLE, Makes, ModelSpec
 
 ADAPTERS: tuple[tuple[str, str], ...] = (
     ("openai", ".openai_models:OpenAIChat"),
@@ -32,19 +32,47 @@ GROUP = "fabula.chat_models"
 ENCODER_GROUP = "fabula.text_encoders"
 """The same for encoders."""
 
+IMAGES: tuple[tuple[str, str], ...] = (
+    ("openai", ".generators.openai_images:OpenAIImages"),
+    ("google", ".generators.google_images:GoogleImages"),
+    (COMPATIBLE, ".generators.openai_images:OpenAIImages"),
+    ("diffusers", ".generators.diffusers_images:DiffusersImages"),
+    ("command", ".generators.command:CommandImages"),
+    ("drawn", ".generators.drawn.images:DrawnImages"),
+)
+"""The same for models that make pictures, whose specs begin with ``image:``."""
+
+VIDEOS: tuple[tuple[str, str], ...] = (
+    ("google", ".generators.google_videos:GoogleVideos"),
+    ("command", ".generators.command:CommandVideos"),
+    ("drawn", ".generators.drawn.videos:DrawnVideos"),
+)
+"""The same for models that make videos, whose specs begin with ``video:``."""
+
+REGISTERED: Mapping[Makes, tuple[tuple[tuple[str, str], ...], str]] = {
+    "text": (ADAPTERS, GROUP),
+    "vectors": (ENCODERS, ENCODER_GROUP),
+    "image": (IMAGES, "fabula.image_models"),
+    "video": (VIDEOS, "fabula.video_models"),
+}
+"""What a model makes -> our adapters, and the group in which entry points add providers."""
+
+_WHAT: Mapping[Makes, str] = {
+    "text": "",
+    "vectors": " of vectors",
+    "image": " of images",
+    "video": " of videos",
+}
+
 Adapter: TypeAlias = Callable[[ModelSpec, ModelOptions, Redactor], ChatModel]
 """Makes the model. It registers with the redactor every secret that it reads."""
 
 
-def providers(*, encoders: bool = False) -> tuple[str, ...]:
-    """Return the names of all providers, of chat models or of encoders: our own, then those of plug-ins."""
-    adapters, group = _registered(encoders)
+def providers(makes: Makes = "text") -> tuple[str, ...]:
+    """Return the names of all providers of models that make something: our own, then those of plug-ins."""
+    adapters, group = REGISTERED[makes]
     own = [name for name, _ in adapters]
     return (*own, *sorted({entry.name for entry in plugins(group)} - set(own)))
-
-
-def _registered(encoders: bool) -> tuple[tuple[tuple[str, str], ...], str]:
-    return (ENCODERS, ENCODER_GROUP) if encoders else (ADAPTERS, GROUP)
 
 
 def check_provider(spec: ModelSpec) -> None:
@@ -53,7 +81,7 @@ def check_provider(spec: ModelSpec) -> None:
     Raises:
         ConfigError: nobody does.
     """
-    if spec.provider not in providers(encoders=spec.encodes):
+    if spec.provider not in providers(spec.makes):
         raise _nobody(spec)
 
 
@@ -79,7 +107,7 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
         ConfigError: nobody serves that provider.
         MissingRequirement: a library or a key is missing.
     """
-    adapters, group = _registered(spec.encodes)
+    adapters, group = REGISTERED[spec.makes]
     address = dict(adapters).get(spec.provider)
     if address is not None:
         module, _, attribute = address.partition(":")
@@ -94,7 +122,7 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
 def _nobody(spec: ModelSpec) -> ConfigError:
     return ConfigError(
         f"model spec {spec}",
-        what=f"there is no provider {spec.provider}{' of vectors' if spec.encodes else ''}; there are: "
-        + ", ".join(providers(encoders=spec.encodes)),
+        what=f"there is no provider {spec.provider}{_WHAT[spec.makes]}; there are: "
+        + ", ".join(providers(spec.makes)),
         fix="check the spelling, or install the plug-in that adds it",
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Which model, and who serves it: the spec that a user types, and the settings of a stage that asks one."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -13,8 +14,12 @@ from ..schemas.values import Own
 Provider: TypeAlias = str
 """``openai``, ``google``, ``anthropic``, ``compatible`` (a URL), or a name that a plug-in registers."""
 
+Makes: TypeAlias = Literal["text", "vectors", "image", "video"]
+"""What a model gives back."""
 ENCODES = "embedding:"
 """What stands before the spec of a model that is asked for vectors of texts (see :mod:`.vectors`)."""
+BEFORE: Mapping[str, Makes] = {ENCODES: "vectors", "image:": "image", "video:": "video"}
+"""What stands before a spec -> what the model makes; a chat model has nothing before it."""
 
 FORMS = "openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST[:PORT]/v1#NAME"
 COMPATIBLE: Literal["compatible"] = "compatible"
@@ -31,23 +36,34 @@ class ModelSpec:
         provider: who speaks the wire format; ``compatible`` for a URL.
         name: the model's name at the service.
         base_url: where a compatible server is; None for the others.
-        encodes: whether it is asked for vectors of texts, and for nothing else.
+        makes: what it is asked for, and for nothing else.
     """
 
     text: str
     provider: Provider
     name: str
     base_url: str | None = None
-    encodes: bool = False
+    makes: Makes = "text"
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def encodes(self) -> bool:
+        """Whether it is asked for vectors of texts."""
+        return self.makes == "vectors"
+
+    @property
+    def draws(self) -> bool:
+        """Whether it is asked for pictures or videos."""
+        return self.makes in ("image", "video")
 
 
 def parse_spec(text: str) -> ModelSpec:
     """Return the parts of a spec such as ``openai:gpt-4.1-mini`` or ``http://localhost:8000/v1#qwen3-vl``.
 
-    An encoder has ``embedding:`` before it, as in ``embedding:openai:text-embedding-3-small``.
+    An encoder has ``embedding:`` before it, as in ``embedding:openai:text-embedding-3-small``; a generator
+    ``image:`` or ``video:``, as in ``image:openai:gpt-image-2`` (see :mod:`.generators.request`).
 
     Whether a provider other than the three exists is checked when the model is opened: plug-ins add some.
 
@@ -55,14 +71,15 @@ def parse_spec(text: str) -> ModelSpec:
         ConfigError: the text has another form, or a URL carries a user name or password.
     """
     if len(text) <= _LONGEST and text.isprintable():
-        if text.startswith(ENCODES):
-            return replace(_parse_chat(text.removeprefix(ENCODES)), text=text, encodes=True)
+        for before, makes in BEFORE.items():
+            if text.startswith(before):
+                return replace(_parse_chat(text.removeprefix(before)), text=text, makes=makes)
         return _parse_chat(text)
     raise _no_form(text)
 
 
 def _parse_chat(text: str) -> ModelSpec:
-    if not text.startswith(ENCODES):
+    if not text.startswith(tuple(BEFORE)):
         if text.lower().startswith(("http://", "https://")):
             return _parse_url(text)
         match = _PLAIN.fullmatch(text)
@@ -73,7 +90,7 @@ def _parse_chat(text: str) -> ModelSpec:
 
 def _no_form(text: str) -> ConfigError:
     return ConfigError(
-        "model spec", expected=f"{FORMS} (for vectors, {ENCODES} before it)", found=ascii(text[:100]),
+        "model spec", expected=f"{FORMS} (before it {ENCODES} for vectors, image: or video: for generators)", found=ascii(text[:100]),
         fix="for example openai:gpt-4.1-mini",
     )  # fmt: skip
 

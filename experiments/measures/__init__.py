@@ -1,0 +1,1 @@
+"""Measures of evaluators that the KathaTrace paper names without a formula, and planted losses."""

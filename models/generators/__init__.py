@@ -1,0 +1,1 @@
+"""Models that make pictures and videos: what is asked of them, and an adapter for each service."""

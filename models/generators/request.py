@@ -1,0 +1,194 @@
+"""What is asked of a model that makes pictures or videos, and what comes back.
+
+Such a model is asked like a chat model, one picture or video a call, so that journal, limits, retries, prices,
+cost limits and redaction are the same for both. What it makes travels in a reply's text: JSON, the files in
+base64. A request names only what was chosen; what a system does not take is not sent, and its reply says so.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ...schemas.canonical import Json
+from ..chat import CallFault, ChatRequest, Image, Message, Reply
+
+CHOSEN = "picture"
+"""Key under which a chat request's ``extra`` holds what is chosen for a picture besides its prompt."""
+
+Choice: TypeAlias = Literal["references", "seed", "size", "steps", "negative", "seconds", "scene"]
+"""What a system may not take: reference images, a seed, a size, a number of steps, a negative prompt, a
+duration, or the scene as data."""
+
+
+class ImageModel(Protocol):
+    """One model that makes pictures: a :class:`..chat.ChatModel` that takes what :class:`PictureRequest` makes.
+
+    An adapter sends the request's prompt and references, reads the rest with :func:`chosen_of`, and answers
+    with the text of :meth:`Generated.packed`.
+    """
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Make one picture. A refusal, a block by a filter and an empty answer are outcomes of the reply.
+
+        Raises:
+            CallFault: no reply arrived, or the request is not for such a model.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close connections; called in the event loop that made the calls."""
+        ...
+
+
+class VideoModel(Protocol):
+    """One model that makes videos; its face is that of :class:`ImageModel`."""
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Make one video; as :meth:`ImageModel.complete`."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections; called in the event loop that made the calls."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PictureRequest:
+    """One picture or video to be made.
+
+    Attributes:
+        model: spec of the model, such as ``image:openai:gpt-image-2``.
+        prompt: what is to be seen, in words, as it is sent.
+        references: pictures that it must resemble.
+        negative: what is not to be seen.
+        seed: sampling seed; None leaves it to the system.
+        width: in pixels; None leaves it to the system, and so does None for ``height``.
+        height: in pixels.
+        steps: of denoising.
+        seconds: duration of a video.
+        scene: the same scene as data, for the one model that draws from data (``drawn``); others do not get
+            it. Its form is that of :mod:`.drawn.scene`.
+    """
+
+    model: str
+    prompt: str
+    references: tuple[Image, ...] = ()
+    negative: str | None = None
+    seed: int | None = None
+    width: int | None = None
+    height: int | None = None
+    steps: int | None = None
+    seconds: float | None = None
+    scene: Mapping[str, Json] | None = None
+
+    def chat(self) -> ChatRequest:
+        """Return it as a chat request, by whose key the journal keeps the reply."""
+        chosen = {
+            name: getattr(self, name)
+            for name in ("negative", "width", "height", "steps", "seconds", "scene")
+            if getattr(self, name) is not None
+        }
+        parts = (self.prompt, *self.references)
+        return ChatRequest(
+            self.model,
+            (Message("user", parts),),
+            seed=self.seed,
+            max_tokens=MOST_TOKENS,
+            extra={CHOSEN: chosen},
+        )
+
+    @classmethod
+    def of(cls, request: ChatRequest) -> "PictureRequest":
+        """Return what :meth:`chat` wrote.
+
+        Raises:
+            CallFault: the request wants something else than a picture.
+        """
+        chosen = request.extra.get(CHOSEN)
+        if len(request.messages) != 1 or request.schema is not None or not isinstance(chosen, Mapping):
+            raise CallFault("unsupported", "this model makes pictures or videos; it answers no questions")
+        texts = [part for part in request.messages[0].parts if isinstance(part, str)]
+        pictures = tuple(part for part in request.messages[0].parts if isinstance(part, Image))
+        return cls(request.model, "\n".join(texts), pictures, seed=request.seed, **chosen)
+
+
+MOST_TOKENS = 8192
+"""Most tokens that the reply of a model that makes pictures is reserved at, where it is priced by tokens; a
+picture of today's services takes 200 to 6,300."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedFile:
+    """A picture or video as it came.
+
+    Attributes:
+        data: its bytes.
+        media_type: such as ``image/png`` or ``video/mp4``.
+    """
+
+    data: bytes = field(repr=False)
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What a model made, with what it says of how.
+
+    Attributes:
+        file: the picture or video.
+        revised_prompt: the prompt as the service rewrote it; None where it does not tell.
+        seed: the seed that was used; None where nobody knows.
+        width: of what came back, in pixels, as the system says; None where it does not.
+        height: the same.
+        steps: of denoising; None where they are not known.
+        unsupported: what was chosen and is not taken by the system, so that it was not sent.
+        truth: what a drawn picture shows, as data, for whoever measures judges; judges never see it.
+    """
+
+    file: GeneratedFile
+    revised_prompt: str | None = None
+    seed: int | None = None
+    width: int | None = None
+    height: int | None = None
+    steps: int | None = None
+    unsupported: tuple[Choice, ...] = ()
+    truth: Mapping[str, Json] | None = None
+
+    def packed(self) -> str:
+        """Return it as the text of a reply."""
+        return json.dumps(
+            {
+                "file": base64.b64encode(self.file.data).decode("ascii"),
+                "media_type": self.file.media_type,
+                **self.about(),
+                "truth": None if self.truth is None else dict(self.truth),
+            },
+            ensure_ascii=False,
+        )
+
+    def about(self) -> dict[str, Json]:
+        """Return all but the file and the truth, as JSON: what is kept for each picture."""
+        return {
+            "revised_prompt": self.revised_prompt, "seed": self.seed, "width": self.width,
+            "height": self.height, "steps": self.steps, "unsupported": list(self.unsupported),
+        }  # fmt: skip
+
+
+def read_generated(text: str) -> Generated:
+    """Return what :meth:`Generated.packed` wrote.
+
+    Raises:
+        ValueError: the text is no such thing.
+    """
+    try:
+        document: dict[str, Any] = json.loads(text)
+        file = GeneratedFile(
+            base64.b64decode(document.pop("file"), validate=True), document.pop("media_type")
+        )
+        unsupported = tuple(document.pop("unsupported"))
+        return Generated(file, unsupported=unsupported, **document)
+    except (KeyError, TypeError, AttributeError, binascii.Error, RecursionError) as error:
+        raise ValueError(f"the reply holds no picture: {error}") from error

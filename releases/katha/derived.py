@@ -1,0 +1,87 @@
+"""A release with other questions: the same stories, asked something else.
+
+Evaluators that are compared ask their own questions about the outputs of a benchmark, and whoever selects
+outputs sees half of its questions. Both are releases for ``fabula evaluate katha``; no such folder is published.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, TargetError, UserError
+from ...schemas.canonical import Json, canonical_bytes, digest, jsonl_lines, pretty_bytes, write_atomic
+from ...schemas.katha import StoryRecord, Variant
+from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RELEASE, VARIANTS
+from ...schemas.plain_files import read_json
+from ..loading import KIND, Release
+
+DERIVED = "derived"
+"""Key of ``release.json`` under which such a folder says what it was made from, and how."""
+
+
+def write_derived(
+    release: Release,
+    out: Path,
+    records: Iterable[StoryRecord],
+    how: Mapping[str, Json],
+    variants: Iterable[Variant] | None = None,
+) -> Path:
+    """Write records as a folder that evaluations read; one that holds the same already is left as it is.
+
+    Args:
+        release: that they come from.
+        out: the folder; made if missing.
+        records: the stories, with their questions.
+        how: what was done, as JSON; a hash of it tells two such folders apart.
+        variants: the contrastive variants; None for those of the release.
+
+    Returns:
+        The folder.
+
+    Raises:
+        TargetError: something else is there, or it cannot be written.
+    """
+    told = sorted(records, key=lambda record: record.story_id)
+    kept = release.variants if variants is None else tuple(variants)
+    files = {
+        ANNOTATIONS: list(jsonl_lines(record.as_json() for record in told)),
+        VARIANTS: list(jsonl_lines(variant.as_json() for variant in kept)),
+        PRODUCERS: [],
+    }
+    about = {"from": str(release.info.get("version")), "how": dict(how)}
+    content = {name: digest([line.decode() for line in lines]) for name, lines in files.items()}
+    document = {
+        "format": FORMAT, "kind": KIND, "version": release.version, DERIVED: about, "content": content,
+    }  # fmt: skip
+    mark = out / RELEASE
+    if out.is_dir() and any(out.iterdir()) and not mark.exists():
+        raise TargetError(str(out), what="the folder holds something else", fix="choose another folder")
+    try:
+        if mark.is_file() and canonical_bytes(read_json(mark)) == canonical_bytes(document):
+            return out
+        out.mkdir(parents=True, exist_ok=True)
+        mark.unlink(missing_ok=True)
+        for name, lines in files.items():
+            write_atomic(out / name, lines)
+        write_atomic(mark, [pretty_bytes(document)])
+    except OSError as error:
+        raise TargetError(
+            str(out), what=f"the folder cannot be written: {error.strerror or error}",
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
+    return out
+
+
+def derived_how(folder: Path) -> Mapping[str, Any] | None:
+    """Return what was done to make such a folder; None for a release that was packed.
+
+    Raises:
+        InputError: it is no release.
+    """
+    try:
+        document = read_json(folder / RELEASE)
+    except (OSError, ValueError) as error:
+        fix = "give the folder of a release"
+        raise InputError([UserError(str(folder), what=f"this is no release: {error}", fix=fix)]) from error
+    derived = document.get(DERIVED) if isinstance(document, dict) else None
+    return derived["how"] if isinstance(derived, dict) else None
