@@ -90,7 +90,8 @@ def _parse_chat(text: str) -> ModelSpec:
 
 def _no_form(text: str) -> ConfigError:
     return ConfigError(
-        "model spec", expected=f"{FORMS} (before it {ENCODES} for vectors, image: or video: for generators)", found=ascii(text[:100]),
+        "model spec", found=ascii(text[:100]),
+        expected=f"{FORMS} (for vectors, {ENCODES} before it; for generators image: or video:)",
         fix="for example openai:gpt-4.1-mini",
     )  # fmt: skip
 

@@ -1,8 +1,9 @@
 """What is asked of a model that makes pictures or videos, and what comes back.
 
-Such a model is asked like a chat model, one picture or video a call, so that journal, limits, retries, prices,
-cost limits and redaction are the same for both. What it makes travels in a reply's text: JSON, the files in
-base64. A request names only what was chosen; what a system does not take is not sent, and its reply says so.
+Such a model is asked like a chat model, one picture or video a call, so that journal, limits, retries,
+prices, cost limits and redaction are the same for both. What it makes travels in a reply's text: JSON, the
+file in base64. A request names only what was chosen; what a system does not take is not sent, and its reply
+says so.
 """
 
 import base64
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ...schemas.canonical import Json
-from ..chat import CallFault, ChatRequest, Image, Message, Reply
+from ..chat import CallFault, ChatRequest, Image, Message, Part, Reply
 
 CHOSEN = "picture"
 """Key under which a chat request's ``extra`` holds what is chosen for a picture besides its prompt."""
@@ -24,10 +25,10 @@ duration, or the scene as data."""
 
 
 class ImageModel(Protocol):
-    """One model that makes pictures: a :class:`..chat.ChatModel` that takes what :class:`PictureRequest` makes.
+    """One model that makes pictures: a :class:`..chat.ChatModel` for requests of :class:`PictureRequest`.
 
-    An adapter sends the request's prompt and references, reads the rest with :func:`chosen_of`, and answers
-    with the text of :meth:`Generated.packed`.
+    An adapter reads the request with :meth:`PictureRequest.of`, sends what its service takes of it, and
+    answers with the text of :meth:`Generated.packed`.
     """
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -91,7 +92,7 @@ class PictureRequest:
             for name in ("negative", "width", "height", "steps", "seconds", "scene")
             if getattr(self, name) is not None
         }
-        parts = (self.prompt, *self.references)
+        parts: tuple[Part, ...] = (self.prompt, *self.references)
         return ChatRequest(
             self.model,
             (Message("user", parts),),
