@@ -438,6 +438,8 @@ class ItemAsker:
 def _read(ask: Ask[T], request: ChatRequest, receipt: Receipt) -> Answer[T]:
     from ..models.replies import Malformed, parse_reply
 
+    if ask.plain:
+        return Answer(ask.read(receipt.reply.text), (), receipt)
     try:
         parsed = parse_reply(receipt.reply.text, request.schema, strict=ask.strict)
     except Malformed as problem:

@@ -78,6 +78,7 @@ class Ask(Generic[T]):
         strict: whether a reply that breaks the schema is malformed; else ``read`` gets the JSON as it came,
             and keeps of it what can be used.
         warmer: by how much each further attempt raises the temperature, as some public evaluators do.
+        plain: whether ``read`` gets the reply's text as it came, however long: a picture is in it.
     """
 
     request: ChatRequest
@@ -88,6 +89,7 @@ class Ask(Generic[T]):
     attempts: int | None = None
     strict: bool = True
     warmer: float = 0.0
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

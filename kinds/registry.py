@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 OURS = (katha.KIND, events.KIND, shots.KIND, entities.KIND)
 BOOKS = "import-books"
 """Kind of a run that splits books into stories: no benchmark is of it."""
+GENERATE = "generate"
+"""Kind of a run that has pictures made: no benchmark is of it either."""
 GROUP = "fabula.kinds"
 """The entry-point group in which a package names its own: ``comics = "comic_pages.kind:KIND"``."""
 
@@ -96,8 +98,8 @@ def run_kind_of(run: Path) -> "RunKind":
         RunError: it is no run folder, a newer version made it, or its kind is not known.
     """
     name = read_manifest(run).kind
-    if name == BOOKS:
-        return _books()
+    if name in _WITHOUT_KIND:
+        return _WITHOUT_KIND[name]()
     kind = kind_with(name)
     if kind is None or name not in kind.runs:
         built, judged = zip(*((kind.runs[0], kind.runs[1:]) for kind in kinds()), strict=True)
@@ -116,11 +118,20 @@ def _books() -> "RunKind":
     return RUN
 
 
+def _generate() -> "RunKind":
+    from ..generation.pipeline import RUN
+
+    return RUN
+
+
+_WITHOUT_KIND = {BOOKS: _books, GENERATE: _generate}
+
+
 def foreign_sections() -> frozenset[str]:
     """Return every section that a settings file may have for some kind of run."""
     from ..engine.pipeline import load_pipeline
 
-    sections = set(load_pipeline(_books().pipeline).names())
+    sections = {name for run in _WITHOUT_KIND.values() for name in load_pipeline(run().pipeline).names()}
     for kind in kinds():
         sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
         sections.update(name for judging in kind.judging for name in judging.protocol().sections)
