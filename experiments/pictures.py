@@ -1,0 +1,76 @@
+"""The first two parts of a study: the pictures of every method, and the judgements on them."""
+
+from pathlib import Path
+
+from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from ..generation.orders import ORDERS, write_orders
+from ..generation.pipeline import GenerateOptions, generate
+from ..generation.placing import place_outputs
+from ..schemas.canonical import Json
+from .desk import Desk
+from .ordering import Ordered, orders_of
+from .study import EVALUATION, GENERATION, OUTPUTS, TRUTH
+
+
+def order_pictures(desk: Desk) -> Path:
+    """Write the orders of a study; return the file.
+
+    Raises:
+        FabulaError: as :func:`.ordering.orders_of`.
+    """
+    path = desk.folder / ORDERS
+    desk.folder.mkdir(parents=True, exist_ok=True)
+    write_orders(path, orders_of(desk.study, desk.release).orders)
+    return path
+
+
+def make_pictures(desk: Desk) -> dict[str, Path]:
+    """Have every picture of a study made that is not there yet; return method -> its folder of outputs.
+
+    Raises:
+        FabulaError: a plan, a model or the folder is wrong, the cost limit is reached, or the user stopped
+            it.
+    """
+    run = desk.folder / GENERATION
+    options = GenerateOptions(**desk.run_options(run), replace_sources=True)
+    generate(order_pictures(desk), run, options, desk.reporter)
+    return place_outputs(run, desk.folder / OUTPUTS, desk.folder / TRUTH, _about(desk))
+
+
+def _about(desk: Desk) -> dict[str, dict[str, Json]]:
+    """Return method -> what its ``outputs.json`` says besides: the seeds that were ordered."""
+    about = {}
+    for method, (_, name) in desk.study.methods().items():
+        renderer = desk.study.renderers[name]
+        about[method] = {"seeds": sorted(desk.study.seeds)} if renderer.seeded else {}
+    return about
+
+
+def judge_methods(desk: Desk, methods: dict[str, Path]) -> Path:
+    """Have the outputs of all methods judged; return the evaluation folder.
+
+    Text-only questions are asked once for all methods.
+
+    Raises:
+        FabulaError: as :func:`fabula.evaluation.katha.requests.evaluate_katha`.
+    """
+    out = desk.folder / EVALUATION
+    chosen = [folder for method, folder in methods.items() if method in desk.study.methods()]
+    evaluate_katha(desk.release.path, chosen, out, judging_options(desk, out), reporter=desk.reporter)
+    return out
+
+
+def judging_options(desk: Desk, out: Path) -> EvaluateOptions:
+    """Return how the stories of a study are judged, whatever is judged."""
+    return EvaluateOptions(
+        **desk.run_options(out),
+        judges=desk.study.judges,
+        stories=desk.reported,
+        prompts=desk.study.prompts,
+        replace_sources=True,
+    )
+
+
+def ordered(desk: Desk) -> Ordered:
+    """Return what is ordered of generators."""
+    return orders_of(desk.study, desk.release)

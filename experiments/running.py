@@ -1,0 +1,79 @@
+"""Running a study: its parts in order, each of which goes on where it was stopped."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..engine.progress import Event
+from ..errors import ConfigError
+from .desk import Desk, keep_study
+from .pictures import judge_methods, make_pictures
+from .study import EVALUATION, GENERATION, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a study.
+
+    Attributes:
+        name: by which the command line names it.
+        title: what it does, for people.
+        folder: where its results lie, below the study's.
+        run: does it.
+        wanted: whether a study has it.
+    """
+
+    name: str
+    title: str
+    folder: str
+    run: Callable[[Desk], object] = field(repr=False)
+    wanted: Callable[[Study], bool] = field(default=lambda _: True, repr=False)
+
+
+def _pictures(desk: Desk) -> None:
+    make_pictures(desk)
+
+
+def _judgements(desk: Desk) -> None:
+    judge_methods(desk, {method: desk.outputs(method) for method in desk.study.methods()})
+
+
+PARTS: tuple[Part, ...] = (
+    Part("pictures", "pictures of every method", GENERATION, _pictures),
+    Part("judgements", "judgements on every method", EVALUATION, _judgements),
+)
+"""The parts of a study, in the order in which they need each other."""
+
+
+def run_study(desk: Desk, parts: Sequence[str] = ()) -> None:
+    """Do a study, or some parts of it; what is done already is not done again.
+
+    Args:
+        desk: the study.
+        parts: names of the parts; none for all that the study has.
+
+    Raises:
+        ConfigError: there is no such part, or the folder is of another study.
+        FabulaError: a part stopped; the same command goes on with it.
+    """
+    known = [part.name for part in PARTS]
+    unknown = [name for name in parts if name not in known]
+    if unknown:
+        raise ConfigError(
+            f"--part {unknown[0]}", what=f"there is no such part; there are: {', '.join(known)}",
+            fix="use one of them",
+        )  # fmt: skip
+    keep_study(desk)
+    for part in PARTS:
+        if part.wanted(desk.study) and (not parts or part.name in parts):
+            if desk.reporter is not None:
+                desk.reporter.emit(Event("part", data={"message": part.title}))
+            part.run(desk)
+
+
+def states_of(desk: Desk) -> dict[str, str]:
+    """Return part of the study -> whether its results are there."""
+    return {
+        part.name: "there" if (desk.folder / part.folder).exists() else "not begun"
+        for part in PARTS
+        if part.wanted(desk.study)
+    }
