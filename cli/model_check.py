@@ -214,13 +214,13 @@ def _count(tokens: int | None) -> str:
 def _price(
     spec: ModelSpec, options: ModelOptions, reply: Reply, most: MostTokens
 ) -> tuple[Step, float | None]:
-    from ..models.prices import book, price_of
+    from ..models.prices import book, price_of, price_setting
 
     price = price_of(spec, options)
     if price is None:
         fix = (
-            f'give it in fabula.toml: [models."{spec}"] prices = {{input = 0.4, output = 1.6}}, in USD per'
-            " million tokens; without it costs are unknown and --max-cost is refused"
+            f"give it in fabula.toml: {price_setting(spec.text)}; without it costs are unknown and"
+            " --max-cost is refused"
         )
         return Step("price", "warning", "not known", fix), None
     booked = book(price, reply.usage, most)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from ..errors import ConfigError, MissingRequirement
 from ..models.keys import key_status
 from ..models.options import ModelOptions
-from ..models.prices import Price, check_extra, price_of
+from ..models.prices import Price, check_extra, price_of, price_setting
 from ..models.registry import check_adapter
 from ..models.spec import parse_spec
 from .config import RunConfig
@@ -104,6 +104,5 @@ def unknown_price(text: str) -> ConfigError:
     """Return the error for a cost limit beside a model whose price nobody knows."""
     return ConfigError(
         f"--max-cost with {text}", what="the price of this model is not known, so its cost cannot be limited",
-        fix=f'give it in fabula.toml: [models."{text}"] prices = {{input = 0.4, output = 1.6}},'
-        " in USD per million tokens (0 where it costs nothing)",
+        fix=f"give it in fabula.toml: {price_setting(text)} (0 where it costs nothing)",
     )  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FabulaError, RunError
-from ..models.chat import Reply
+from ..models.chat import Reply, Usage
 from ..schemas.canonical import Json
 from . import journal_file
 from .journal import Done, Journal
@@ -287,6 +287,8 @@ class Calls:
         ``sent`` is 0 for a reply taken over from another run.
         """
         usage = call.reply.usage
+        if usage is None and call.is_read and call.cost is not None:
+            usage = Usage()  # such as a picture, which has a price of its own whatever tokens it takes
         row = (
             call.request, call.sample, call.stage, call.model, _pack(call.asked), _pack(call.reply.as_json()),
             None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,

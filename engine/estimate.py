@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from ..models.chat import Usage
+from ..models.generators.request import CHOSEN, typical_tokens
 from ..models.prices import (
     MostTokens,
     Price,
-    bound_tokens,
     check_extra,
     estimate_request,
     highest_cost,
+    most_tokens,
     price_of,
+    price_setting,
 )
 from ..models.registry import check_provider
-from ..models.spec import parse_spec
+from ..models.spec import Makes, parse_spec
 from ..prompts.loader import load_prompt
 from .calls import replies_in
 from .config import RunConfig
@@ -119,10 +121,7 @@ class CallPlan:
                 )
             )
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
-            lines.append(
-                f'the price of {model} is not known; give it in fabula.toml: [models."{model}"]'
-                " prices = {input = ..., output = ...}, in USD per million tokens"
-            )
+            lines.append(f"the price of {model} is not known; give it in fabula.toml: {price_setting(model)}")
         return lines
 
 
@@ -135,14 +134,16 @@ class _Sums:
 
     def __init__(self) -> None:
         self.calls = self.known = self.estimated = self.bound = self.typical = self.most = self.items = 0
+        self.files = 0
+        self.seconds = 0.0
         self.last = ""
 
     def scaled(self, share: float) -> "_Sums":
         """Return the sums for all items, from those for a share of them."""
         sums = _Sums()
         for name, value in vars(self).items():
-            if isinstance(value, int):
-                setattr(sums, name, round(value / share))
+            if isinstance(value, int | float):
+                setattr(sums, name, type(value)(round(value / share)))
         return sums
 
 
@@ -216,13 +217,18 @@ def _add(total: _Sums, asked: Asked, config: RunConfig) -> None:
     total.items += asked.item != total.last  # the questions of an item come together
     total.last = asked.item
     total.estimated += estimate_request(asked.request)
-    total.bound += bound_tokens(asked.request, config.models[asked.request.model])
+    most = most_tokens(asked.request, config.models[asked.request.model])
+    total.bound += most.input
     total.typical += _typical_tokens(asked)
-    total.most += asked.request.max_tokens
+    total.most += most.output
+    total.files += most.files
+    total.seconds += most.seconds
 
 
 def _typical_tokens(asked: Asked) -> int:
     """Return how long a reply usually is: what the prompt says, or half of what it may be."""
+    if CHOSEN in asked.request.extra:
+        return typical_tokens(asked.request)
     try:
         typical = load_prompt(asked.prompt.partition("@")[0]).card.typical_tokens
     except KeyError:  # a prompt of somebody's own stage
@@ -231,23 +237,30 @@ def _typical_tokens(asked: Asked) -> int:
 
 
 def _plan(stage: str, model: str, total: _Sums, config: RunConfig, day: date, past: Past) -> StagePlan:
-    price = price_of(parse_spec(model), config.models[model], day)
+    spec = parse_spec(model)
+    price = price_of(spec, config.models[model], day)
     seen = past.stages.get((stage, model))
     calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
     if seen is not None and total.calls:
         calls = total.calls if seen.calls_per_item is None else round(total.items * seen.calls_per_item)
         tokens_in = round(total.estimated * calls / total.calls * seen.input_ratio)
         tokens_out = round(calls * seen.output_tokens)
+    most = MostTokens(total.bound, total.most, total.files, total.seconds)
+    cost = highest = None
+    if price is not None:
+        tokens_cost = _cost(price, spec.makes, (tokens_in, tokens_out), calls)
+        cost, highest = tokens_cost + float(price.of_files(most)), highest_cost(price, most)
     return StagePlan(
         stage, model, calls, total.known, tokens_in, tokens_out,
-        None if price is None else _cost(price, tokens_in, tokens_out, calls),
-        None if price is None else highest_cost(price, MostTokens(total.bound, total.most)),
+        cost, highest,
         seen is not None or not total.calls,
     )  # fmt: skip
 
 
-def _cost(price: Price, tokens_in: int, tokens_out: int, calls: int) -> float:
+def _cost(price: Price, made: Makes, tokens: tuple[int, int], calls: int) -> float:
     """Return the cost of calls of average size: prices may depend on how long a request is."""
     if not calls:
         return 0.0
-    return calls * float(price.cost(Usage(round(tokens_in / calls), round(tokens_out / calls))))
+    given, answered = (round(count / calls) for count in tokens)
+    pictures = {f"{made}_output_tokens": answered} if made in ("image", "video") else {}
+    return calls * float(price.cost(Usage(given, answered, **pictures)))

@@ -153,6 +153,9 @@ class Usage:
         thinking_tokens: of the reply, those spent on thinking.
         cache_write_tokens: of the prompt, those that the service wrote into its cache.
         cache_write_1h_tokens: of those, the ones that it keeps for an hour.
+        image_input_tokens: of the prompt, those of pictures, where they have a price of their own.
+        image_output_tokens: of the reply, those of pictures; only for models that make some.
+        video_output_tokens: the same of videos.
     """
 
     input_tokens: int | None = 0
@@ -161,6 +164,9 @@ class Usage:
     thinking_tokens: int | None = 0
     cache_write_tokens: int | None = 0
     cache_write_1h_tokens: int | None = 0
+    image_input_tokens: int | None = 0
+    image_output_tokens: int | None = 0
+    video_output_tokens: int | None = 0
 
     def as_json(self) -> dict[str, Json]:
         """Return the counts as plain JSON."""
@@ -258,7 +264,11 @@ class CallFault(Exception):
 
 
 class ChatModel(Protocol):
-    """One model at one service. An adapter makes exactly one HTTP call per :meth:`complete`."""
+    """One model at one service.
+
+    An adapter makes exactly one HTTP call per :meth:`complete`; where a service makes something in the
+    background, exactly one that can be charged, and others that only ask how far it is.
+    """
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Ask once. Neither the SDK nor the adapter retries or continues.

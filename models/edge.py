@@ -148,8 +148,8 @@ class Edge:
         return None if text is None else one_line(self._redactor.redact(text))[:_LONGEST_WORD]
 
 
-class Adapter(ABC):
-    """A model behind an SDK, which sends what is asked and hands the response over unread.
+class Service(ABC):
+    """A model behind a service, whose response is handed over unread.
 
     Args:
         spec: which model, and where.
@@ -167,30 +167,21 @@ class Adapter(ABC):
         self._name = spec.name
         self._edge = Edge(options, redactor)
 
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Ask once.
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
 
-        Raises:
-            CallFault: no reply arrived, or the request is none that the service takes.
-        """
+    async def _asked(self, request: ChatRequest, read: ReadReply) -> Reply:
+        """Ask once, and read the response."""
         body = self._body(request)
         try:
             headers, content = await self._send(body)
         except Exception as error:  # noqa: BLE001 - adapter boundary
             failure = error
         else:
-            return self._edge.reply(request, headers, content, self._read)
+            return self._edge.reply(request, headers, content, read)
         # Raised out here, a fault drags no exception along that holds the request with its key.
         return self._edge.failed(request, failure)
-
-    async def close(self) -> None:
-        """Close connections."""
-        await self._client.close()
-
-    @staticmethod
-    @abstractmethod
-    def _read(document: Mapping[str, Any]) -> Reply | None:
-        """Return the reply in the JSON of a response; None where it is not the service's form."""
 
     @abstractmethod
     def _body(self, request: ChatRequest) -> dict[str, Any]:
@@ -202,6 +193,23 @@ class Adapter(ABC):
 
         response = await self._client.post(self._path, body=body, cast_to=Response)
         return response.headers, response.content
+
+
+class Adapter(Service):
+    """A model that answers in words or numbers: what it is asked does not change how its reply is read."""
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Ask once.
+
+        Raises:
+            CallFault: no reply arrived, or the request is none that the service takes.
+        """
+        return await self._asked(request, self._read)
+
+    @staticmethod
+    @abstractmethod
+    def _read(document: Mapping[str, Any]) -> Reply | None:
+        """Return the reply in the JSON of a response; None where it is not the service's form."""
 
 
 def unicode_only(text: str) -> str:

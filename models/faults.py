@@ -10,7 +10,7 @@ from typing import Any
 
 from ..schemas.canonical import Json
 from .chat import CallFault, ChatRequest, FaultKind
-from .transport import LONGEST_BODY, BodyLost, BodyTooLong
+from .transport import BodyLost, BodyTooLong
 
 LONGEST_MESSAGE = 500
 LONGEST_RETRY_AFTER = 3600.0
@@ -18,7 +18,9 @@ LONGEST_RETRY_AFTER = 3600.0
 NO_MONEY = frozenset(
     ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 )
-FILTERED = frozenset(("content_filter", "content_policy_violation", "responsibleaipolicyviolation"))
+FILTERED = frozenset(
+    ("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked")
+)
 _NO_MONEY_TEXT = re.compile(r"credit balance|billing (?:to be enabled|is (?:not|disabled))|payment", re.I)
 _BAD_KEY_TEXT = re.compile(r"api.?key.{0,40}(?:not valid|invalid|expired)|API_KEY_INVALID", re.I | re.S)
 _FILTERED_TEXT = re.compile(r"content.?(?:filter|policy|management policy)|safety system|usage policy", re.I)
@@ -213,8 +215,9 @@ def connection_fault(error: BaseException, seconds: float) -> CallFault:
     while not isinstance(cause, known) and cause.__cause__ is not None:
         cause = cause.__cause__
     text = f"{type(cause).__name__}: {cause}".rstrip(": ")
+    most = cause.most if isinstance(cause, BodyTooLong) else 0
     cases: tuple[tuple[tuple[type[BaseException], ...], FaultKind, str, bool], ...] = (
-        ((BodyTooLong,), "too_long", f"the reply has more than {LONGEST_BODY:,} bytes", True),
+        ((BodyTooLong,), "too_long", f"the reply has more than {most:,} bytes", True),
         ((BodyLost, httpx2.DecodingError), "broken_reply", f"the reply ended early ({cause})", True),
         (
             (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError),

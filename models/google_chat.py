@@ -5,7 +5,7 @@ Its automatic continuation and function calling are off, as they make further ca
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage
@@ -13,53 +13,105 @@ from .edge import Adapter, added, messages_to_send, text_or_none, titled, tokens
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
-from .transport import GRACE, headers_of, http_client
+from .transport import GRACE, LONGEST_BODY, headers_of, http_client
+
+if TYPE_CHECKING:
+    import httpx2
+    from google import genai
 
 GOOGLE = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
 """The version that takes JSON Schemas; the SDK would choose another."""
 
-_BLOCKED = frozenset(
-    ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY")
+BLOCKED = frozenset(
+    (
+        *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    )
 )
+"""How a candidate ends that a filter of the service stopped."""
+
+
+def google_client(
+    spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
+) -> tuple["genai.Client", "httpx2.AsyncClient"]:
+    """Return the SDK's client for one model, and the HTTP client in it; both are to be closed.
+
+    Raises:
+        MissingRequirement: the key or a variable that the settings name is not there.
+    """
+    from google import genai
+    from google.genai import types
+
+    http = http_client(spec, options, redactor, longest)
+    client = genai.Client(
+        api_key=find_key(spec, options, redactor),
+        vertexai=False,
+        http_options=types.HttpOptions(
+            base_url=options.base_url or GOOGLE,
+            api_version=API_VERSION,
+            headers=headers_of(spec, options, redactor),
+            timeout=int((options.call_timeout + GRACE) * 1000),
+            retry_options=types.HttpRetryOptions(attempts=1),
+            httpx_async_client=http,
+        ),
+    )
+    return client, http
+
+
+async def close_google(client: "genai.Client", http: "httpx2.AsyncClient") -> None:
+    """Close both clients."""
+    await client.aio.aclose()
+    client.close()
+    await http.aclose()
+
+
+async def post_contents(
+    client: "genai.Client", body: dict[str, Any]
+) -> tuple[Mapping[str, str], bytes | str]:
+    """Return headers and body of the response to generateContent, unread."""
+    response = await client.aio.models.generate_content(**body)
+    raw = response.sdk_http_response
+    headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
+    return headers, "" if raw is None else raw.body or ""
 
 
 def read_reply(document: Mapping[str, Any]) -> Reply | None:
     """Return the reply in a generateContent response; None where the JSON is none."""
     candidates = document.get("candidates")
-    feedback = _pick(document, "promptFeedback")
-    usage = _pick(document, "usageMetadata")
+    feedback = pick(document, "promptFeedback")
+    usage = pick(document, "usageMetadata")
     if candidates is None and feedback is None and usage is None:
         return None
-    model = text_or_none(_pick(document, "modelVersion"))
+    model = text_or_none(pick(document, "modelVersion"))
     if not candidates:
-        counted = _usage(usage, is_empty=True)
-        reason = text_or_none(_pick(feedback or {}, "blockReason"))
+        counted = google_usage(usage, is_empty=True)
+        reason = text_or_none(pick(feedback or {}, "blockReason"))
         if reason:
             return Reply("blocked", "", f"the prompt was blocked: {reason}", reason, model, counted)
         return Reply("empty", "", "the service gave no candidates", None, model, counted)
     candidate = candidates[0]
-    finish = text_or_none(_pick(candidate, "finishReason"))
+    finish = text_or_none(pick(candidate, "finishReason"))
     parts = (candidate.get("content") or {}).get("parts") or []
     text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
-    counted = _usage(usage, is_empty=not text)
-    detail = text_or_none(_pick(candidate, "finishMessage"))
+    counted = google_usage(usage, is_empty=not text)
+    detail = text_or_none(pick(candidate, "finishMessage"))
     outcome: ReplyOutcome = "ok" if text.strip() else "empty"
-    if finish in _BLOCKED:
+    if finish in BLOCKED:
         outcome, detail = "blocked", detail or f"the reply was blocked: {finish}"
     elif finish == "MAX_TOKENS":
         outcome, detail = "truncated", "cut off at max_tokens"
     return Reply(outcome, text, detail, finish, model, counted)
 
 
-def _pick(document: Mapping[str, Any], name: str) -> Json:
+def pick(document: Mapping[str, Any], name: str) -> Json:
     """Return a member by its name, in either of the spellings that the API accepts and gives."""
     if name in document:
         return document[name]
     return document.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
 
 
-def _usage(usage: Json, *, is_empty: bool) -> Usage | None:
+def google_usage(usage: Json, *, is_empty: bool) -> Usage | None:
     """Return the counts. The service leaves out those that are 0; the total then shows that they are."""
     if not isinstance(usage, Mapping):
         return None
@@ -79,9 +131,9 @@ def _usage(usage: Json, *, is_empty: bool) -> Usage | None:
 
 
 def _tokens(usage: Mapping[str, Any], name: str, left_out: int | None = None) -> int | None:
-    if _pick(usage, name) is None:
+    if pick(usage, name) is None:
         return left_out if left_out is not None and left_out >= 0 else None
-    return tokens({name: _pick(usage, name)}, name)
+    return tokens({name: pick(usage, name)}, name)
 
 
 class GoogleChat(Adapter):
@@ -90,30 +142,15 @@ class GoogleChat(Adapter):
     _read = staticmethod(read_reply)
 
     def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
-        from google import genai
         from google.genai import types
 
         super().__init__(spec, options, redactor)
         self._types = types
-        self._http = http_client(spec, options, redactor)
-        self._client = genai.Client(
-            api_key=find_key(spec, options, redactor),
-            vertexai=False,
-            http_options=types.HttpOptions(
-                base_url=options.base_url or GOOGLE,
-                api_version=API_VERSION,
-                headers=headers_of(spec, options, redactor),
-                timeout=int((options.call_timeout + GRACE) * 1000),
-                retry_options=types.HttpRetryOptions(attempts=1),
-                httpx_async_client=self._http,
-            ),
-        )
+        self._client, self._http = google_client(spec, options, redactor)
 
     async def close(self) -> None:
         """Close connections."""
-        await self._client.aio.aclose()
-        self._client.close()
-        await self._http.aclose()
+        await close_google(self._client, self._http)
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         messages = messages_to_send(request)
@@ -121,10 +158,7 @@ class GoogleChat(Adapter):
         return {"model": self._name, "contents": contents, "config": self._config(request, messages)}
 
     async def _send(self, body: dict[str, Any]) -> tuple[Mapping[str, str], bytes | str]:
-        response = await self._client.aio.models.generate_content(**body)
-        raw = response.sdk_http_response
-        headers = {} if raw is None else {k.lower(): v for k, v in (raw.headers or {}).items()}
-        return headers, "" if raw is None else raw.body or ""
+        return await post_contents(self._client, body)
 
     def _config(self, request: ChatRequest, messages: tuple[Message, ...]) -> Any:  # noqa: ANN401 - SDK type
         types = self._types

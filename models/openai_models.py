@@ -9,7 +9,7 @@ from .edge import Adapter, messages_to_send, text_or_none, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import COMPATIBLE, ModelSpec
-from .transport import GRACE, headers_not_ours, headers_of, http_client
+from .transport import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
 from .vectors import first_vector, read_vector, text_to_encode
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ OPENAI = "https://api.openai.com/v1"
 """The SDK's default, named here so that no environment variable moves it unseen."""
 
 
-def openai_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "openai.AsyncOpenAI":
-    """Return the client for one model, without retries of its own.
+def openai_client(
+    spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
+) -> "openai.AsyncOpenAI":
+    """Return the client for one model, without retries of its own; it reads at most ``longest`` bytes.
 
     Raises:
         MissingRequirement: the key or a variable that the settings name is not there.
@@ -38,7 +40,7 @@ def openai_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) ->
         timeout=options.call_timeout + GRACE,
         max_retries=0,
         default_headers={**headers, **headers_of(spec, options, redactor)},
-        http_client=http_client(spec, options, redactor),
+        http_client=http_client(spec, options, redactor, longest),
     )
 
 

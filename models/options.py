@@ -30,16 +30,35 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Prices(Own):
-    """What a model costs, in USD per million tokens."""
+    """What a model costs, in USD: per million tokens, and per picture, video or second that it makes."""
 
-    input: float = Field(ge=0, allow_inf_nan=False)
-    output: float = Field(ge=0, allow_inf_nan=False, description="Thinking included.")
+    input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    output: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="Thinking included.")
     cached_input: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="By default as much as other input."
     )
     cache_write: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="By default as much as other input."
     )
+    picture: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="For each picture or video."
+    )
+    second: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="For each second of a video."
+    )
+
+    @model_validator(mode="after")
+    def _prices_are_whole(self) -> "Prices":
+        tokens = (self.input, self.output)
+        if None in tokens and (
+            tokens != (None, None) or (self.cached_input, self.cache_write) != (None, None)
+        ):
+            raise ValueError("prices|both input and output, in USD per million tokens|one of them|give both")
+        if tokens == (None, None) and self.picture is None and self.second is None:
+            raise ValueError(
+                "prices|input and output, picture, or second|none of them|give one of these prices"
+            )
+        return self
 
 
 class ModelOptions(Own):
@@ -76,6 +95,9 @@ class ModelOptions(Own):
     def _secrets_stand_elsewhere(self) -> "ModelOptions":
         _check_headers(self.headers)
         _check_extra(self.extra)
+        if "picture" in self.extra:
+            fix = "leave it out; what is chosen for a picture comes with its request"
+            raise ValueError(f"extra.picture|only what Fabula does not set itself|this parameter|{fix}")
         if self.base_url is not None:
             _check_address(self.base_url, "base_url", ("http", "https"))
         if self.proxy is not None and not ENV_REFERENCE.fullmatch(self.proxy):
@@ -103,6 +125,14 @@ class ModelOptions(Own):
         )
 
 
+_USUAL: Mapping[str, Mapping[str, float]] = {
+    "diffusers": {"concurrency": 1, "call_timeout": 3600.0},
+    "command": {"concurrency": 1, "call_timeout": 3600.0},
+    "video": {"call_timeout": 1800.0},
+}
+"""Provider, or what a model makes -> other defaults: what this machine makes, it makes one by one."""
+
+
 def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> ModelOptions:
     """Return the settings of a model.
 
@@ -117,6 +147,7 @@ def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> Mode
     for name in given:
         parse_spec(name)
     values = given.get(spec.text, {})
+    usual = _USUAL.get(spec.provider) or _USUAL.get(spec.makes, {})
     where = f'[models."{spec.text}"]'
     if not isinstance(values, Mapping):
         raise ConfigError(where, what="is a value, and must be a section with keys", fix="see docs/models.md")
@@ -128,7 +159,7 @@ def options_for(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> Mode
                 fix="check the spelling",
             )  # fmt: skip
     try:
-        return ModelOptions.model_validate(dict(values))
+        return ModelOptions.model_validate({**usual, **values})
     except ValidationError as error:
         problem = _config_error(error, where)
     raise problem  # out here it drags along no exception that holds the values

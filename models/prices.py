@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from ..schemas.canonical import Json, canonical_text
 from .chat import ChatRequest, Image, Reply, Usage
-from .options import ModelOptions
-from .spec import COMPATIBLE, ModelSpec
+from .generators.request import CHOSEN, longest_seconds
+from .options import ModelOptions, Prices
+from .spec import BEFORE, COMPATIBLE, LOCAL, ModelSpec
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -71,15 +72,28 @@ def bound_tokens(request: ChatRequest, options: ModelOptions) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MostTokens:
-    """The most tokens that one call can use: of its prompt, and of its reply."""
+    """The most that one call, or several, can use.
+
+    Attributes:
+        input: tokens of the prompt.
+        output: tokens of the reply.
+        files: pictures or videos that are made.
+        seconds: of videos that are made.
+    """
 
     input: int
     output: int
+    files: int = 0
+    seconds: float = 0.0
 
 
 def most_tokens(request: ChatRequest, options: ModelOptions) -> MostTokens:
-    """Return the most tokens that a call can use."""
-    return MostTokens(bound_tokens(request, options), request.max_tokens)
+    """Return the most that a call can use."""
+    most = MostTokens(bound_tokens(request, options), request.max_tokens)
+    if CHOSEN not in request.extra:
+        return most
+    seconds = longest_seconds(request) if request.model.startswith("video:") else 0.0
+    return replace(most, files=1, seconds=seconds)
 
 
 def within(usage: Usage, most: MostTokens) -> Usage:
@@ -89,18 +103,12 @@ def within(usage: Usage, most: MostTokens) -> Usage:
     """
     given, answered = usage.input_tokens, usage.output_tokens
     if given is not None and given > most.input:
-        usage = replace(
-            usage, input_tokens=most.input, cached_tokens=None, cache_write_tokens=None,
-            cache_write_1h_tokens=None,
-        )  # fmt: skip
+        usage = replace(usage, input_tokens=most.input, **dict.fromkeys(INPUTS[1:]))
     if answered is not None and answered > most.output:
-        usage = replace(usage, output_tokens=most.output, thinking_tokens=None)
+        usage = replace(usage, output_tokens=most.output, **dict.fromkeys(OUTPUTS[1:]))
+    parts = {name: _possible(getattr(usage, name), most.input) for name in INPUTS[1:]}
     return replace(
-        usage,
-        cached_tokens=_possible(usage.cached_tokens, most.input),
-        cache_write_tokens=_possible(usage.cache_write_tokens, most.input),
-        cache_write_1h_tokens=_possible(usage.cache_write_1h_tokens, most.input),
-        thinking_tokens=_possible(usage.thinking_tokens, most.output),
+        usage, **parts, **{name: _possible(getattr(usage, name), most.output) for name in OUTPUTS[1:]}
     )
 
 
@@ -128,11 +136,19 @@ NAMES = {
     "thinking_tokens": "output_reasoning",
     "cache_write_tokens": "cache_write",
     "cache_write_1h_tokens": "cache_write_1h",
+    "image_input_tokens": "input_image",
+    "image_output_tokens": "output_image",
+    "video_output_tokens": "output_video",
 }
 """Counts of a usage, and what the library calls them."""
 
-INPUTS = ("input_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens")
-OUTPUTS = ("output_tokens", "thinking_tokens")
+INPUTS = (
+    *("input_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+    "image_input_tokens",
+)
+OUTPUTS = ("output_tokens", "thinking_tokens", "image_output_tokens", "video_output_tokens")
+"""All tokens of a prompt and of a reply, and the kinds among them that may have a price of their own."""
+
 LAST_DAY = date(9999, 12, 30)
 STANDARD = ("default", "standard", "standard_only")
 """Service tiers whose price is the listed one."""
@@ -152,15 +168,25 @@ class Price:
     """Prices of one model.
 
     Attributes:
-        lists: price lists of the library, of which the dearest counts.
-        source: ``settings``, or the library and version that the prices come from.
+        lists: price lists of the library, of which the dearest counts; none where tokens cost nothing.
+        source: ``settings``, the library and version that the prices come from, or that it runs here.
+        per_file: USD for a picture or video.
+        per_second: USD for a second of video.
     """
 
     lists: tuple["ModelPrice", ...]
     source: str
+    per_file: Decimal = Decimal(0)
+    per_second: Decimal = Decimal(0)
+
+    def of_files(self, most: MostTokens) -> Decimal:
+        """Return what the pictures and videos of calls cost beside their tokens, in USD."""
+        return most.files * self.per_file + Decimal(str(most.seconds)) * self.per_second
 
     def cost(self, usage: Usage) -> Decimal:
-        """Return what a call costs whose counts are all known and agree, in USD."""
+        """Return what the tokens of a call cost whose counts are all known and agree, in USD."""
+        if not self.lists:
+            return Decimal(0)
         from genai_prices import Usage as Counts
 
         counts = {f"{NAMES[name]}_tokens": getattr(usage, name) for name in NAMES if self.rates(name)}
@@ -205,7 +231,8 @@ class Booked:
 def price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) -> Price | None:
     """Return the prices of a model; None where nobody knows them.
 
-    A server given by its address has a price only in the settings: who runs it decides what it costs.
+    A server given by its address has a price only in the settings: who runs it decides what it costs. What
+    runs on this machine costs nothing.
 
     Args:
         spec: the model.
@@ -214,17 +241,34 @@ def price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) ->
     """
     own = options.prices
     if own is not None:
-        from genai_prices.types import ModelPrice
-
-        given = {
-            "input": own.input,
-            "output": own.output,
-            "cache_read": own.cached_input,
-            "cache_write": own.cache_write,
-        }
-        known = {f"{name}_mtok": Decimal(str(usd)) for name, usd in given.items() if usd is not None}
-        return Price((ModelPrice(**known),), "settings")
+        return _own_price(own)
+    if spec.draws and spec.provider in LOCAL:
+        return Price((), "it runs on this machine, and nobody charges for it")
     return None if spec.provider == COMPATIBLE else _listed(spec, day or LAST_DAY)
+
+
+def _own_price(own: Prices) -> Price:
+    from genai_prices.types import ModelPrice
+
+    given = {
+        "input": own.input,
+        "output": own.output,
+        "cache_read": own.cached_input,
+        "cache_write": own.cache_write,
+    }
+    known = {f"{name}_mtok": Decimal(str(usd)) for name, usd in given.items() if usd is not None}
+    per_file, per_second = (Decimal(str(usd or 0)) for usd in (own.picture, own.second))
+    return Price((ModelPrice(**known),) if known else (), "settings", per_file, per_second)
+
+
+def price_setting(model: str) -> str:
+    """Return how the price of a model is written into the settings, as an example, with its unit."""
+    made = next((makes for before, makes in BEFORE.items() if model.startswith(before)), "text")
+    example, unit = {
+        "image": ("picture = 0.04", "USD per picture"),
+        "video": ("second = 0.1", "USD per second of video"),
+    }.get(made, ("input = 0.4, output = 1.6", "USD per million tokens"))
+    return f'[models."{model}"] prices = {{ {example} }}, in {unit}'
 
 
 def check_extra(spec: ModelSpec, options: ModelOptions) -> None:
@@ -239,8 +283,7 @@ def check_extra(spec: ModelSpec, options: ModelOptions) -> None:
     raise ConfigError(
         f'[models."{spec}"] extra.{name}',
         what="this parameter changes what a call costs, so the listed price would be wrong",
-        fix="leave it out, or give the prices that apply with it: prices = { input = 0.4, output = 1.6 },"
-        " in USD per million tokens",
+        fix=f"leave it out, or give the prices that apply with it: {price_setting(spec.text)}",
     )
 
 
@@ -257,27 +300,33 @@ def _changing(extra: Json) -> str | None:
 def book(price: Price, usage: Usage | None, most: MostTokens) -> Booked:
     """Return what a call is booked at: a count that cannot be read at what was reserved for it.
 
+    A picture or video has its price whatever came of it: few services say what they charge for one that
+    they refused.
+
     Args:
         price: of the model.
         usage: what the service counted; None where it did not tell.
         most: what the call can have used; counts above it do not count.
     """
+    files = price.of_files(most)
+    if not price.lists:
+        return Booked(float(files), is_read=True)
     counts = within(usage or Usage(None, None), most)
     given, answered = counts.input_tokens, counts.output_tokens
     input_read, output_read = _input_read(price, counts), _output_read(price, counts)
     if input_read and output_read:
-        return Booked(float(price.cost(_agreeing(counts))), is_read=True)
+        return Booked(float(files + price.cost(_agreeing(counts))), is_read=True)
     if input_read:
-        usd = price.cost(_agreeing(replace(counts, output_tokens=0, thinking_tokens=0)))
+        usd = files + price.cost(_agreeing(replace(counts, **dict.fromkeys(OUTPUTS, 0))))
     else:
         given = most.input if given is None else given
-        usd = price.cost(Usage()) + given * price.highest(INPUTS, given)
+        usd = files + price.cost(Usage()) + given * price.highest(INPUTS, given)
     answered = most.output if answered is None else answered
     return Booked(float(usd + answered * price.highest(OUTPUTS, given or 0)), is_read=False)
 
 
 def highest_cost(price: Price, most: MostTokens) -> float:
-    """Return the most in USD that a call of at most so many tokens can cost, whatever is cached."""
+    """Return the most in USD that calls that use at most so much can cost, whatever is cached."""
     return book(price, None, most).cost
 
 
@@ -290,16 +339,16 @@ def _input_read(price: Price, counts: Usage) -> bool:
 
 def _input_agrees(counts: Usage) -> bool:
     written = counts.cache_write_tokens or 0
-    in_all = (counts.cached_tokens or 0) + written
+    in_all = (counts.cached_tokens or 0) + written + (counts.image_input_tokens or 0)
     return in_all <= (counts.input_tokens or 0) and (counts.cache_write_1h_tokens or 0) <= written
 
 
 def _output_read(price: Price, counts: Usage) -> bool:
     if counts.output_tokens is None:
         return False
-    return not price.rates("thinking_tokens") or (
-        counts.thinking_tokens is not None and counts.thinking_tokens <= counts.output_tokens
-    )
+    parts = [getattr(counts, name) for name in OUTPUTS[1:] if price.rates(name)]
+    known = [part for part in parts if part is not None]
+    return len(known) == len(parts) and sum(known) <= counts.output_tokens
 
 
 def _agreeing(counts: Usage) -> Usage:

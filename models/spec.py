@@ -23,6 +23,9 @@ BEFORE: Mapping[str, Makes] = {ENCODES: "vectors", "image:": "image", "video:": 
 
 FORMS = "openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST[:PORT]/v1#NAME"
 COMPATIBLE: Literal["compatible"] = "compatible"
+LOCAL = frozenset(("command", "diffusers", "drawn"))
+"""Providers that run on this machine."""
+
 _PLAIN = re.compile(r"([a-z][a-z0-9_-]*):([^\s#]+)")
 _LONGEST = 300
 

@@ -28,17 +28,33 @@ _KEEP_ALIVE = 20.0
 
 
 class BodyTooLong(Exception):
-    """A response has more bytes than are read."""
+    """A response has more bytes than are read.
+
+    Attributes:
+        most: how many are read.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
 
 
 class BodyLost(Exception):
     """The connection ended, or brought something else than HTTP, inside a response."""
 
 
-def http_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "httpx2.AsyncClient":
+def http_client(
+    spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
+) -> "httpx2.AsyncClient":
     """Return an HTTP client for one model.
 
     It follows no redirects: some headers that carry keys would be sent to wherever they lead.
+
+    Args:
+        spec: the model.
+        options: its settings.
+        redactor: learns the secrets of the proxy.
+        longest: most bytes of a response that are read.
 
     Raises:
         MissingRequirement: a variable that the proxy setting names is not set, or a library is missing.
@@ -50,14 +66,14 @@ def http_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "
 
         def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
             self._stream = stream
-            self._left = most
+            self._most = self._left = most
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             try:
                 async for chunk in self._stream:
                     self._left -= len(chunk)
                     if self._left < 0:
-                        raise BodyTooLong
+                        raise BodyTooLong(self._most)
                     yield chunk
             except httpx2.TimeoutException:
                 raise
@@ -71,7 +87,7 @@ def http_client(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "
         packed = response.headers.get("content-encoding", "identity") != "identity"
         response.stream = _Bounded(
             response.stream,  # type: ignore[arg-type]  # the stream of an asynchronous client is of this kind
-            LONGEST_PACKED_BODY if packed else LONGEST_BODY,
+            LONGEST_PACKED_BODY if packed else longest,
         )
 
     try:

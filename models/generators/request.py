@@ -9,6 +9,7 @@ says so.
 import base64
 import binascii
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
@@ -93,11 +94,14 @@ class PictureRequest:
             if getattr(self, name) is not None
         }
         parts: tuple[Part, ...] = (self.prompt, *self.references)
+        most = MOST_TOKENS
+        if self.model.startswith("video:"):
+            most = math.ceil((self.seconds or MOST_SECONDS) * TOKENS_PER_SECOND)
         return ChatRequest(
             self.model,
             (Message("user", parts),),
             seed=self.seed,
-            max_tokens=MOST_TOKENS,
+            max_tokens=most,
             extra={CHOSEN: chosen},
         )
 
@@ -119,6 +123,37 @@ class PictureRequest:
 MOST_TOKENS = 8192
 """Most tokens that the reply of a model that makes pictures is reserved at, where it is priced by tokens; a
 picture of today's services takes 200 to 6,300."""
+
+TOKENS_PER_SECOND = 20_000
+"""The same for each second of a video; Google counts about 5,700 at 720p, and three times that at 4K."""
+
+MOST_SECONDS = 20.0
+"""How long a video is reserved at for which no duration is chosen."""
+
+
+TYPICAL_TOKENS = 1300
+"""About how many tokens a picture takes, and a second of video, for plans of what they will cost."""
+
+TYPICAL_TOKENS_PER_SECOND = 5800
+
+
+def typical_tokens(request: ChatRequest) -> int:
+    """Return about how many tokens what is asked for takes, where it is priced by tokens."""
+    if request.model.startswith("video:"):
+        return round(longest_seconds(request) * TYPICAL_TOKENS_PER_SECOND)
+    return TYPICAL_TOKENS
+
+
+def longest_seconds(request: ChatRequest) -> float:
+    """Return the duration that a video is reserved at, in seconds."""
+    chosen = request.extra.get(CHOSEN)
+    seconds = chosen.get("seconds") if isinstance(chosen, Mapping) else None
+    return float(seconds) if isinstance(seconds, int | float) else MOST_SECONDS
+
+
+def extras(request: ChatRequest) -> dict[str, Json]:
+    """Return the parameters that the settings of a model add, without what is chosen for the picture."""
+    return {name: value for name, value in request.extra.items() if name != CHOSEN}
 
 
 @dataclass(frozen=True, slots=True)
