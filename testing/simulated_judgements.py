@@ -7,7 +7,7 @@ easier, in half harder, so that questions of a story are not independent, as in 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,31 +85,44 @@ def expected(truth: Truth) -> dict[str, float]:
     }
 
 
-def simulated_replies(items: Items, truths: Sequence[tuple[str, Truth]], seed: int) -> Replies:
+def simulated_replies(
+    items: Items,
+    truths: Sequence[tuple[str, Truth]],
+    seed: int,
+    generations: Mapping[str, Sequence[int | None]] | None = None,
+) -> Replies:
     """Return replies drawn from truths.
 
     Args:
         items: the stories, questions and pairs that are asked about.
         truths: method and its truth; all with the same judges. The text is the first one's.
         seed: of the random numbers; the same seed gives the same replies.
+        generations: method -> seeds of its generations, each drawn anew; None for one without a seed of each.
     """
     random = np.random.default_rng(seed)
     judges = truths[0][1].judges
+    made = generations or {name: (None,) for name, _ in truths}
+    seeds = sorted(
+        {each for some in made.values() for each in some}, key=lambda each: (each is not None, each)
+    )
     parts: dict[str, list[Columns]] = {kind: [] for kind in KINDS}
-    for index, (_, truth) in enumerate(truths):
-        conditions = (0, 1, 2) if index == 0 else (1, 2)
-        shown = _questions(items, truth, random)
-        for kind, values in (
-            ("question", shown),
-            ("moral_label", _labels(items, truth, random)),
-            ("contrast", _choices(items, truth, random)),
-        ):
-            asked = (1,) if kind == "contrast" else conditions
-            parts[kind].append(_columns(values, asked, index))
+    is_first = True
+    for index, (name, truth) in enumerate(truths):
+        for generation in made[name]:
+            conditions = (0, 1, 2) if is_first else (1, 2)
+            is_first = False
+            shown = _questions(items, truth, random)
+            for kind, values in (
+                ("question", shown),
+                ("moral_label", _labels(items, truth, random)),
+                ("contrast", _choices(items, truth, random)),
+            ):
+                asked = (1,) if kind == "contrast" else conditions
+                parts[kind].append(_columns(values, asked, index, seeds.index(generation)))
     columns = {kind: _joined(some) for kind, some in parts.items()}
     return Replies(
         methods=tuple(name for name, _ in truths),
-        seeds=(None,),
+        seeds=tuple(seeds),
         judges=judges,
         columns=columns,
         outcomes=Counter(),
@@ -121,13 +134,15 @@ def simulated_replies(items: Items, truths: Sequence[tuple[str, Truth]], seed: i
 def simulated_lines(replies: Replies, items: Items) -> Iterator[Judgement]:
     """Yield simulated replies as the lines of an archive, with made-up answers in words."""
     for kind, rows in replies.columns.items():
-        table = (rows.method, rows.item, rows.condition, rows.judge, rows.vote, rows.value)
-        for method, item, condition, judge, vote, value in zip(*(one.tolist() for one in table), strict=True):
+        table = (rows.method, rows.seed, rows.item, rows.condition, rows.judge, rows.vote, rows.value)
+        for method, seed, item, condition, judge, vote, value in zip(
+            *(one.tolist() for one in table), strict=True
+        ):
             spec = replies.judges[judge]
             yield Judgement(
                 protocol="katha", kind=kind, method=None if method < 0 else replies.methods[method],
-                unit=_unit(kind, item, items), seed=None, item=_item(kind, item, items),
-                condition=CONDITIONS[condition],
+                unit=_unit(kind, item, items), seed=None if method < 0 else replies.seeds[seed],
+                item=_item(kind, item, items), condition=CONDITIONS[condition],
                 judge=Judge(spec=spec, provider=PROVIDER, model=spec.partition(":")[2], reported_model=None),
                 vote=vote, prompt="", outcome="refused" if value == NO_ANSWER else "answered",
                 reason="simulated" if value == NO_ANSWER else None, raw=None,
@@ -137,7 +152,7 @@ def simulated_lines(replies: Replies, items: Items) -> Iterator[Judgement]:
 
 
 def simulated_manifest(release_sha256: str, replies: Replies) -> EvaluationManifest:
-    """Return the manifest of a simulated evaluation."""
+    """Return the manifest of a simulated evaluation of methods with one generation a story."""
     return EvaluationManifest(
         kind="katha",
         protocol={
@@ -184,7 +199,7 @@ def _choices(items: Items, truth: Truth, random: np.random.Generator) -> NDArray
     return np.broadcast_to(values, (len(truth.errors), 3, len(items.pairs)))
 
 
-def _columns(values: NDArray[np.int64], conditions: tuple[int, ...], method: int) -> Columns:
+def _columns(values: NDArray[np.int64], conditions: tuple[int, ...], method: int, seed: int) -> Columns:
     """Return values per judge, condition and item as columns, of some conditions only."""
     chosen = values[:, list(conditions)]
     judge, condition, item = (index.ravel() for index in np.indices(chosen.shape))
@@ -192,8 +207,8 @@ def _columns(values: NDArray[np.int64], conditions: tuple[int, ...], method: int
     is_text = condition == 0
     value = chosen.ravel()
     return Columns(
-        method=np.where(is_text, -1, method), seed=np.where(is_text, -1, 0), item=item, condition=condition,
-        judge=judge, vote=np.zeros_like(item), value=value, loose=value,
+        method=np.where(is_text, -1, method), seed=np.where(is_text, -1, seed), item=item,
+        condition=condition, judge=judge, vote=np.zeros_like(item), value=value, loose=value,
     )  # fmt: skip
 
 

@@ -221,7 +221,7 @@ class ShotsPart(Own):
 
 REPORT_VERSION = "1"
 
-Unit = Literal["percent", "points", "number", "plain", "usd"]
+Unit = Literal["percent", "points", "number", "plain", "count", "usd"]
 
 
 class Measure(Own):
@@ -232,7 +232,7 @@ class Measure(Own):
     unit: Unit = Field(
         default="percent",
         description="How a value is printed: percent and points as 100 times the value, the others as it is; "
-        "number with three digits, plain with two.",
+        "number with three digits, plain with two, count without.",
     )
     better: Literal["low", "high"] | None = Field(default=None, description="Which end is the good one.")
 

@@ -38,9 +38,11 @@ def _misleads(character: str) -> bool:
 
 
 def value_text(value: float | None, unit: Unit) -> str:
-    """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431, 3.25, $0.12."""
+    """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431, 3.25, 1,234, $0.12."""
     if value is None:
         return DASH
+    if unit == "count":
+        return f"{value:,.0f}".replace("-", MINUS)
     if unit == "usd":
         return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.4f}"
     if unit == "number":

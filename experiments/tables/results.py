@@ -1,0 +1,210 @@
+"""What tables and page of a study are made of: its files, read once and checked; what is missing, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError
+
+from ...errors import InputError, UserError
+from ...evaluation.archive.archive import EVALUATION as ARCHIVE_MANIFEST
+from ...evaluation.archive.archive import JUDGEMENTS
+from ...evaluation.recoverability.definitions import Definitions
+from ...evaluation.recoverability.score import Judged, judged_folder, scores_of
+from ...evaluation.recoverability.scores import KathaScores
+from ...evaluation.recoverability.validity import narrowed
+from ...evaluation.report.accounts import Accounts, read_lines
+from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
+from ...schemas.values import Wire
+from ..study import EVALUATION, OUTPUTS, RESOLVED, Study, method_name
+
+GENERATIONS = "generations.jsonl"
+"""Beside the pictures of a method: a line for each picture that was asked for."""
+Part = Literal["evaluation", "generations", "compass", "evaluators", "planted"]
+"""What a table may need of a study, beside the study itself."""
+Outcome = Literal["made", "refused", "blocked", "empty", "corrupt", "failed"]
+CURE = "run `fabula experiment run` again: it continues where it stopped, and writes its files anew"
+
+
+class AskedPicture(Wire):
+    """One picture that was asked for: a line of ``generations.jsonl``."""
+
+    story_id: str = Field(description="The story.")
+    seed: int | None = Field(default=None, description="Seed asked for; null where the system has none.")
+    panel: int = Field(description="Number of the picture, from 1.")
+    outcome: Outcome = Field(description="What came back.")
+    reason: str | None = Field(default=None, description="Why there is no picture.")
+    reply: str | None = Field(default=None, description="What the service said instead of a picture.")
+    effective_seed: int | None = Field(default=None, description="Seed that was used; null where unknown.")
+    width: int | None = Field(default=None, description="In pixels.")
+    height: int | None = Field(default=None, description="In pixels.")
+    steps: int | None = Field(default=None, description="Steps of denoising; null where unknown.")
+    unsupported: tuple[str, ...] = Field(default=(), description="What was asked and the system cannot do.")
+    cost: float | None = Field(default=None, description="USD; null where the price is not known.")
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """A study folder, read.
+
+    Attributes:
+        folder: the study folder.
+        study: the study.
+        definitions: how replies become numbers, and how sure these are.
+        pictures: method -> the pictures that were asked for, in the order of the file.
+        judged: the evaluation of all methods; None where there is none.
+        absent: part -> why it is not there.
+    """
+
+    folder: Path
+    study: Study
+    definitions: Definitions = field(repr=False)
+    pictures: Mapping[str, tuple[AskedPicture, ...]] = field(repr=False)
+    judged: Judged | None = field(repr=False)
+    absent: Mapping[Part, str]
+
+    @cached_property
+    def evaluation(self) -> Judged:
+        """The evaluation; only for tables that need it."""
+        assert self.judged is not None
+        return self.judged
+
+    @cached_property
+    def scores(self) -> KathaScores:
+        """Its scores."""
+        return scores_of(self.evaluation, self.definitions)
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """What judges were asked, what came back, and what it cost."""
+        accounts = Accounts()
+        for judgement in read_lines(self.folder / EVALUATION):
+            accounts.add(judgement)
+        return accounts
+
+    @cached_property
+    def cells(self) -> dict[str, tuple[str, str]]:
+        """Method -> its plan and renderer, as the study has them; of each plan closed systems come last."""
+        renderers, plans = self.study.renderers, self.study.plans
+        order = sorted(renderers, key=lambda name: renderers[name].closed is not None)
+        return {method_name(plan, name): (plan, name) for plan in plans for name in order}
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, in the order of the study; those that only the evaluation knows come last."""
+        judged = () if self.judged is None else tuple(method.name for method in self.judged.methods)
+        return tuple(dict.fromkeys([*self.cells, *judged]))
+
+    @property
+    def judged_methods(self) -> tuple[str, ...]:
+        """Those of them that were evaluated."""
+        there = {method.name for method in self.evaluation.methods}
+        return tuple(name for name in self.methods if name in there)
+
+    def about(self, method: str) -> Mapping[str, Any]:
+        """Return what the evaluation's manifest says of a method's outputs."""
+        listed = self.evaluation.manifest.subject.get("methods")
+        told = listed.get(method) if isinstance(listed, Mapping) else None
+        return told if isinstance(told, Mapping) else {}
+
+
+def read_results(
+    folder: Path, definitions: Definitions | None = None, release: Path | None = None
+) -> StudyResults:
+    """Return what a study folder holds.
+
+    Args:
+        folder: the study folder.
+        definitions: how replies become numbers; None for the study's matcher and the paper's definitions.
+        release: the release that was judged; None for the place that the evaluation names.
+
+    Raises:
+        InputError: ``study.json`` is not there, or a file is not what it must be.
+        ConfigError: the release that was judged is not where the evaluation says.
+    """
+    study = _study(folder)
+    used = definitions or Definitions(matcher=study.matcher)
+    absent: dict[Part, str] = {}
+    pictures = _pictures(folder, study)
+    if not pictures:
+        absent["generations"] = (
+            f"no method has a file {OUTPUTS}/METHOD/{GENERATIONS}: no picture was asked for"
+        )
+    place = folder / EVALUATION
+    judged = None
+    if all((place / name).is_file() for name in (ARCHIVE_MANIFEST, JUDGEMENTS)):
+        judged = _narrowed(judged_folder(place, release, used), pictures)
+    else:
+        absent["evaluation"] = f"{EVALUATION}/ holds no finished evaluation: judges were not asked yet"
+    return StudyResults(folder, study, used, pictures, judged, absent)
+
+
+def _study(folder: Path) -> Study:
+    path = folder / RESOLVED
+    try:
+        document = read_json(path, follow=True)
+        return Study.model_validate(document["study"])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _unreadable(path, f"{where}: {first['msg']}") from error
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        told = "there is no such file: this is no study folder" if missing else reason_of(error)
+        raise _unreadable(path, told, "give the folder of a study" if missing else CURE) from error
+
+
+def _pictures(folder: Path, study: Study) -> dict[str, tuple[AskedPicture, ...]]:
+    """Return method -> its lines, of methods that have the file."""
+    paths = {method: folder / OUTPUTS / method / GENERATIONS for method in study.methods()}
+    return {method: tuple(_lines(path)) for method, path in paths.items() if path.exists()}
+
+
+def _lines(path: Path) -> list[AskedPicture]:
+    lines: list[AskedPicture] = []
+    seen: set[tuple[str, int | None, int]] = set()
+    at = 0
+    try:
+        with open_plain(path, follow=True) as file:
+            for number, line in enumerate(file, 1):
+                at = number
+                picture = AskedPicture.model_validate(parse_json(line))
+                key = (picture.story_id, picture.seed, picture.panel)
+                if key in seen:
+                    raise ValueError(f"story {key[0]}, seed {key[1]}, panel {key[2]} is there twice")
+                seen.add(key)
+                lines.append(picture)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise _unreadable(path, told, line=at) from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, reason_of(error), line=at) from error
+    return lines
+
+
+def _unreadable(path: Path, told: str, fix: str = CURE, line: int = 0) -> InputError:
+    where = f"{path}:{line}" if line else str(path)
+    return InputError([UserError(where, what=f"this cannot be used: {told}", fix=fix)])
+
+
+def _narrowed(judged: Judged, pictures: Mapping[str, tuple[AskedPicture, ...]]) -> Judged:
+    """Return the evaluation without generations that a method was not asked for: those are no failures."""
+    asked = {method: mask for method, lines in pictures.items() if not (mask := _asked(lines, judged)).all()}
+    if not asked:
+        return judged
+    return replace(judged, methods=narrowed(judged.methods, asked, judged.items))
+
+
+def _asked(lines: tuple[AskedPicture, ...], judged: Judged) -> NDArray[np.bool_]:
+    """Return which generations any picture was asked for, shape (seeds, stories)."""
+    stories, seeds = judged.items.story_places, {seed: row for row, seed in enumerate(judged.replies.seeds)}
+    mask = np.zeros((len(seeds), judged.items.stories), dtype=bool)
+    for line in lines:
+        if line.story_id in stories and line.seed in seeds:
+            mask[seeds[line.seed], stories[line.story_id]] = True
+    return mask
