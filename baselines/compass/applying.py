@@ -1,0 +1,226 @@
+"""Applying a frozen file: every arm's storyboards for stories that tuning has not seen.
+
+Algorithm 1 over the candidates of the seeds, and the controls beside it. What is written is a folder of
+outputs for each arm, ready for ``fabula evaluate katha``, and ``compass.json`` with what was chosen and why.
+It can be stopped at any moment: the same call continues it, and gives the same bytes. What it cost stands in
+``spent.json``, since an interrupted call may have been paid for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import TargetError
+from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
+from ...schemas.values import Score
+from .arms import Arm
+from .boards import Board, Candidates, frame_of, write_boards
+from .frames import FrameRequest, Frames, requests_for
+from .frozen import CELLS, HELD_OUT, Frozen, check_applies, conditions_of
+from .measuring import Measured
+from .questions import MASTER_SEED
+from .repairing import Recovered, Repair, Workroom, rendered, repaired, transitions_recovered
+from .scoring import TERMS, ranked, weakest_transition
+from .selecting import Measurements, chosen_by, measure_candidates
+
+COMPASS, SPENT, OUTPUTS = "compass.json", "spent.json", "outputs"
+Repairs = Mapping[str, Mapping[str, Repair]]
+"""Start -> story id -> what became of its storyboard."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What applying a frozen file made.
+
+    Attributes:
+        outputs: arm -> its folder of outputs.
+        document: what ``compass.json`` says.
+        boards: arm -> its storyboards.
+    """
+
+    outputs: Mapping[str, Path]
+    document: Mapping[str, Any] = field(repr=False)
+    boards: Mapping[str, tuple[Board, ...]] = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``compass.json`` says, with the folders."""
+        return {**self.document, "outputs": {name: str(path) for name, path in self.outputs.items()}}
+
+    def lines(self) -> list[str]:
+        """Return it as lines for people."""
+        return [
+            f"{name}: {arm['storyboards']} storyboards"
+            + ("" if arm["inserted"] is None else f", {arm['inserted']} of them with a frame more")
+            for name, arm in self.document["arms"].items()
+        ]
+
+
+def apply_compass(
+    work: Workroom, frozen: Frozen, candidates: Candidates, arms: Sequence[Arm], out: Path
+) -> Applied:
+    """Make the storyboards of arms for the candidates' stories.
+
+    Args:
+        work: what it needs; its runs lie below ``work.judging.folder``.
+        frozen: what tuning chose.
+        candidates: storyboards of the stories.
+        arms: what is made.
+        out: the folder; ``outputs``, ``compass.json`` and ``spent.json`` are written there.
+
+    Raises:
+        InputError: the file was tuned with something else, or on one of the stories.
+        FabulaError: as evaluations and as who makes the frames.
+    """
+    now = conditions_of(work.halved, work.judging.judges(), work.encoders.identities, work.weakest)
+    check_applies(frozen, now, candidates.boards)
+    making = _Making(work, frozen, candidates, tuple(arms), measure_candidates(work, candidates))
+    starts: dict[str, dict[str, Measured]] = {arm.start: making.starts(arm) for arm in arms if arm.localises}
+    values = transitions_recovered(work, starts, making.looked.answers, candidates.method)
+    tested: dict[str, dict[str, Measured]] = {arm.start: starts[arm.start] for arm in arms if arm.tests}
+    repairs = repaired(work, tested, values, frozen.setting, candidates.seeds)
+    frames = rendered(work.render, making.always(values))
+    boards = {arm.name: tuple(making.boards(arm, values, repairs, frames)) for arm in arms}
+    document = making.document(values, repairs, boards)
+    outputs = {name: write_boards(out / OUTPUTS / name, name, some) for name, some in boards.items()}
+    try:
+        write_atomic(out / COMPASS, [pretty_bytes(document)])
+        spent = {name: spent.as_json() for name, spent in sorted(work.judging.spent.items())}
+        write_atomic(out / SPENT, [pretty_bytes(spent)])
+    except OSError as error:
+        raise TargetError(
+            str(out), what=f"the folder cannot be written: {error.strerror or error}",
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
+    return Applied(outputs, document, boards)
+
+
+@dataclass(frozen=True)
+class _Making:
+    """Arms in the making: the candidates, and what is the same for all arms."""
+
+    work: Workroom
+    frozen: Frozen
+    candidates: Candidates
+    arms: tuple[Arm, ...]
+    looked: Measurements
+
+    def starts(self, arm: Arm) -> dict[str, Measured]:
+        """Return story id -> the candidate that an arm takes, where there is one."""
+        first = self.candidates.seeds[0]
+        chosen = {
+            story: chosen_by(arm, some, first, self.frozen.setting)
+            for story, some in self.looked.stories.items()
+        }
+        return {story: candidate for story, candidate in chosen.items() if candidate is not None}
+
+    def place(self, arm: Arm, story: str, values: Recovered) -> int | None:
+        """Return at which transition, from 1, an arm inserts that does not test; None where at none."""
+        if arm.localises:
+            at = weakest_transition(values[arm.start][story])
+            return None if at is None else at + 1
+        count = len(self.work.records[story].transitions)
+        return 1 + int(digest([MASTER_SEED, arm.name, story])[:12], 16) % count if count else None
+
+    def always(self, values: Recovered) -> Iterator[FrameRequest]:
+        """Yield the frames of the arms that insert without a test."""
+        for arm in self.arms:
+            if arm.insertion is None or arm.tests:
+                continue
+            for story in self.starts(arm):
+                if (at := self.place(arm, story, values)) is not None:
+                    yield self._request(arm, story, at)
+
+    def _request(self, arm: Arm, story: str, at: int) -> FrameRequest:
+        assert arm.insertion is not None
+        first = self.candidates.seeds[:1]
+        (request,) = requests_for(self.work.records[story], at, arm.insertion.shows, first)
+        return request
+
+    def boards(self, arm: Arm, values: Recovered, repairs: Repairs, frames: Frames) -> Iterator[Board]:
+        """Yield the storyboards of an arm, by story."""
+        if arm.start == "all":
+            yield from (candidate.board for some in self.looked.stories.values() for candidate in some)
+            return
+        for story, start in self.starts(arm).items():
+            board = start.board
+            if arm.tests:
+                board = repairs[arm.start][story].board
+            elif arm.insertion is not None and (at := self.place(arm, story, values)) is not None:
+                file = frames.get(self._request(arm, story, at).key)
+                if file is not None:
+                    board = board.with_frame(self.work.records[story], at, frame_of(file)) or board
+            yield replace(board, seed=None)
+
+    def document(
+        self, values: Recovered, repairs: Repairs, boards: Mapping[str, Sequence[Board]]
+    ) -> dict[str, Json]:
+        """Return what ``compass.json`` says."""
+        frozen = self.frozen
+        return {
+            "version": 1,
+            "frozen_sha256": frozen.sha256,
+            "setting": frozen.setting.as_json(),
+            "method": self.candidates.method,
+            "seeds": list(self.candidates.seeds),
+            "invalid": [list(pair) for pair in self.candidates.invalid],
+            "selection": {"prompts": frozen.conditions.prompts, "half": "selection",
+                          "questions_sha256": frozen.conditions.questions_sha256},
+            "reporting": {"final": HELD_OUT.as_json(), "cells": [cell.as_json() for cell in CELLS]},
+            "arms": {arm.name: _arm(arm, boards[arm.name]) for arm in self.arms},
+            "stories": {story: self._story(story, values, repairs) for story in self.looked.stories},
+        }  # fmt: skip
+
+    def _story(self, story: str, values: Recovered, repairs: Repairs) -> dict[str, Json]:
+        setting = self.frozen.setting
+        some = self.looked.stories[story]
+        terms = [candidate.terms(setting.delta, setting.gamma) for candidate in some]
+        ranking = ranked(terms, setting.weights)
+        return {
+            "candidates": [
+                {
+                    "seed": candidate.board.seed, "score": score,
+                    **{name: _plain(getattr(each, name)) for name in TERMS},
+                }
+                for candidate, each, score in zip(some, terms, ranking.scores, strict=True)
+            ],
+            "compared_by": list(ranking.terms),
+            "selected": {
+                arm.name: chosen.board.seed
+                for arm in self.arms
+                if arm.start != "all" and (chosen := self.starts_of(arm, story)) is not None
+            },
+            "transitions": {
+                start: [_plain(score) for score in of_story[story]]
+                for start, of_story in values.items()
+                if story in of_story
+            },
+            "repairs": {
+                start: of_story[story].as_json() for start, of_story in repairs.items() if story in of_story
+            },
+            "inserted_at": {
+                arm.name: self.place(arm, story, values)
+                for arm in self.arms
+                if arm.insertion and not arm.tests and self.starts_of(arm, story) is not None
+            },
+        }  # fmt: skip
+
+    def starts_of(self, arm: Arm, story: str) -> Measured | None:
+        """Return the candidate of a story that an arm takes; None where there is none."""
+        return chosen_by(arm, self.looked.stories[story], self.candidates.seeds[0], self.frozen.setting)
+
+
+def _arm(arm: Arm, boards: Sequence[Board]) -> dict[str, Json]:
+    insertion = arm.insertion
+    return {
+        "label": arm.label, "tables": list(arm.tables), "starts_from": arm.start,
+        "reranks_by": list(arm.terms), "bridges": arm.tests,
+        "inserts": None if insertion is None else
+        {"at": insertion.at, "shows": insertion.shows, "tested": insertion.tested},
+        "storyboards": len(boards),
+        "inserted": None if insertion is None else sum(bool(board.bridges) for board in boards),
+    }  # fmt: skip
+
+
+def _plain(score: Score) -> dict[str, Json]:
+    return {"value": score.value, "reason": score.reason}

@@ -1,0 +1,280 @@
+"""The frozen file: everything that tuning chose, and by what hashes it refuses to be used elsewhere.
+
+A file is read only as it was written: it holds the hash of itself. It is applied only to the release, the
+halves of questions, the judges, the prompts and the encoders that it was tuned with, and to none of the
+stories that it was tuned on. What is reported is one of the four cells of Table 64; the final report stands
+on prompts and on questions that selection has not seen.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from ...errors import ConfigError, InputError, TargetError, UserError
+from ...evaluation.archive.archive import read_manifest
+from ...evaluation.archive.protocols import release_sha256
+from ...evaluation.judging.settings import FOLDERS, MAIN, PromptSet, judge_prompt
+from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
+from ...schemas.plain_files import read_json, reason_of
+from ...schemas.text import counted
+from ...schemas.values import Own
+from .annotations import PSI
+from .judging import selection_prompts
+from .questions import REPORTING, SELECTION, HalvedRelease
+from .scoring import Weights
+
+FROZEN = "frozen.json"
+VERSION = 1
+WeakestBy = Literal["own", "whole"]
+"""How Eq. 27 is asked: ``own``: judges see the two frames of a transition alone. ``whole``: the answers that
+they gave about the whole storyboard, by the transition that each question is about."""
+
+
+class Setting(Own):
+    """What is tuned."""
+
+    weights: Weights = Field(description="Weights of Eq. 24; they add up to 1, as only proportions count.")
+    delta: float = Field(description="Cosine above which a frame supports an annotation (Eq. 25).")
+    gamma: float = Field(description="Cosine above which two frames are copies (Eq. 26).")
+    repair_threshold: float = Field(
+        ge=0, description="A weakest transition whose R is below this is repaired; 0: none is."
+    )
+
+
+class Conditions(Own):
+    """What a frozen file holds for, and nothing else."""
+
+    release_sha256: str = Field(description="Hash of the release with all questions.")
+    questions_sha256: str = Field(description="Hash of the halves of its questions.")
+    selection_sha256: str = Field(description="Hash of the release of the selection half.")
+    reporting_sha256: str = Field(description="Hash of the release of the reporting half.")
+    judges: tuple[str, ...] = Field(description="Judges that selection asks.")
+    prompts: dict[str, str] = Field(description="Prompts that selection asks with: id -> version and hash.")
+    encoders: dict[str, str] = Field(description="Encoders of coverage and copies, with revisions.")
+    psi: str = Field(description="How an annotation becomes a text.")
+    weakest: WeakestBy = Field(description="How the weakest transition is found.")
+
+
+class Search(Own):
+    """How the values were found."""
+
+    method: str = Field(description="What was tried, in what order.")
+    seed: int = Field(description="Master seed.")
+    grid: dict[str, tuple[Any, ...]] = Field(description="The values that were tried.")
+    tried: int = Field(description="How many settings were compared.")
+    objective: str = Field(description="What was made as high as possible.")
+    ties: str = Field(description="What was chosen among settings that are equally good.")
+    reranked: float | None = Field(description="The objective with the chosen weights, without repair.")
+    repaired: dict[str, float | None] = Field(description="The objective by repair threshold.")
+    base: float | None = Field(description="The same for the mean over all candidates.")
+    stories: int = Field(description="Stories that the objective stands on.")
+
+
+class Frozen(Own):
+    """A frozen file."""
+
+    version: int = Field(description="Of this form.")
+    setting: Setting
+    conditions: Conditions
+    split: str = Field(description="The split that it was tuned on.")
+    stories: tuple[str, ...] = Field(description="Ids of the stories that it was tuned on, sorted.")
+    method: str = Field(description="Method whose candidates it was tuned on.")
+    seeds: tuple[int | None, ...] = Field(description="Seeds of the candidates.")
+    search: Search
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that it says."""
+        return digest(self.as_json())
+
+
+def write_frozen(path: Path, frozen: Frozen) -> None:
+    """Write a frozen file with its own hash.
+
+    Raises:
+        TargetError: it cannot be written.
+    """
+    try:
+        write_atomic(path, [pretty_bytes({**frozen.as_json(), "sha256": frozen.sha256})])
+    except OSError as error:
+        raise TargetError(
+            str(path), what=f"it cannot be written: {error.strerror or error}",
+            fix="check the path, its permissions and the space on the disk",
+        ) from error  # fmt: skip
+
+
+def read_frozen(path: Path) -> Frozen:
+    """Return what a frozen file holds.
+
+    Raises:
+        InputError: it cannot be read, or is not what was written.
+    """
+    fix = "give the file that fabula baseline compass tune wrote, as it wrote it"
+    try:
+        document = dict(read_json(path, follow=True))
+        stated = document.pop("sha256", None)
+        frozen = Frozen.model_validate(document)
+    except (OSError, ValueError, TypeError) as error:
+        reason = f"{error.errors()[0]['msg']}" if isinstance(error, ValidationError) else reason_of(error)
+        raise InputError([UserError(str(path), what=f"this is no frozen file: {reason}", fix=fix)]) from error
+    if stated != frozen.sha256:
+        what = "the file was changed after it was frozen: its hash is another"
+        raise InputError([UserError(str(path), what=what, fix=fix)])
+    return frozen
+
+
+def conditions_of(
+    halved: HalvedRelease, judges: Iterable[str], encoders: Mapping[str, str], weakest: WeakestBy
+) -> Conditions:
+    """Return what a file that is tuned now would hold for."""
+    return Conditions(
+        release_sha256=release_sha256(halved.whole.path),
+        questions_sha256=halved.halves.sha256,
+        selection_sha256=halved.sha256(SELECTION),
+        reporting_sha256=halved.sha256(REPORTING),
+        judges=tuple(judges),
+        prompts=selection_prompts(),
+        encoders=dict(encoders),
+        psi=PSI,
+        weakest=weakest,
+    )
+
+
+_MEANT = {
+    "release_sha256": "another release",
+    "questions_sha256": "other halves of questions",
+    "selection_sha256": "other selection questions",
+    "reporting_sha256": "other reporting questions",
+    "judges": "other judges",
+    "prompts": "other prompts of the judges",
+    "encoders": "other encoders",
+    "psi": "another text of annotations",
+    "weakest": "another way to find the weakest transition",
+}
+
+
+def check_applies(frozen: Frozen, now: Conditions, stories: Iterable[str]) -> None:
+    """Check that a frozen file may be applied.
+
+    Args:
+        frozen: the file.
+        now: what it is to be applied with.
+        stories: what it is to be applied to.
+
+    Raises:
+        InputError: it was tuned with something else, or on one of the stories; all of it is listed.
+    """
+    problems = [
+        UserError(
+            f"frozen file: {name}",
+            what=f"it was tuned with {_MEANT[name]}: {_short(before)}, now {_short(after)}",
+            fix="apply it with what it was tuned with, or tune again on the validation split",
+        )
+        for name in Conditions.model_fields
+        if (before := getattr(frozen.conditions, name)) != (after := getattr(now, name))
+    ]  # fmt: skip
+    seen = sorted(set(stories) & set(frozen.stories))
+    if seen:
+        shown = ", ".join(seen[:5]) + (" ..." if len(seen) > 5 else "")
+        problems.append(
+            UserError(
+                "frozen file: stories",
+                what=f"it was tuned on {counted(len(seen), 'story')} that it is to be applied to: {shown}",
+                fix="apply it to stories of another split",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+
+
+Share = Literal["same", "held-out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One of the four evaluation protocols of Table 64.
+
+    Attributes:
+        prompts: whether the judges' prompts are those that selection asked with.
+        questions: the same of the questions.
+    """
+
+    prompts: Share
+    questions: Share
+
+    @property
+    def label(self) -> str:
+        """The row of Table 64."""
+        return f"{self.prompts.capitalize()} judge prompts, {self.questions} questions"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {"prompts": self.prompts, "questions": self.questions, "label": self.label}
+
+
+CELLS = tuple(
+    Cell(prompts, questions) for prompts in ("same", "held-out") for questions in ("same", "held-out")
+)
+HELD_OUT = Cell("held-out", "held-out")
+
+
+def cell_of(evaluation: Path, conditions: Conditions) -> Cell:
+    """Return which cell of Table 64 an evaluation of arms is.
+
+    Args:
+        evaluation: its folder.
+        conditions: what selection was made with.
+
+    Raises:
+        InputError: it cannot be read, or was asked with neither half of the questions.
+    """
+    protocol = read_manifest(evaluation).protocol
+    released, asked = protocol.get("release"), protocol.get("prompts")
+    sha256 = released.get("sha256") if isinstance(released, Mapping) else None
+    questions: dict[str, Share] = {
+        conditions.selection_sha256: "same", conditions.reporting_sha256: "held-out",
+    }  # fmt: skip
+    if sha256 not in questions:
+        fix = "evaluate the arms with the release in the folder selection or reporting"
+        what = "its questions are neither those that select nor those that report"
+        raise InputError([UserError(str(evaluation), what=what, fix=fix)])
+    labels = set(asked.values()) if isinstance(asked, Mapping) else set()
+    used = conditions.prompts.get(judge_prompt("question_image", MAIN).card.id) in labels
+    return Cell("same" if used else "held-out", questions[sha256])
+
+
+def check_reported(evaluation: Path, conditions: Conditions, cell: Cell = HELD_OUT) -> Cell:
+    """Check that an evaluation is what a report says that it is: by default held out in both ways.
+
+    Raises:
+        InputError: selection has seen its prompts or its questions, and the report does not say so.
+    """
+    actual = cell_of(evaluation, conditions)
+    if actual != cell:
+        seen = [name for name in ("prompts", "questions") if getattr(actual, name) == "same"]
+        fix = "evaluate with --prompts heldout and the release in the folder reporting, or name the cell"
+        what = f"selection has seen its {' and '.join(seen)}" if seen else "it is held out in both ways"
+        raise InputError([UserError(str(evaluation), what=f"{what}; the report says: {cell.label}", fix=fix)])
+    return actual
+
+
+def reported_cell(prompts: PromptSet, questions: Literal["selection", "reporting"]) -> Cell:
+    """Return the cell of Table 64 of a set of prompts and a half of the questions.
+
+    Raises:
+        ConfigError: there is no such set.
+    """
+    if prompts not in FOLDERS:
+        raise ConfigError(
+            f"--prompts {prompts}", what=f"there are {', '.join(FOLDERS)}", fix="use one of them"
+        )  # fmt: skip
+    same = judge_prompt("question_image", prompts).label == judge_prompt("question_image", MAIN).label
+    return Cell("same" if same else "held-out", "same" if questions == SELECTION else "held-out")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,230 @@
+"""Asking judges what selection needs: image-only answers about storyboards, each an evaluation of its own.
+
+Every question goes through ``fabula evaluate katha``: an engine run below one folder, continued where it was
+stopped, no answer paid for twice. Only the image-only condition is asked, with the prompts ``main`` and
+without moral labels and pairs: Eq. 24 and 27 need no more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import ConfigError, InputError, UserError
+from ...evaluation.judging.settings import MAIN, judge_prompt, judges_of, public_judge
+from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from ...evaluation.recoverability.definitions import Definitions
+from ...evaluation.recoverability.items import DIMENSIONS
+from ...evaluation.recoverability.pooling import IMAGE
+from ...evaluation.recoverability.score import Judged, judged_folder
+from ...evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED
+from ...releases.katha.derived import write_derived
+from ...releases.loading import load
+from ...schemas.canonical import Json
+from ...schemas.katha import StoryRecord
+from ...schemas.values import Score
+from .boards import Board, Seed, write_boards
+from .questions import SELECTION, HalvedRelease
+from .scoring import recoverability
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+IMAGES_ONLY = ("judge_text.judges=[]", "judge_both.judges=[]")
+UNSCORED = "moral"
+"""Dimension that has no part in Eq. 27: a moral is of the story, not of one transition."""
+Key = tuple[str, str, Seed]
+"""Method, story id and seed."""
+Answers = Mapping[str, bool]
+"""Question id -> whether it was answered rightly; without those that were not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one evaluation asked and cost, over all time.
+
+    Attributes:
+        calls: answered calls of judges.
+        usd: what they cost, as far as prices are known.
+        unpriced: calls whose price is not known.
+    """
+
+    calls: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {"calls": self.calls, "usd": round(self.usd, 6), "unpriced": self.unpriced}
+
+
+@dataclass
+class Judging:
+    """Asks judges, run by run, below one folder and within one cost limit.
+
+    Attributes:
+        folder: where the runs and what they judge lie.
+        options: who judges, and how; prompts, splits and stories are set here.
+        definitions: how replies become verdicts.
+        reporter: takes the progress.
+        spent: name of a run -> what it cost.
+    """
+
+    folder: Path
+    options: EvaluateOptions
+    definitions: Definitions = field(default_factory=Definitions)
+    reporter: "Reporter | None" = None
+    spent: dict[str, Spent] = field(default_factory=dict)
+
+    def answers(
+        self, name: str, release: Path, outputs: Sequence[Path], stories: Iterable[str]
+    ) -> dict[Key, Answers]:
+        """Return method, story and seed -> the answers from images alone.
+
+        Args:
+            name: of the run: its folder below this one.
+            release: folder of a half of the release.
+            outputs: a folder for each method.
+            stories: ids of the stories that are asked about; those without a question are left out.
+
+        Raises:
+            FabulaError: as :func:`.evaluate_katha`.
+        """
+        known = _asked(release)
+        wanted = sorted(story for story in stories if story in known)
+        if not wanted or not outputs:
+            return {}
+        run = self.folder / name
+        report = evaluate_katha(release, outputs, run, self._chosen(name, wanted), reporter=self.reporter)
+        self.spent[name] = Spent(
+            sum(use.calls for use in report.models),
+            sum(use.cost + use.uncertain_cost for use in report.models),
+            sum(use.unpriced for use in report.models),
+        )
+        return answers_in(judged_folder(run, release, self.definitions))
+
+    def _chosen(self, name: str, stories: Sequence[str]) -> EvaluateOptions:
+        limit = self.options.max_cost
+        if limit is not None:
+            limit -= sum(spent.usd for run, spent in self.spent.items() if run != name)
+            limit = max(limit, 0.0)
+        return replace(
+            self.options, prompts=MAIN, protocol=None, questions_only=True, split=(), subset=None,
+            limit=None, stories=tuple(stories), items=(), max_cost=limit, replace=True, replace_sources=True,
+            settings=[*self.options.texts, *IMAGES_ONLY],
+        )  # fmt: skip
+
+    def judges(self) -> tuple[str, ...]:
+        """Return the judges, by the names that archives give them.
+
+        Raises:
+            ConfigError: none is named, or there is no such judge.
+        """
+        specs = judges_of(self.options, self.options.judges, self.options.preset)
+        if not specs:
+            raise ConfigError("--judge", what="no judge is named", fix="name models with --judge")
+        return tuple(public_judge(spec).spec for spec in specs)
+
+
+def selection_prompts() -> dict[str, str]:
+    """Return id -> label of the prompts that selection asks with."""
+    prompts = [judge_prompt(name, MAIN) for name in ("question_image", "dimension")]
+    return {prompt.card.id: prompt.label for prompt in prompts}
+
+
+def answers_in(judged: Judged) -> dict[Key, Answers]:
+    """Return method, story and seed -> the answers from images alone in an archive, of valid generations."""
+    items = judged.items
+    groups: dict[Key, dict[str, bool]] = {}
+    for method in judged.methods:
+        verdicts, valid = method.outcomes.verdicts[:, IMAGE], method.outcomes.valid
+        for index, seed in enumerate(judged.replies.seeds):
+            for number, key in enumerate(items.keys):
+                verdict = verdicts[index, number]
+                if valid[index, number] and verdict != UNJUDGED:
+                    story = items.records[items.story[number]].story_id
+                    answers = groups.setdefault((method.name, story, seed), {})
+                    answers[key.question_id] = bool(verdict == RIGHT_VERDICT)
+    return dict(groups)
+
+
+def recovered(record: StoryRecord, answers: Answers, transition: int | None = None) -> Score:
+    """Return R of a storyboard by its answers (:func:`.scoring.recoverability`).
+
+    Args:
+        record: the story with the questions that count.
+        answers: see :data:`Answers`.
+        transition: only questions about this transition, from 1, none of them moral.
+    """
+    groups: dict[str, list[bool]] = {}
+    for question in record.questions:
+        name = question.question_type
+        if question.question_id not in answers or name not in DIMENSIONS:
+            continue
+        about = transition is not None and _is_about(record, question.target_transition, transition)
+        if transition is None or (about and name != UNSCORED):
+            groups.setdefault(name, []).append(answers[question.question_id])
+    return recoverability(groups)
+
+
+def write_parts(
+    halved: HalvedRelease, folder: Path, boards: Mapping[str, Sequence[Board]]
+) -> tuple[Path, tuple[Path, ...], tuple[str, ...]]:
+    """Write storyboards of two frames, one for each transition that a question is about, and their release.
+
+    Each transition of a story becomes a story of its own, ``STORY_t1`` and so on, with the selection
+    questions about it and no others, so that one evaluation asks all of them (Eq. 27).
+
+    Args:
+        halved: the release in its halves.
+        folder: where; ``release`` and ``outputs`` are made in it.
+        boards: name of a method -> its storyboards, one of each story.
+
+    Returns:
+        The release, a folder of outputs for each method that has any, and the ids of its stories.
+    """
+    selecting = halved.halves.records(halved.whole.records, SELECTION)
+    records = {record.story_id: record for record in selecting}
+    parts: dict[str, StoryRecord] = {}
+    shown: dict[str, list[Board]] = {method: [] for method in boards}
+    for method, board in ((method, board) for method, some in boards.items() for board in some):
+        record = records[board.story_id]
+        for number, span in enumerate(board.spans(record), 1):
+            part = part_of(record, number)
+            if span and part.questions:
+                parts[part.story_id] = part
+                frames = (board.frames[span[0]], board.frames[span[-1]])
+                shown[method].append(Board(part.story_id, None, frames))
+    if taken := sorted(parts.keys() & records.keys()):
+        what, fix = "it is called like a transition of another story", "give that story another id"
+        raise InputError([UserError(taken[0], what=what, fix=fix)])
+    how = {"parts": "transitions", "questions_sha256": halved.halves.sha256}
+    release = write_derived(halved.whole, folder / "release", parts.values(), how, variants=())
+    outputs = tuple(
+        write_boards(folder / "outputs" / method, method, some, panels=2)
+        for method, some in shown.items()
+        if some
+    )
+    return release, outputs, tuple(parts)
+
+
+def part_of(record: StoryRecord, transition: int) -> StoryRecord:
+    """Return a transition of a story as a story of its own, with the questions about it."""
+    story_id = f"{record.story_id}_t{transition}"
+    questions = tuple(
+        question.model_copy(update={"story_id": story_id})
+        for question in record.questions
+        if question.question_type != UNSCORED and question.question_type in DIMENSIONS
+        and _is_about(record, question.target_transition, transition)
+    )  # fmt: skip
+    return record.model_copy(update={"story_id": story_id, "questions": questions, "moral_label": None})
+
+
+def _is_about(record: StoryRecord, target: tuple[int, int] | None, number: int) -> bool:
+    transition = record.transitions[number - 1]
+    return target == (transition.from_scene, transition.to_scene)
+
+
+def _asked(release: Path) -> frozenset[str]:
+    """Return the ids of the stories of a release that have a question."""
+    return frozenset(record.story_id for record in load(release).records if record.questions)

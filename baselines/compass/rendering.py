@@ -1,0 +1,85 @@
+"""Inserted frames made by a generator: orders for the run that makes pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...engine.execute import STORE
+from ...errors import TargetError
+from ...generation.orders import ORDERS, Order, PanelOrder, write_orders
+from ...generation.pipeline import GenerateOptions, generate
+from ...generation.placing import generations_of
+from ...schemas.canonical import digest
+from .frames import FrameRequest, Frames
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+_SEPARATOR = "~"
+METHOD = "inserted"
+
+
+@dataclass(frozen=True)
+class FrameMaker:
+    """Has frames made by one generator, in engine runs below a folder; a :data:`.frames.Render`.
+
+    Attributes:
+        folder: where the runs lie.
+        model: spec of the generator, such as ``image:drawn``.
+        options: how to run.
+        width: of a frame in pixels; None leaves it to the generator.
+        height: the same.
+        steps: of denoising; None leaves it to the generator.
+        negative: what must not be seen.
+        reporter: takes the progress.
+    """
+
+    folder: Path
+    model: str
+    options: GenerateOptions = field(default_factory=GenerateOptions)
+    width: int | None = None
+    height: int | None = None
+    steps: int | None = None
+    negative: str | None = None
+    reporter: "Reporter | None" = None
+
+    def __call__(self, requests: Sequence[FrameRequest]) -> Frames:
+        """Return the pictures; None for those that the generator refused or spoiled.
+
+        Raises:
+            FabulaError: as :func:`fabula.generation.pipeline.generate`.
+        """
+        if not requests:
+            return {}
+        orders = [self._order(request) for request in requests]
+        name = digest([order.key for order in sorted(orders, key=lambda order: order.key)])[:12]
+        folder = self.folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_orders(folder / ORDERS, orders)
+        except OSError as error:
+            raise TargetError(
+                str(folder), what=f"the orders cannot be written: {error.strerror or error}",
+                fix="check the path, its permissions and the space on the disk",
+            ) from error  # fmt: skip
+        run = folder / "run"
+        generate(folder / ORDERS, run, self.options, self.reporter)
+        rows = {
+            (row["method"], row["story_id"], row["seed"]): row
+            for some in generations_of(run).values()
+            for row in some
+        }
+        return {
+            request.key: None if (row := rows[order.method, order.story_id, order.seed])["outcome"] != "made"
+            else run / STORE / row["file"]
+            for request, order in zip(requests, orders, strict=True)
+        }  # fmt: skip
+
+    def _order(self, request: FrameRequest) -> Order:
+        method = _SEPARATOR.join((METHOD, request.shows, f"t{request.transition}"))
+        panel = PanelOrder(number=1, prompt=request.prompt, scene=request.scene)
+        return Order(
+            method=method, story_id=request.story_id, seed=request.seed, model=self.model, width=self.width,
+            height=self.height, steps=self.steps, negative=self.negative, panels=(panel,),
+        )  # fmt: skip
