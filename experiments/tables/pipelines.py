@@ -188,13 +188,14 @@ def _seeds(results: StudyResults, method: str) -> str:
 def run_seeds(results: StudyResults) -> CountTable:
     """Table 44: how often each thing was done, with which seeds, and how the runs become one number."""
     used, judged = results.definitions, results.evaluation
+    judging_seed = judged.manifest.protocol.get("seed", MASTER_SEED)
     rows = [
         (
             "Splits and questions", "fixed", "none needed", f"those of release {judged.release.version}",
             "shared by all methods",
         ),
         (
-            "Order of questions for judges", "fixed", f"seed {judged.manifest.protocol.get('seed', MASTER_SEED)}",
+            "Order of questions for judges", "fixed", f"seed {judging_seed}",
             "the order in which packets are made", "shared by all methods",
         ),
         (

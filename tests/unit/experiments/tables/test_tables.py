@@ -1,0 +1,254 @@
+"""Every table of a study: what it says of known truths, of failures, of few stories, and as files."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.report.formats import written
+from fabula.experiments.tables.registry import (
+    ABSENT,
+    TABLES,
+    absent_table,
+    chosen,
+    make_tables,
+    study_tables,
+    write_tables,
+)
+from fabula.experiments.tables.results import read_results
+from fabula.testing.simulated_judgements import expected
+
+
+def rows_of(table):
+    return {row.label: row for row in table.rows}
+
+
+@pytest.fixture(scope="session")
+def tables(results):
+    """Return all tables of the study, by name."""
+    return make_tables(results).tables
+
+
+def test_leaderboard_when_truth_is_known_holds_it_within_its_intervals(tables, cells):
+    rows = rows_of(tables["leaderboard"])
+    assert list(rows) == ["direct+fine", "direct+plain", "transition-aware+fine", "transition-aware+plain"]
+    hits = [
+        score.low < expected(truth)[name] < score.high
+        for (plan, renderer), truth in cells.items()
+        for score, name in (
+            (rows[f"{plan}+{renderer}"].scores["image"], "question.filtered.image"),
+            (rows[f"{plan}+{renderer}"].scores["text"], "question.filtered.text"),
+            (rows[f"{plan}+{renderer}"].scores["gap"], "question.filtered.gap"),
+            (rows[f"{plan}+{renderer}"].scores["ambiguity"], "ambiguity"),
+            (rows[f"{plan}+{renderer}"].scores["moral_target"], "moral.image"),
+        )
+    ]
+    # Twenty intervals of 95 %: with this seed at most two may miss.
+    assert sum(hits) >= len(hits) - 2
+
+
+def test_leaderboard_when_generations_failed_counts_them_and_leaves_people_empty(tables):
+    rows = rows_of(tables["leaderboard"])
+    plain = rows["direct+plain"].scores
+    assert plain["invalid_rate"].numerator == 2 and plain["invalid_rate"].denominator == 144
+    assert plain["invalid_rate"].low < plain["invalid_rate"].value < plain["invalid_rate"].high
+    fine = rows["transition-aware+fine"].scores["invalid_rate"]
+    assert (fine.value, fine.low, fine.high) == (0.0, None, None)
+    assert plain["visual"].value is None and plain["visual"].reason == "no person has rated it"
+
+
+def test_latent_gaps_when_averaged_are_the_mean_of_the_four(tables):
+    for row in tables["latent_gaps"].rows:
+        four = [row.scores[name].value for name in ("causal", "emotional", "consequence", "moral")]
+        assert row.scores["latent_gap"].value == pytest.approx(sum(four) / 4)
+
+
+def test_audits_when_nothing_is_ambiguous_or_invalid_agree_and_else_differ_as_named(tables, results):
+    stories, questions = rows_of(tables["story_audit"]), rows_of(tables["question_audit"])
+    scores = results.scores.methods["direct+plain"]
+    plain = stories["direct+plain"].scores
+    assert (plain["total"].value, plain["valid"].value) == (48, 48)  # story 1 has one seed left
+    assert plain["filtered"] == questions["direct+plain"].scores["filtered"]
+    # Lost storyboards make the gap larger than without them.
+    assert plain["before_validity"].value > plain["filtered"].value
+    assert plain["before_both"].value == pytest.approx(scores.gaps["question"]["raw"].gap.value)
+    untouched = stories["transition-aware+fine"].scores
+    assert untouched["before_validity"].value == pytest.approx(untouched["filtered"].value)
+    asked = questions["direct+plain"].scores
+    assert asked["total"].value == 48 * 6 * 3
+    assert questions["direct+plain"].note == "12 questions of invalid generations"
+    assert asked["valid"].value < asked["total"].value - 12  # some are ambiguous, too
+
+
+def test_invalid_generations_when_pictures_were_refused_list_seed_reply_and_reason(tables):
+    values = [row.values for row in tables["invalid_generations"].rows if row.label == "direct+fine"]
+    assert values == [
+        {
+            "story": "kb25k_0002", "seed": "2026", "codes": "missing-panel", "panel": 3, "outcome": "refused",
+            "reason": "refused by its policy", "reply": "I cannot draw picture 3.",
+        }
+    ]  # fmt: skip
+    assert len(tables["invalid_generations"].rows) == 3
+
+
+def test_setup_tables_when_made_say_what_was_done(small, closed):
+    study = small(
+        2, seeds=(42, 123), unseeded=("fine",), renderers={"fine": closed},
+        failed=(("direct+fine", "kb25k_0001", None),),
+    )  # fmt: skip
+    tables = make_tables(read_results(study.folder)).tables
+    pipelines = rows_of(tables["pipelines"])
+    assert pipelines["direct+fine"].values["closed"] == "GPT image 2"
+    assert pipelines["direct+fine"].values["version"] == "not told"
+    assert pipelines["direct+plain"].values["closed"] is None
+    assert "no generator to be compared" in pipelines["direct+plain"].values["fairness"]
+    assert list(pipelines)[:2] == ["direct+plain", "direct+fine"]  # closed systems come last
+    seeds = rows_of(tables["run_seeds"])
+    assert seeds["direct+plain"].values["seeds"] == "42, 123"
+    assert seeds["direct+fine"].values == {
+        "runs": "1", "seeds": "one run without a seed", "rule": "the one run", "notes": "as asked for",
+    }  # fmt: skip
+    controls = rows_of(tables["controls_of_study"])
+    assert "direct+fine: 1 of 2" in controls["Invalid generations"].values["here"]
+    assert controls["Closed systems"].values["here"] == "GPT image 2: references"
+    costs = rows_of(tables["picture_costs"])["direct+fine"].values
+    # two stories of five pictures at 0.04 USD
+    assert (costs["asked"], costs["made"], costs["refused"], costs["usd"]) == (10, 9, 1, 0.4)
+
+
+def test_tables_when_an_oracle_was_asked_for_gold_stories_only_count_no_failures(small, cells):
+    plans = {("direct", "plain"): cells["direct", "plain"], ("oracle", "plain"): cells["direct", "fine"]}
+    study = small(6, cells=plans, only={"oracle+plain": (0, 2)})
+    rows = rows_of(make_tables(read_results(study.folder)).tables["leaderboard"])
+    assert rows["oracle+plain"].scores["invalid_rate"].value == 0.0
+    assert rows["oracle+plain"].note == (
+        "oracle plan on gold stories, an upper bound; asked for 2 of 6 stories"
+    )  # fmt: skip
+
+
+def test_tables_when_there_are_two_stories_have_no_interval_and_no_p(small):
+    made = make_tables(read_results(small(2).folder))
+    scores = [
+        score
+        for table in made.tables.values()
+        if hasattr(table, "measures")
+        for row in table.rows
+        for name, score in row.scores.items()
+    ]
+    assert scores and all(score.low is None and score.high is None for score in scores)
+    tests = [
+        row.scores[name].value
+        for table in ("planner_effects", "renderer_effects")
+        for row in made.tables[table].rows
+        for name in ("p_wilcoxon", "p_bootstrap")
+    ]
+    assert tests and set(tests) == {None}
+
+
+def test_tables_when_nothing_was_judged_are_listed_with_the_reason(small):
+    study = small(2)
+    (study.folder / "evaluation" / "judgements.jsonl").unlink()
+    made = make_tables(read_results(study.folder))
+    assert set(made.tables) == {"pipelines", "picture_costs"}
+    listed = {row.values["name"]: row.values["why"] for row in absent_table(made).rows}
+    assert "judges were not asked yet" in listed["leaderboard"]
+    assert set(made.tables) | set(listed) == {table.name for table in TABLES}
+    assert study_tables(study.folder)[-1].name == ABSENT
+
+
+def test_chosen_when_named_by_number_or_name_are_those(small):
+    assert [table.name for table in chosen(["52"])] == ["leaderboard"]
+    assert [table.number for table in chosen(["53"])] == ["53"] * 4
+    assert [table.name for table in chosen(["latent_gaps", "52"])] == ["leaderboard", "latent_gaps"]
+    with pytest.raises(ConfigError, match="there is no table 99"):
+        chosen(["99"])
+
+
+def test_registry_when_read_names_each_table_once_and_as_it_is_made(tables):
+    names = [table.name for table in TABLES]
+    assert len(names) == len(set(names))
+    assert all(table.name == name for name, table in tables.items())
+
+
+def test_write_tables_when_done_again_gives_the_same_files_and_drops_stale_ones(small):
+    study = small(6)
+    first = {path: path.read_bytes() for path in write_tables(study.folder)}
+    stale = study.folder / "tables" / f"{ABSENT}.csv"
+    assert stale in first  # such as Compass, of which nothing is there
+    assert {path.suffix for path in first} == {".csv", ".md", ".tex", ".json"}
+    assert {path: path.read_bytes() for path in write_tables(study.folder)} == first
+    (study.folder / "evaluation" / "judgements.jsonl").unlink()
+    again = write_tables(study.folder)
+    assert study.folder / "tables" / "leaderboard.csv" not in again
+    assert not (study.folder / "tables" / "leaderboard.csv").exists()
+    assert json.loads((study.folder / "tables" / "pipelines.json").read_bytes())["name"] == "pipelines"
+
+
+LATEX = r"""\begin{table}
+\centering
+\caption{Gaps of the latent dimensions (after Table 56). What text tells and images do not, per dimension. Over the questions that are valid for the method, equal weight per dimension. In brackets 95 \% intervals: the seeds of a story are averaged first, then stories are drawn with replacement. Action visibility and temporal order are in the table by dimension.}
+\label{tab:latent-gaps}
+\begin{tabular}{lrrrrr}
+\toprule
+Plan + renderer & Causal & Emotional & Consequence & Moral & Latent STG \\
+\midrule
+direct+plain & 0.0 & +50.0 & 0.0 & 0.0 & +12.5 \\
+\bottomrule
+\end{tabular}
+\end{table}
+"""  # noqa: E501
+
+
+def test_latex_and_csv_when_a_table_is_written_are_as_pinned(small, cells):
+    study = small(2, cells={("direct", "plain"): cells["direct", "plain"]}, seed=3)
+    tables = make_tables(read_results(study.folder)).tables
+    assert written([tables["latent_gaps"]], "latex") == LATEX
+    rows = list(csv.DictReader(io.StringIO(written([tables["latent_gaps"]], "csv"))))
+    # One of two stories: text tells it and images do not. The mean of the four: (0 + 0.5 + 0 + 0) / 4.
+    assert rows[1] == {
+        "table": "latent_gaps", "row": "direct+plain", "measure": "emotional", "value": "0.5", "low": "",
+        "high": "", "numerator": "1.0", "denominator": "2.0", "status": "ok", "reason": "",
+    }  # fmt: skip
+    assert rows[4]["value"] == "0.125"
+
+
+def test_read_results_when_files_are_broken_says_which_line_and_what_to_do(small, tmp_path):
+    study = small(2)
+    lines = study.folder / "outputs" / "direct+plain" / "generations.jsonl"
+    good = lines.read_bytes()
+    for bad, told in (
+        (good[:-20], "generations.jsonl:10: this cannot be used"),
+        (good + good.splitlines(keepends=True)[0], "generations.jsonl:11: .* is there twice"),
+        (
+            good.replace(b'"refused"', b'"gone"').replace(b'"made"', b'"gone"', 1),
+            "generations.jsonl:1: .*outcome",
+        ),
+    ):
+        lines.write_bytes(bad)
+        with pytest.raises(InputError, match=told) as raised:
+            read_results(study.folder)
+        assert "run `fabula experiment run` again" in str(raised.value)
+    lines.write_bytes(good)
+    path = study.folder / "study.json"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"study\.json: this cannot be used"):
+        read_results(study.folder)
+    path.write_text('{"study": {"name": "x"}}')
+    with pytest.raises(InputError, match="release: Field required"):
+        read_results(study.folder)
+    with pytest.raises(InputError, match="this is no study folder"):
+        read_results(tmp_path)
+
+
+def test_read_results_when_the_archive_is_broken_or_the_release_is_gone_says_so(small):
+    study = small(2)
+    (study.folder / "release").rename(study.folder / "moved")
+    with pytest.raises(ConfigError, match="--release"):
+        read_results(study.folder)
+    assert read_results(study.folder, release=study.folder / "moved").judged is not None
+    path = study.folder / "evaluation" / "judgements.jsonl"
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(InputError, match=r"judgements\.jsonl"):
+        read_results(study.folder, release=study.folder / "moved")
