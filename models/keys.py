@@ -37,6 +37,7 @@ class Redactor:
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
         self._forms: tuple[_Form, ...] = ()
+        self._plain: tuple[bytes, ...] = ()
         for value in values:
             self.add(value)
 
@@ -48,6 +49,7 @@ class Redactor:
         coded = {text for secret in self._values for text in _in_base64(secret)} - self._values
         # Longest first, so that a secret inside a longer one leaves nothing of the longer one.
         longest_first = sorted(self._values | coded, key=lambda text: (-len(text), text))
+        self._plain = tuple(text.encode("utf-8", "surrogatepass") for text in longest_first)
         started = (text for text in longest_first if text in self._values and len(text) >= 2 * _PREFIX)
         self._forms = (
             *(_form(text, _HEAD) for text in longest_first),
@@ -59,6 +61,15 @@ class Redactor:
         for form in self._forms:
             text = form.removed_from(text)
         return text
+
+    def redact_bytes(self, data: bytes) -> bytes:
+        """Return the bytes of a file with every known secret in it replaced, as it is and in base64.
+
+        Forms that only words have, such as escapes, are not looked for.
+        """
+        for text in self._plain:
+            data = data.replace(text, MARK.encode("ascii"))
+        return data
 
     def redact_optional(self, text: str | None) -> str | None:
         """Return :meth:`redact` of a text, None for None."""

@@ -1,0 +1,221 @@
+"""Adapter for Google's models that make videos, through its interactions.
+
+A video is made in the background: one request creates it, others ask how far it is, one fetches the file.
+Only the first can be charged, and it is made once: where asking or fetching fails, that is tried again until
+``call_timeout`` is over. What was created and not read is remembered by the key of its request, so that a call
+that ran out of time and is repeated waits for the same video and creates no other.
+
+The requests are sent without the SDK: its types lose members that they do not know, and its download takes an
+address on another host for a name. A test compares what is sent with what the SDK sends.
+"""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import quote, urljoin, urlsplit
+
+from ..chat import TRANSIENT, CallFault, ChatRequest, Reply
+from ..edge import Service
+from ..faults import read_problem
+from ..google_chat import API_VERSION, GOOGLE
+from ..keys import Redactor, find_key
+from ..limits import Clock, SystemClock
+from ..options import ModelOptions
+from ..spec import ModelSpec
+from ..transport import headers_of, http_client
+from .google_interactions import UNDER_WAY, creation, problem_in, read_video, video_in
+from .request import PictureRequest
+from .service import LONGEST_VIDEO, PictureEdge
+
+T = TypeVar("T")
+
+FIRST_WAIT = 0.5
+"""Seconds before the first look at how far a video is; twice as many before each further one."""
+
+LONGEST_WAIT = 10.0
+MOST_REDIRECTS = 3
+_FILE = re.compile(r"(?:^|/)(files/[^/:?#]+)$")
+
+
+class GoogleVideos(Service):
+    """A Gemini model that makes a video; ``extra`` is merged into the body of the creation.
+
+    Args:
+        spec: which model.
+        options: its settings; ``call_timeout`` bounds the waiting and the download.
+        redactor: learns the key.
+        clock: what the pauses between looks go by.
+
+    Raises:
+        MissingRequirement: the key or a variable that the settings name is not there.
+    """
+
+    def __init__(
+        self, spec: ModelSpec, options: ModelOptions, redactor: Redactor, clock: Clock | None = None
+    ) -> None:
+        super().__init__(spec, options, redactor)
+        self._edge = PictureEdge(options, redactor)
+        self._clock = clock or SystemClock()
+        self._seconds = options.call_timeout
+        self._base = f"{(options.base_url or GOOGLE).rstrip('/')}/{API_VERSION}/"
+        key = find_key(spec, options, redactor)
+        self._headers = {**headers_of(spec, options, redactor), "x-goog-api-key": key}
+        self._http = http_client(spec, options, redactor, LONGEST_VIDEO)
+        self._left: dict[str, list[str]] = {}
+        """Key of a request -> interactions that were created for it, and that nobody reads now."""
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._http.aclose()
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Make one video, or go on waiting for one that was created for the same request.
+
+        Raises:
+            CallFault: no reply arrived, or the request is not for such a model.
+        """
+        picture, key = PictureRequest.of(request), request.key()
+        if self._left.get(key):
+            name = self._left[key].pop()
+        else:
+            created: list[str] = []
+            reply = await self._asked(request, partial(_note_creation, created))
+            if not created:
+                return reply
+            name = created[0]
+        is_over = False
+        try:
+            document, data = await self._finished(request, name)
+            is_over = True
+        finally:
+            if not is_over:
+                self._left.setdefault(key, []).append(name)
+        return self._reply(request, picture, document, data)
+
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
+        return creation(self._name, request)
+
+    async def _send(self, body: dict[str, Any]) -> tuple[Mapping[str, str], bytes | str]:
+        response = await self._http.post(f"{self._base}interactions", json=body, headers=self._headers)
+        response.raise_for_status()
+        return response.headers, response.content
+
+    def _reply(
+        self, request: ChatRequest, picture: PictureRequest, document: Mapping[str, Any], data: bytes | None
+    ) -> Reply:
+        problem = problem_in(document)
+        if problem is not None and problem.status and not problem.filtered and not video_in(document):
+            return self._edge.answered(request, {}, problem)
+        return self._edge.reply(request, {}, json.dumps(document), partial(read_video, picture, data))
+
+    async def _finished(self, request: ChatRequest, name: str) -> tuple[dict[str, Any], bytes | None]:
+        """Return an interaction when it is over, and the video if it lies at an address."""
+        began = self._clock.monotonic()
+        document = await self._patiently(began, FIRST_WAIT, partial(self._look, request, name))
+        uri = video_in(document).get("uri")
+        if not isinstance(uri, str) or not uri:
+            return document, None
+        return document, await self._patiently(began, 0.0, partial(self._fetch, request, uri))
+
+    async def _look(self, request: ChatRequest, name: str) -> dict[str, Any] | None:
+        """Return the interaction; None while it is under way."""
+        body = await self._get(request, f"{self._base}interactions/{quote(name, safe='')}")
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            raise CallFault("broken_reply", "the state of the video is no whole JSON") from None
+        if not isinstance(document, dict) or not isinstance(document.get("status"), str):
+            raise CallFault("broken_reply", "the state of the video lacks what it needs")
+        return None if document["status"] in UNDER_WAY else document
+
+    async def _fetch(self, request: ChatRequest, uri: str) -> bytes | None:
+        """Return a video; None where its address gives nothing."""
+        address = urljoin(self._base, uri)
+        if _origin(address) == _origin(self._base) and (match := _FILE.search(urlsplit(address).path)):
+            address = f"{self._base}{match[1]}:download?alt=media"
+        return await self._get(request, address) or None
+
+    async def _get(self, request: ChatRequest, address: str) -> bytes:
+        """Return what lies at an address; the headers with the key go to the service and nowhere else.
+
+        Raises:
+            CallFault: it cannot be had.
+        """
+        for _ in range(MOST_REDIRECTS + 1):
+            is_ours = _origin(address) == _origin(self._base)
+            if not is_ours and not address.startswith("https://"):
+                raise CallFault("bad_request", "the video lies at an address that is not safe to fetch from")
+            failure: Exception | None = None
+            try:
+                response = await self._http.get(address, headers=self._headers if is_ours else {})
+            except Exception as error:  # noqa: BLE001 - adapter boundary
+                failure = error
+            if failure is not None:
+                raise _fault_of(partial(self._edge.failed, request, failure))
+            if not response.is_redirect:
+                break
+            address = urljoin(address, response.headers.get("location", ""))
+        if response.status_code == 200:
+            return response.content
+        kind = response.headers.get("content-type", "")
+        problem = read_problem(response.status_code, kind, response.content)
+        raise _fault_of(partial(self._edge.answered, request, response.headers, problem))
+
+    async def _patiently(self, began: float, wait: float, step: Callable[[], Awaitable[T | None]]) -> T:
+        """Return what a step gives, once it gives something.
+
+        Raises:
+            CallFault: it failed in a way that does not pass by itself, or the time is over.
+        """
+        last = "it is not ready"
+        while True:
+            if self._clock.monotonic() - began + wait >= self._seconds:
+                words = f"no video within {self._seconds:g} s (call_timeout): {last}"
+                raise CallFault("timeout", words, maybe_paid=True)
+            await self._clock.sleep(wait)
+            wait = min(LONGEST_WAIT, max(FIRST_WAIT, 2 * wait))
+            try:
+                given = await step()
+            except CallFault as fault:
+                if fault.kind not in TRANSIENT:
+                    raise _lost(fault) from None
+                last, wait = str(fault), max(wait, min(fault.retry_after or 0.0, 60.0))
+            else:
+                if given is not None:
+                    return given
+                last = "it is not ready"
+
+
+def _note_creation(created: list[str], document: Mapping[str, Any]) -> Reply | None:
+    """Note the id of what was created; the reply is read when it is over."""
+    name = document.get("id")
+    if not isinstance(name, str) or not name or not isinstance(document.get("status"), str):
+        return None
+    created.append(name)
+    return Reply("empty", "")
+
+
+def _fault_of(make: Callable[[], Reply]) -> CallFault:
+    """Return the fault that reading a response raises; a look that was filtered is one, too."""
+    try:
+        reply = make()
+    except CallFault as fault:
+        return fault
+    return CallFault("bad_request", f"the service does not show the video: {reply.detail}")
+
+
+def _lost(fault: CallFault) -> CallFault:
+    """Return the fault of a video that was created and cannot be had."""
+    kind = fault.kind if fault.kind in ("key_refused", "no_quota", "too_long") else "bad_request"
+    words = f"a video was created and cannot be had: {fault.message}"
+    return CallFault(kind, words, status=fault.status, maybe_paid=True)
+
+
+def _origin(address: str) -> tuple[str, str]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.netloc
+
+
+__all__ = ["FIRST_WAIT", "LONGEST_WAIT", "GoogleVideos"]
