@@ -1,0 +1,1 @@
+"""Ablations as switches: what is left out, how, and what is measured without it."""
