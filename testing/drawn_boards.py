@@ -1,0 +1,216 @@
+"""What drawn frames show of a story: which scene each is, and which questions can be answered from them.
+
+Frames are sets of codes, as :mod:`fabula.models.generators.drawn.reading` reads them off pixels.
+
+A text is visible in a frame that shows its code, or those of all its phrases. A frame is recognised as the
+scene of which it shows most *own* texts: characters, things, act, state, feeling and what must be seen, as
+far as no other scene of the story has them; the earlier scene where two are equal; as none where it shows no
+own text. The frames of a scene are those that are recognised as it.
+
+A question can be answered (a question without a scene, or without what its rule needs, cannot):
+
+- ``action_visibility``: the act of its scene is visible in some frame; where no act is annotated, all that
+  the scene alone must show. Its scene is ``target_scene``, else the last evidence scene.
+- ``causal``: the cause of its transition is visible in a frame of the transition's later scene. Its
+  transition is ``target_transition``, else the one into its scene, else the one out of it.
+- ``consequence``: the same with the consequence.
+- ``emotional``: of every evidence scene with a feeling (of its scene, where it names no evidence), that is
+  visible in a frame of it; where none of them has a feeling, that of the transition in a frame of its later
+  scene.
+- ``temporal_order``: every evidence scene (both scenes of its transition, where it names fewer than two) has
+  a frame, and the first frames of them are in story order. In another order, the question is answered with
+  what happens in the scene that then comes first, which is wrong.
+- ``moral``, and the moral target: the label is visible in some frame, or every annotated cause is visible in
+  a frame of its later scene, and there is one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ..models.generators.drawn.codes import code_of
+from ..models.generators.drawn.phrases import phrases_of
+from ..schemas.katha import Question, Scene, StoryRecord, Transition
+
+Reading = Literal["right", "unclear", "reversed"]
+"""What frames give: the answer, none, or another event's."""
+Codes = frozenset[str]
+
+
+def scene_texts(scene: Scene) -> tuple[str, ...]:
+    """Return all texts of a scene that a picture may show, each once."""
+    single = (scene.action, scene.state, scene.emotion)
+    texts = (*scene.characters, *scene.objects, *scene.visual_must_show, *(text for text in single if text))
+    return tuple(dict.fromkeys(texts))
+
+
+def transition_texts(transition: Transition) -> tuple[str, ...]:
+    """Return all texts of a transition that a picture may show."""
+    fields = ("action", "causality", "intention", "emotion", "consequence", "expected_change", "moral_target")
+    return tuple(text for name in fields if (text := getattr(transition, name)))
+
+
+def own_codes(record: StoryRecord) -> dict[int, Codes]:
+    """Return scene -> the codes of the texts that no other scene of the story has."""
+    codes = {scene.scene_index: {code_of(text) for text in scene_texts(scene)} for scene in record.scenes}
+    counts = Counter(code for several in codes.values() for code in several)
+    return {
+        index: frozenset(code for code in several if counts[code] == 1) for index, several in codes.items()
+    }
+
+
+def shows(frame: Codes, text: str) -> bool:
+    """Return whether a text is visible in a frame."""
+    phrases = phrases_of(text)
+    return code_of(text) in frame or (bool(phrases) and all(code_of(phrase) in frame for phrase in phrases))
+
+
+@dataclass(frozen=True)
+class Board:
+    """Frames that are looked at as pictures of a story.
+
+    Attributes:
+        record: the story.
+        frames: what each frame shows, in the order in which they are seen.
+    """
+
+    record: StoryRecord
+    frames: tuple[Codes, ...]
+
+    @cached_property
+    def scenes(self) -> tuple[int | None, ...]:
+        """The scene that each frame is recognised as."""
+        own = own_codes(self.record)
+
+        def recognised(frame: Codes) -> int | None:
+            counts = {index: len(codes & frame) for index, codes in own.items()}
+            best = max(counts, key=lambda index: (counts[index], -index), default=None)
+            return best if best is not None and counts[best] else None
+
+        return tuple(recognised(frame) for frame in self.frames)
+
+    def of_scene(self, index: int) -> list[Codes]:
+        """Return the frames of a scene."""
+        return [frame for frame, scene in zip(self.frames, self.scenes, strict=True) if scene == index]
+
+    def visible(self, text: str, scene: int | None = None) -> bool:
+        """Return whether a text is visible in some frame, or in some frame of a scene."""
+        frames = self.frames if scene is None else self.of_scene(scene)
+        return any(shows(frame, text) for frame in frames)
+
+    def scene(self, index: int | None) -> Scene | None:
+        """Return a scene of the story; None where it has none of that number."""
+        return next((scene for scene in self.record.scenes if scene.scene_index == index), None)
+
+    def transition(self, question: Question) -> Transition | None:
+        """Return the transition that a question is about."""
+        target = question.target_transition
+        for each in self.record.transitions:
+            if target is not None and (each.from_scene, each.to_scene) == tuple(target):
+                return each
+        index = scene_asked(question)
+        into = [each for each in self.record.transitions if each.to_scene == index]
+        out = [each for each in self.record.transitions if each.from_scene == index]
+        return next(iter([*into, *out]), None)
+
+    def read(self, question: Question) -> Reading:
+        """Return what the frames give for a question."""
+        rule = RULES.get(question.question_type)
+        return "unclear" if rule is None else rule(self, question)
+
+    def shows_moral(self) -> bool:
+        """Return whether the moral target can be told."""
+        label = self.record.moral_label
+        if label is not None and self.visible(label):
+            return True
+        caused = [each for each in self.record.transitions if each.causality]
+        return bool(caused) and all(self.visible(str(each.causality), each.to_scene) for each in caused)
+
+
+def scene_asked(question: Question) -> int | None:
+    """Return the scene that a question is about: its target, else the last that holds evidence."""
+    if question.target_scene is not None:
+        return question.target_scene
+    return max(question.evidence_scenes, default=None)
+
+
+def _read(*, can: bool) -> Reading:
+    return "right" if can else "unclear"
+
+
+def _action(board: Board, question: Question) -> Reading:
+    scene = board.scene(scene_asked(question))
+    if scene is None:
+        return "unclear"
+    if scene.action:
+        return _read(can=board.visible(scene.action))
+    own = own_codes(board.record)[scene.scene_index]
+    texts = [text for text in scene.visual_must_show if code_of(text) in own]
+    return _read(can=bool(texts) and all(board.visible(text) for text in texts))
+
+
+def _of_transition(name: str) -> Callable[[Board, Question], Reading]:
+    def rule(board: Board, question: Question) -> Reading:
+        transition = board.transition(question)
+        text: str | None = None if transition is None else getattr(transition, name)
+        return _read(
+            can=transition is not None and bool(text) and board.visible(str(text), transition.to_scene)
+        )
+
+    return rule
+
+
+def _emotional(board: Board, question: Question) -> Reading:
+    asked = question.evidence_scenes or (scene_asked(question),)
+    scenes = [scene for index in asked if (scene := board.scene(index)) is not None and scene.emotion]
+    if not scenes:
+        return _of_transition("emotion")(board, question)
+    return _read(can=all(board.visible(str(scene.emotion), scene.scene_index) for scene in scenes))
+
+
+def order_asked(question: Question) -> tuple[int, ...]:
+    """Return the scenes whose order a question is about, in story order; none where it names only one."""
+    scenes = sorted(set(question.evidence_scenes))
+    if len(scenes) < 2:
+        scenes = sorted(set(question.target_transition or ()))
+    return tuple(scenes) if len(scenes) >= 2 else ()
+
+
+def _temporal(board: Board, question: Question) -> Reading:
+    first = [board.scenes.index(index) if index in board.scenes else None for index in order_asked(question)]
+    places = [place for place in first if place is not None]
+    if not places or len(places) < len(first):
+        return "unclear"
+    return "right" if places == sorted(places) else "reversed"
+
+
+def _moral(board: Board, _question: Question) -> Reading:
+    return _read(can=board.shows_moral())
+
+
+RULES: Mapping[str, Callable[[Board, Question], Reading]] = {
+    "action_visibility": _action,
+    "causal": _of_transition("causality"),
+    "consequence": _of_transition("consequence"),
+    "emotional": _emotional,
+    "temporal_order": _temporal,
+    "moral": _moral,
+}
+"""Dimension -> the rule by which its questions are answered from frames."""
+
+
+def shown_record(records: Sequence[StoryRecord], frames: Sequence[Codes]) -> StoryRecord | None:
+    """Return the story of which frames show most texts; None where they show none of any."""
+    seen = frozenset().union(*frames)
+    counts = [len(seen & known_codes(record)) for record in records]
+    best = max(counts, default=0)
+    return records[counts.index(best)] if best else None
+
+
+def known_codes(record: StoryRecord) -> Codes:
+    """Return the codes of all texts of a story that a picture may show, phrases included."""
+    texts = [text for scene in record.scenes for text in scene_texts(scene)]
+    texts += [text for each in record.transitions for text in transition_texts(each)]
+    return frozenset(code_of(part) for text in texts for part in (text, *phrases_of(text)))
