@@ -1,1 +1,1 @@
-"""EntityMem: verified references of every entity of an episode, before anything is generated (EntityBench, 4)."""
+"""EntityMem: verified references of every entity of an episode, made before any video (EntityBench, 4)."""
