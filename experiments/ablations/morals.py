@@ -44,7 +44,7 @@ from ...schemas.values import Score
 from ..measures.human_correlation import NOBODY
 from ..measures.loading import judged_as
 from ..measures.shares import undefined
-from ..measures.views import MEAN, View, view_scores
+from ..measures.views import MEAN, View, side_by_side, view_scores
 from .measuring import Sources
 from .setting import averaging, unfiltered
 
@@ -165,7 +165,7 @@ def grouped_scores(
             -2,
         )
         mean = mean_of_known(np.moveaxis(values, -2, -1))
-        return np.concatenate([values.reshape(*totals.shape[:-1], -1), mean], axis=-1)
+        return np.concatenate([side_by_side(values), mean], axis=-1)
 
     rates = {f"{name}.{rate.name}": rate for name in (*names, MEAN) for rate in MORAL[:3]}
     drawn = estimates(rates, sheet.resampled(definitions), statistic)

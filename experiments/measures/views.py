@@ -121,7 +121,7 @@ def view_scores(view: View, definitions: Definitions) -> ViewScores:
     def statistic(totals: Floats) -> Floats:
         per_method = np.stack([_values(sheet, totals, method.name) for method in methods], axis=-2)
         mean = mean_of_known(np.moveaxis(per_method, -2, -1))
-        return np.concatenate([per_method.reshape(*totals.shape[:-1], -1), mean], axis=-1)
+        return np.concatenate([side_by_side(per_method), mean], axis=-1)
 
     names = [method.name for method in methods]
     rates = {
@@ -137,6 +137,11 @@ def view_scores(view: View, definitions: Definitions) -> ViewScores:
         for name in (*names, MEAN)
     }
     return ViewScores({name: scores[name] for name in names}, scores[MEAN])
+
+
+def side_by_side(values: Floats) -> Floats:
+    """Return values of shape (..., methods, rates) as (..., methods x rates)."""
+    return values.reshape(*values.shape[:-2], values.shape[-2] * values.shape[-1])
 
 
 def _values(sheet: Sheet, totals: Floats, method: str) -> Floats:
