@@ -2,8 +2,8 @@
 
 A video is made in the background: one request creates it, others ask how far it is, one fetches the file.
 Only the first can be charged, and it is made once: where asking or fetching fails, that is tried again until
-``call_timeout`` is over. What was created and not read is remembered by the key of its request, so that a call
-that ran out of time and is repeated waits for the same video and creates no other.
+``call_timeout`` is over. What was created and not read is remembered by the key of its request, so that a
+call that ran out of time and is repeated waits for the same video and creates no other.
 
 The requests are sent without the SDK: its types lose members that they do not know, and its download takes an
 address on another host for a name. A test compares what is sent with what the SDK sends.

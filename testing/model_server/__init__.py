@@ -1,12 +1,13 @@
-"""A scripted model server for tests, on the loopback interface: three formats of chat, one of vectors."""
+"""A scripted model server for tests, on the loopback interface: chat, vectors, pictures and videos."""
 
-from .answers import Answer, Problem
+from .answers import Answer, Picture, Problem
 from .asked import Asked, count_tokens, key_of
 from .embeddings_wire import word_vector
 from .faults import (
     BadRequestFault,
     ContentFault,
     ContentFilter,
+    CorruptPicture,
     DeliveryFault,
     Dripping,
     Dropped,
@@ -40,6 +41,7 @@ from .faults import (
     WrongLanguage,
 )
 from .log import Exchange
+from .pictures import plain_png, plain_video
 from .plan import FaultPlan
 from .schemas import from_schema
 from .scripts import read_fault, read_plan, scripted
@@ -51,6 +53,7 @@ __all__ = [
     "BadRequestFault",
     "ContentFault",
     "ContentFilter",
+    "CorruptPicture",
     "DeliveryFault",
     "Dripping",
     "Dropped",
@@ -72,6 +75,7 @@ __all__ = [
     "NoSuchModel",
     "NotJson",
     "OddUsage",
+    "Picture",
     "Problem",
     "Prose",
     "RateLimited",
@@ -89,6 +93,8 @@ __all__ = [
     "count_tokens",
     "from_schema",
     "key_of",
+    "plain_png",
+    "plain_video",
     "read_fault",
     "read_plan",
     "scripted",

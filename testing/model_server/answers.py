@@ -7,10 +7,29 @@ from typing import Any, Literal, TypeAlias
 
 from ...models.chat import Usage
 from ...schemas.canonical import Json
-from .asked import CHARACTERS_PER_TOKEN, Asked, count_tokens
+from .asked import CHARACTERS_PER_TOKEN, IMAGE_TOKENS, Asked, count_tokens
 
 Finish: TypeAlias = Literal["stop", "length"]
 Where: TypeAlias = Literal["prompt", "reply"]
+
+
+PICTURE_TOKENS = 1290
+"""Tokens of a picture that a model makes, and of a second of video, where an answer does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture or a video that a model makes.
+
+    Attributes:
+        data: its bytes.
+        media_type: such as ``image/png`` or ``video/mp4``.
+        revised_prompt: the prompt as the service rewrote it, where its format has a place for that.
+    """
+
+    data: bytes = field(repr=False)
+    media_type: str = "image/png"
+    revised_prompt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +46,7 @@ class Answer:
         thinking: thinking that the service returns beside the text; counted as output.
         choices: 0 answers without any choice or candidate.
         model: the model that the service says it used; by default the one asked for.
+        picture: the picture or video that it made.
     """
 
     text: str = ""
@@ -38,6 +58,7 @@ class Answer:
     thinking: str | None = None
     choices: int = 1
     model: str | None = None
+    picture: Picture | None = None
 
     def counts(self, asked: Asked) -> dict[str, int]:
         """Return the tokens of this answer to a question, by the names of their fields in a usage."""
@@ -47,6 +68,12 @@ class Answer:
         """Return the usage of this answer to a question."""
         if self.usage is not None:
             return self.usage
+        if asked.wants in ("image", "video"):
+            drawn = 0 if self.picture is None else round(PICTURE_TOKENS * (asked.seconds or 1))
+            written = count_tokens(self.text or self.refusal or "")
+            seen = IMAGE_TOKENS * len(asked.images)
+            parts = {"image_input_tokens": seen, f"{asked.wants}_output_tokens": drawn}
+            return Usage(asked.input_tokens, written + drawn, **parts)
         thinking = count_tokens(self.thinking or "")
         return Usage(
             input_tokens=asked.input_tokens,
@@ -103,8 +130,8 @@ class Response:
     retry_date: float | None = None
 
 
-Given: TypeAlias = str | Mapping[str, Any] | list[Any] | Answer
-"""An answer as a handler may write it: a text, JSON for the text, or all of it."""
+Given: TypeAlias = str | Mapping[str, Any] | list[Any] | Picture | Answer
+"""An answer as a handler may write it: a text, JSON for the text, a picture, or all of it."""
 
 
 def as_answer(given: Given) -> Answer:
@@ -117,9 +144,13 @@ def as_answer(given: Given) -> Answer:
         return given
     if isinstance(given, str):
         return Answer(given)
+    if isinstance(given, Picture):
+        return Answer(picture=given)
     if isinstance(given, Mapping | list):
         return Answer(json_text(given))
-    raise TypeError(f"a handler returns str, dict, list, Answer or Fault, not {type(given).__name__}")
+    raise TypeError(
+        f"a handler returns str, dict, list, Picture, Answer or Fault, not {type(given).__name__}"
+    )
 
 
 def json_text(value: Json) -> str:

@@ -30,6 +30,7 @@ class AnthropicWire:
     """``POST .../v1/messages``."""
 
     errors: Mapping[str, WireError] = ERRORS
+    methods = frozenset(("POST",))
 
     def takes(self, path: str) -> bool:
         """Return whether a path belongs to this format."""

@@ -6,9 +6,15 @@ from typing import Any, Literal, TypeAlias
 
 from ...models.chat import ChatRequest, Image, Message
 from ...models.edge import messages_to_send, without_counts
+from ...models.generators.google_images import RATIOS, aspect_ratio, image_size
+from ...models.generators.google_interactions import RATIOS as VIDEO_RATIOS
+from ...models.generators.google_interactions import resolution
+from ...models.generators.request import CHOSEN, PictureRequest
 from ...schemas.canonical import Json, digest, sha256_bytes
 
-Protocol: TypeAlias = Literal["openai", "google", "anthropic", "embeddings"]
+Protocol: TypeAlias = Literal["openai", "google", "anthropic", "embeddings", "images", "videos"]
+Wants: TypeAlias = Literal["text", "vector", "image", "video"]
+Step: TypeAlias = Literal["create", "look", "fetch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +22,8 @@ class Asked:
     """One request, whatever wire format it came in.
 
     Attributes:
-        protocol: the wire format; ``embeddings`` where the vector of a text is asked for.
+        protocol: the wire format; ``embeddings`` where the vector of a text is asked for, ``images`` where
+            OpenAI's format asks for a picture, ``videos`` where Google's asks for a video.
         path: the path of the URL, without query.
         target: the request target as sent; a whole URL where the client took the server for a proxy.
         model: the model's name as the service knows it.
@@ -27,13 +34,16 @@ class Asked:
             Anthropic), the schema's ``title``; None if there is none either.
         structured: ``schema`` or ``json`` where that was asked for, ``tool`` where a forced tool call
             carries the schema, else None.
-        params: ``temperature``, ``seed`` and ``max_tokens`` as sent, where sent.
+        params: ``temperature``, ``seed`` and ``max_tokens`` as sent, where sent; of pictures also ``size``,
+            ``aspect_ratio``, ``image_size``, ``resolution`` and ``seconds``.
         headers: header names in lower case -> values.
         body: the request's body as parsed JSON.
         key: hash of what bears meaning; equal for equal questions, in every wire format.
         attempt: how often the server has been asked this key, this time included.
         number: how many requests the server has had, this one included.
         at: seconds since the server started.
+        wants: what is to come back.
+        step: of a video made in the background: its creation, a look at how far it is, or the file.
     """
 
     protocol: Protocol
@@ -52,6 +62,34 @@ class Asked:
     attempt: int = 1
     number: int = 1
     at: float = 0.0
+    wants: Wants = "text"
+    step: Step = "create"
+
+    @property
+    def prompt(self) -> str:
+        """What a picture or video is to show."""
+        return self.text
+
+    @property
+    def references(self) -> tuple[Image, ...]:
+        """Pictures that it must resemble."""
+        return self.images
+
+    @property
+    def seed(self) -> int | None:
+        """The sampling seed, where one was sent."""
+        return self.params.get("seed")
+
+    @property
+    def seconds(self) -> float | None:
+        """The duration of a video, where one was sent."""
+        return self.params.get("seconds")
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Width and height of a picture in pixels, where they were sent as such."""
+        width, _, height = str(self.params.get("size", "")).partition("x")
+        return (int(width), int(height)) if width.isdecimal() and height.isdecimal() else None
 
     @property
     def text(self) -> str:
@@ -120,6 +158,8 @@ def key_of(request: ChatRequest, model: str) -> str:
         request: the request.
         model: the model's name at the service.
     """
+    if CHOSEN in request.extra:
+        return meaning_key(model, "", request.messages, None, _picture_params(request))
     if request.model.startswith("embedding:"):
         return meaning_key(model, "", request.messages, None, request.extra)
     claude = request.model.startswith("anthropic:")
@@ -137,6 +177,22 @@ def key_of(request: ChatRequest, model: str) -> str:
         schema = request.schema.schema
     rest = [message for message in sent if message.role != "system"]
     return meaning_key(model, system, rest, schema, params)
+
+
+def _picture_params(request: ChatRequest) -> dict[str, Json]:
+    """Return the parameters that an adapter sends for a picture."""
+    picture = PictureRequest.of(request)
+    width, height = picture.width, picture.height
+    if ":google:" not in request.model:
+        return {} if width is None or height is None else {"size": f"{width}x{height}"}
+    video = request.model.startswith("video:")
+    ratio = aspect_ratio(width, height, VIDEO_RATIOS if video else RATIOS)
+    shape: dict[str, Json] = {"seed": picture.seed, "aspect_ratio": ratio}
+    if ratio is not None and width and height:
+        shape |= (
+            {"resolution": resolution(width, height)} if video else {"image_size": image_size(width, height)}
+        )
+    return {**shape, "seconds": picture.seconds} if video else shape
 
 
 def _joined(message: Message) -> list[Json]:

@@ -36,6 +36,7 @@ class EmbeddingsWire:
     """``POST .../embeddings``. An answer that is no list of numbers becomes an empty vector."""
 
     errors: Mapping[str, WireError] = ERRORS
+    methods = frozenset(("POST",))
 
     def takes(self, path: str) -> bool:
         """Return whether a path belongs to this format."""
@@ -49,7 +50,7 @@ class EmbeddingsWire:
             raise BadRequest("this server encodes one text at a time, and no empty one")
         model, message = member(document, "model", str), Message("user", (texts[0],))
         params = {} if document.get("dimensions") is None else {"dimensions": int(document["dimensions"])}
-        return Asked("embeddings", request.path, model, "", (message,), params=params)
+        return Asked("embeddings", request.path, model, "", (message,), params=params, wants="vector")
 
     def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
         """Return an embeddings response."""

@@ -193,6 +193,8 @@ class EchoSecretsInReply(ContentFault):
     def alter(self, asked: Asked, answer: Answer) -> Answer:
         """Return the answer with the key in it."""
         key = ", ".join(asked.secrets)
+        if answer.picture is not None:
+            return replace(answer, picture=replace(answer.picture, revised_prompt=key), model=key)
         return replace(answer, text=spoil.prefixed(answer.text, asked.schema or {}, key), model=key)
 
 
@@ -236,7 +238,7 @@ class EmptyChoices(ContentFault):
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
         """Return the empty answer."""
-        return replace(answer, text="", choices=0)
+        return replace(answer, text="", picture=None, choices=0)
 
 
 @dataclass(frozen=True)
@@ -245,12 +247,15 @@ class EmptyText(ContentFault):
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
         """Return the empty answer."""
-        return replace(answer, text="")
+        return replace(answer, text="", picture=None)
 
 
 @dataclass(frozen=True)
 class TruncatedJson(ContentFault):
-    """The text stops in the middle; the service says so, or with ``said=False`` claims a regular end."""
+    """The text stops in the middle; the service says so, or with ``said=False`` claims a regular end.
+
+    Where a picture is wanted, there is none.
+    """
 
     at: float = 0.6
     said: bool = True
@@ -258,7 +263,7 @@ class TruncatedJson(ContentFault):
     def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
         """Return the beginning of the answer."""
         text = answer.text[: int(len(answer.text) * self.at)]
-        return replace(answer, text=text, finish="length" if self.said else "stop")
+        return replace(answer, text=text, picture=None, finish="length" if self.said else "stop")
 
 
 @dataclass(frozen=True)
@@ -274,16 +279,16 @@ class MalformedJson(ContentFault):
 
 @dataclass(frozen=True)
 class Prose(ContentFault):
-    """Sentences instead of JSON, or with ``around`` sentences before and after it."""
+    """Sentences instead of JSON or of a picture, or with ``around`` sentences before and after it."""
 
     text: str = "Certainly! This is a lovely story, and I think that its moral is clear."
     around: bool = False
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
         """Return the prose."""
-        return replace(
-            answer, text=f"{self.text}\n\n{answer.text}\n\nI hope this helps!" if self.around else self.text
-        )
+        if not self.around:
+            return replace(answer, text=self.text, picture=None)
+        return replace(answer, text=f"{self.text}\n\n{answer.text}\n\nI hope this helps!")
 
 
 @dataclass(frozen=True)
@@ -320,13 +325,36 @@ class WrongLanguage(ContentFault):
 
 @dataclass(frozen=True)
 class Huge(ContentFault):
-    """The first free string of the JSON, or the text, is made so long that the reply has so many bytes."""
+    """The first free string of the JSON, the text, or the picture makes the reply so many bytes long."""
 
     size: int = 5_000_000
 
     def alter(self, asked: Asked, answer: Answer) -> Answer:
         """Return the long answer."""
+        if answer.picture is not None:
+            data = answer.picture.data.ljust(self.size, b"\0")
+            return replace(answer, picture=replace(answer.picture, data=data))
         return replace(answer, text=spoil.huge(answer.text, asked.schema or {}, self.size))
+
+
+@dataclass(frozen=True)
+class CorruptPicture(ContentFault):
+    """The file of a picture or video is cut, or is something else: random bytes, or words.
+
+    Attributes:
+        how: what is wrong with it.
+        at: share of the file that is kept where it is cut.
+    """
+
+    how: Literal["cut", "noise", "words"] = "cut"
+    at: float = 0.5
+
+    def alter(self, asked: Asked, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the answer with the corrupt file; an answer without one as it is."""
+        if answer.picture is None:
+            return answer
+        data = spoil.corrupt(answer.picture.data, self.how, self.at)
+        return replace(answer, picture=replace(answer.picture, data=data))
 
 
 @dataclass(frozen=True)
@@ -424,6 +452,8 @@ class OddUsage(DeliveryFault):
 
 def concerns(fault: Fault, asked: Asked) -> bool:
     """Return whether a fault strikes this request at all; some strike only requests of a kind."""
+    if isinstance(fault, CorruptPicture):
+        return asked.wants in ("image", "video")
     if isinstance(fault, NoStructuredOutput):
         return asked.structured in (("schema", "tool", "json") if fault.json_too else ("schema", "tool"))
     if isinstance(fault, Unsupported):

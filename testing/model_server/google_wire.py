@@ -1,5 +1,6 @@
 """Gemini's generateContent; requests are read, and answers written, in camelCase or snake_case."""
 
+import base64
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -49,6 +50,7 @@ class GoogleWire:
     """``POST .../models/NAME:generateContent``."""
 
     errors: Mapping[str, WireError] = ERRORS
+    methods = frozenset(("POST",))
 
     def __init__(self, spelling: Spelling = "camel") -> None:
         self._spelling = spelling
@@ -70,6 +72,7 @@ class GoogleWire:
             or pick(config, "responseSchema")
         )
         wants_json = pick(config, "responseMimeType") == "application/json"
+        shape = pick(config, "imageConfig") or {}
         return Asked(
             "google",
             request.path,
@@ -83,7 +86,10 @@ class GoogleWire:
                 temperature=config.get("temperature"),
                 seed=config.get("seed"),
                 max_tokens=pick(config, "maxOutputTokens"),
+                aspect_ratio=pick(shape, "aspectRatio"),
+                image_size=pick(shape, "imageSize"),
             ),
+            wants="image" if "IMAGE" in (pick(config, "responseModalities") or ()) else "text",
         )
 
     def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
@@ -104,18 +110,29 @@ class GoogleWire:
             body["promptFeedback"] = {"blockReason": answer.block_reason}
         elif answer.choices:
             body["candidates"] = [_candidate(answer)]
+        if asked.wants == "image":
+            modalities = {"prompt": used["image_input_tokens"], "candidates": used["image_output_tokens"]}
+            body["usageMetadata"] |= {
+                f"{name}TokensDetails": [{"modality": "IMAGE", "tokenCount": count}]
+                for name, count in modalities.items()
+            }
         spelled: dict[str, Json] = _spelled(body, self._spelling)
         return spelled
 
     def error(self, status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
         """Return the body of an error response; a wait that is asked for stands in it, too."""
-        word = STATUS_WORDS.get(status, error.kind) if error.kind == "INTERNAL" else error.kind
-        about: dict[str, Json] = {"code": status, "message": problem.message or error.message, "status": word}
-        details = list(error.more.get("details", ()))
-        if problem.retry_after is not None:
-            delay = f"{problem.retry_after:g}s"
-            details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay})
-        return {"error": {**about, "details": details} if details else about}
+        return google_error(status, error, problem)
+
+
+def google_error(status: int, error: WireError, problem: Problem) -> Mapping[str, Json]:
+    """Return the body of an error response of Google's services."""
+    word = STATUS_WORDS.get(status, error.kind) if error.kind == "INTERNAL" else error.kind
+    about: dict[str, Json] = {"code": status, "message": problem.message or error.message, "status": word}
+    details = list(error.more.get("details", ()))
+    if problem.retry_after is not None:
+        delay = f"{problem.retry_after:g}s"
+        details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay})
+    return {"error": {**about, "details": details} if details else about}
 
 
 def pick(document: Mapping[str, Any], name: str) -> Json:
@@ -140,7 +157,12 @@ def _candidate(answer: Answer) -> dict[str, Json]:
     if answer.blocked:
         return {"finishReason": answer.block_reason, "index": 0}
     parts: list[Json] = [] if answer.thinking is None else [{"text": answer.thinking, "thought": True}]
-    parts.append({"text": answer.text if answer.refusal is None else answer.refusal})
+    text = answer.text if answer.refusal is None else answer.refusal
+    if text or answer.picture is None:
+        parts.append({"text": text})
+    if answer.picture is not None:
+        data = base64.b64encode(answer.picture.data).decode("ascii")
+        parts.append({"inlineData": {"mimeType": answer.picture.media_type, "data": data}})
     return {"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}
 
 

@@ -48,6 +48,18 @@ class Exchange:
             "status": self.status,
             "faults": list(self.faults),
             "text": None if self.answer is None else self.answer.text,
+            **self._picture(),
+        }
+
+    def _picture(self) -> dict[str, Json]:
+        """Return what was wanted, at which step, and the SHA-256 of what was made, where it is no text."""
+        if self.asked.wants not in ("image", "video"):
+            return {}
+        made = None if self.answer is None else self.answer.picture
+        return {
+            "wants": self.asked.wants,
+            "step": self.asked.step,
+            "picture": None if made is None else sha256_bytes(made.data),
         }
 
 

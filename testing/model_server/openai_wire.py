@@ -60,6 +60,7 @@ class OpenAIWire:
     """``POST .../chat/completions``."""
 
     errors: Mapping[str, WireError] = ERRORS
+    methods = frozenset(("POST",))
 
     def takes(self, path: str) -> bool:
         """Return whether a path belongs to this format."""

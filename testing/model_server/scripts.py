@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
@@ -14,7 +14,7 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .answers import Answer, Given
-from .asked import Asked
+from .asked import Asked, Protocol
 from .faults import BadRequestFault, Fault, known_faults
 from .plan import FaultPlan
 from .serving import Handler, Outcome, smallest
@@ -28,7 +28,7 @@ class When(Own):
     contains: str | tuple[str, ...] = Field(default=(), description="Texts that the question contains.")
     schema_name: str | None = Field(default=None, alias="schema", description="The reply schema's name.")
     model: str | None = None
-    protocol: Literal["openai", "google", "anthropic", "embeddings"] | None = None
+    protocol: Protocol | None = None
     attempt: int | None = Field(default=None, description="The n-th time that this very question is asked.")
     call: int | None = Field(default=None, description="The n-th question for which the rest holds.")
 

@@ -17,7 +17,7 @@ START_SECONDS = 30.0
 
 
 class ModelServer:
-    """A model service on the loopback interface that speaks three wire formats.
+    """A model service on the loopback interface, for chat, vectors, pictures and videos.
 
     Args:
         handler: answers a question with a text, JSON, an ``Answer`` or a ``Fault``; may be a coroutine
@@ -30,6 +30,7 @@ class ModelServer:
         log_path: a file that everything asked is appended to, one JSON object per line.
         keep_log: whether :attr:`log` holds the exchanges; a benchmark does without.
         google_spelling: how the fields of Gemini's replies are spelled.
+        video_looks: how often a video is said to be under way before it is there.
 
     Used as a context manager. An exception in the handler answers the question with status 400, and is raised
     when the context ends.
@@ -45,9 +46,10 @@ class ModelServer:
         log_path: Path | None = None,
         keep_log: bool = True,
         google_spelling: Spelling = "camel",
+        video_looks: int = 0,
     ) -> None:
         self._log = Log(log_path, keep=keep_log)
-        self._service = Service(handler, self._log, google_spelling)
+        self._service = Service(handler, self._log, google_spelling, video_looks)
         self._service.faults, self._service.latency = faults, latency
         self._port = port
         self._ready = threading.Event()

@@ -18,10 +18,13 @@ from .embeddings_wire import EmbeddingsWire, encoded
 from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
 from .google_wire import GoogleWire, Spelling
 from .http import Connection
+from .images_wire import ImagesWire
 from .log import Exchange, Log
 from .openai_wire import OpenAIWire
+from .pictures import plain_picture
 from .schemas import from_schema
-from .wire import BadRequest, HttpRequest, Wire
+from .videos_wire import VideosWire
+from .wire import BadRequest, HttpRequest, Wire, form_of
 
 Outcome: TypeAlias = Given | Fault
 Handler: TypeAlias = Callable[[Asked], Outcome | Awaitable[Outcome]]
@@ -33,8 +36,10 @@ Latency: TypeAlias = float | Callable[[Asked], float]
 def smallest(asked: Asked) -> Answer:
     """Answer with the smallest reply that satisfies the schema, without a schema with ``OK``.
 
-    A text whose vector is wanted gets that of its words.
+    A text whose vector is wanted gets that of its words; a picture or video is one of a single colour.
     """
+    if asked.wants in ("image", "video"):
+        return Answer(picture=plain_picture(asked))
     if asked.protocol == "embeddings":
         return encoded(asked)
     return Answer("OK" if asked.schema is None else json_text(from_schema(asked.schema)))
@@ -53,7 +58,9 @@ class Service:
         busiest: most requests that were in flight at once.
     """
 
-    def __init__(self, handler: Handler | None, log: Log, spelling: Spelling = "camel") -> None:
+    def __init__(
+        self, handler: Handler | None, log: Log, spelling: Spelling = "camel", video_looks: int = 0
+    ) -> None:
         self.handler: Handler = handler or smallest
         self.faults: Faults = None
         self.latency: Latency = 0.0
@@ -67,6 +74,8 @@ class Service:
             GoogleWire(spelling),
             AnthropicWire(),
             EmbeddingsWire(),
+            ImagesWire(),
+            VideosWire(video_looks),
         )
         self._attempts: Counter[str] = Counter()
         self._number = 0
@@ -76,7 +85,7 @@ class Service:
     def serve(self, request: HttpRequest, connection: Connection) -> None:
         """Answer a request."""
         wire = next((wire for wire in self._wires if wire.takes(request.path)), None)
-        if wire is None or request.method != "POST":
+        if wire is None or request.method not in wire.methods:
             self.rejected.append(f"no such place: {request.method} {request.path}")
             connection.respond(_elsewhere(request), lambda _: None)
             return
@@ -92,7 +101,7 @@ class Service:
         try:
             faults = self._planned(asked)
             refusal = next((fault for fault in faults if isinstance(fault, ErrorFault)), None)
-            outcome: Json = self.handler(asked) if refusal is None else refusal
+            outcome: Json = refusal or (self.handler(asked) if asked.step == "create" else Answer())
         except Exception as error:  # noqa: BLE001 - adapter boundary
             outcome = self._failed(error)
         if inspect.isawaitable(outcome):
@@ -111,12 +120,7 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _read(self, wire: Wire, request: HttpRequest) -> Asked:
-        try:
-            document = json.loads(request.body)
-        except ValueError as error:
-            raise BadRequest(f"the body is not JSON: {error}") from None
-        if not isinstance(document, dict):
-            raise BadRequest("the body is not a JSON object")
+        document = _document(request)
         if document.get("stream"):
             raise BadRequest("this server does not stream")
         try:
@@ -203,7 +207,7 @@ class Service:
             body = wire.reply(asked, answer)
             if isinstance(body, Problem):
                 problem, answer = body, None
-        response = Response(200, _encoded(body)) if problem is None else self._error(wire, problem)
+        response = self._error(wire, problem) if problem is not None else _answered(body)
         for fault in faults:
             if isinstance(fault, DeliveryFault):
                 response = fault.deliver(response)
@@ -224,6 +228,31 @@ class Service:
         self.errors.append(error)
         last = traceback.format_exception_only(error)[-1].strip()
         return Problem("bad_request", f"the handler of the test server failed: {last}")
+
+
+def _document(request: HttpRequest) -> dict[str, Any]:
+    """Return the body of a request: JSON, the fields of a form, or nothing where it has no body.
+
+    Raises:
+        BadRequest: it is neither.
+    """
+    if request.method == "GET":
+        return {}
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        return form_of(request)
+    try:
+        document = json.loads(request.body)
+    except ValueError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise BadRequest("the body is not a JSON object")
+    return document
+
+
+def _answered(body: Json) -> Response:
+    if isinstance(body, bytes):
+        return Response(200, body, {"content-type": "application/octet-stream"})
+    return Response(200, _encoded(body))
 
 
 def _rate_limited(response: Response, fault: RateLimited) -> Response:

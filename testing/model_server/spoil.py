@@ -1,5 +1,6 @@
 """How the text of an answer is spoiled."""
 
+import hashlib
 import itertools
 import json
 import re
@@ -40,6 +41,15 @@ def huge(text: str, schema: Mapping[str, Any], size: int) -> str:
 def prefixed(text: str, schema: Mapping[str, Any], words: str) -> str:
     """Return JSON, or a text, with words before its first free string."""
     return _first_string(text, schema, lambda value: f"{words} {value}")
+
+
+def corrupt(data: bytes, how: str, at: float) -> bytes:
+    """Return a file with a fault of a kind; see ``CorruptPicture``."""
+    if how == "cut":
+        return data[: int(len(data) * at)]
+    if how == "words":
+        return b"the picture could not be stored"
+    return b"".join(hashlib.sha256(data[:64] + bytes([n])).digest() for n in range(16))
 
 
 COUNTS: Mapping[str, tuple[str, ...]] = {

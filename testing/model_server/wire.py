@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -49,6 +50,11 @@ class Wire(Protocol):
 
     errors: Mapping[str, WireError]
 
+    @property
+    def methods(self) -> frozenset[str]:
+        """Methods of HTTP with which it is asked."""
+        ...
+
     def takes(self, path: str) -> bool:
         """Return whether a path belongs to this format."""
         ...
@@ -61,7 +67,7 @@ class Wire(Protocol):
         """
         ...
 
-    def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | Problem:
+    def reply(self, asked: Asked, answer: Answer) -> Mapping[str, Json] | bytes | Problem:
         """Return the body of a response of status 200, or the error that the service has for it."""
         ...
 
@@ -80,6 +86,32 @@ def decode_image(data: str, media_type: str) -> Image:
         return Image(base64.b64decode(data.replace("-", "+").replace("_", "/"), validate=True), media_type)
     except (binascii.Error, ValueError) as error:
         raise BadRequest(f"an image is not base64: {error}") from None
+
+
+def form_of(request: HttpRequest) -> dict[str, Any]:
+    """Return the fields of a form: texts as they are, files as a tuple of pictures for each name.
+
+    Raises:
+        BadRequest: the body is no such form.
+    """
+    _, _, boundary = request.headers.get("content-type", "").partition("boundary=")
+    parts = request.body.split(b"--" + boundary.strip('"').encode("latin-1"))[1:-1]
+    if not boundary or not parts:
+        raise BadRequest("the body is no form")
+    fields: dict[str, Any] = {}
+    for part in parts:
+        head, _, body = part.partition(b"\r\n\r\n")
+        about = head.decode("utf-8", "replace")
+        name, data = re.search(r'[; ]name="([^"]*)"', about), body.removesuffix(b"\r\n")
+        if name is None:
+            raise BadRequest("a field of the form has no name")
+        media_type = re.search(r"content-type: *([^\s;]+)", about, re.IGNORECASE)
+        if "filename=" in about:
+            picture = Image(data, "" if media_type is None else media_type[1])
+            fields[name[1]] = (*fields.get(name[1], ()), picture)
+        else:
+            fields[name[1]] = data.decode("utf-8", "replace")
+    return fields
 
 
 def data_url(url: str) -> Image:
