@@ -73,14 +73,17 @@ class Command:
     flags: Mapping[str, str] = field(default_factory=dict)
 
     def add_to(self, app: typer.Typer) -> None:
-        """Add it to the program, without its options."""
+        """Add it to the group of its verb, in the groups of its nouns if it has several, without options."""
 
         def chosen() -> None: ...
 
         chosen.command = self  # type: ignore[attr-defined]
         text = _sections(self.function)
         shown = examples(*_entries(text.get("Examples", "")))
-        app.command(self.name.split()[-1], cls=_Lazy, help=text[""], epilog=shown)(chosen)
+        *nouns, last = self.name.split()[1:] or [self.name]
+        for noun in nouns:
+            app = _group_in(app, noun)
+        app.command(last, cls=_Lazy, help=text[""], epilog=shown)(chosen)
 
     def with_options(self) -> Callable[..., None]:
         """Return the function that Typer reads the options from, and calls with what the user gave."""
@@ -143,6 +146,8 @@ class Command:
         return taken
 
 
+NOUNS = {"compass": "Semantic Compass: select storyboards by what can be read from them, and repair them."}
+"""Noun that has commands of its own -> what they do."""
 COMMANDS: list[Command] = []
 """All commands, in the order of their files."""
 
@@ -162,6 +167,16 @@ def command(
 def examples(*lines: str) -> str:
     """Return the epilog that shows a command's examples, one a line."""
     return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
+
+
+def _group_in(app: typer.Typer, noun: str) -> typer.Typer:
+    """Return the group of a noun in the group of its verb; it is made where it is not there."""
+    for known in app.registered_groups:
+        if known.typer_instance is not None and known.typer_instance.info.name == noun:
+            return known.typer_instance
+    group = typer.Typer(name=noun, no_args_is_help=True, rich_markup_mode=None, help=NOUNS[noun])
+    app.add_typer(group)
+    return group
 
 
 class _Lazy(TyperCommand):

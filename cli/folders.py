@@ -197,6 +197,10 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export plans folder": ("release katha",),
     "export archive folder": SCORED,
     "baseline copy-paste release": OF_SHOTS,
+    "baseline compass tune release": ("release katha",),
+    "baseline compass tune outputs": ("outputs",),
+    "baseline compass apply release": ("release katha",),
+    "baseline compass apply outputs": ("outputs",),
     "score release": _ANY_DATA,
     "report release": _ANY_DATA,
 }

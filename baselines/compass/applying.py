@@ -8,6 +8,7 @@ It can be stopped at any moment: the same call continues it, and gives the same 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
 from ...schemas.values import Score
 from .arms import Arm
 from .boards import Board, Candidates, frame_of, write_boards
+from .budget import budget
 from .frames import FrameRequest, Frames, requests_for
 from .frozen import CELLS, HELD_OUT, Frozen, check_applies, conditions_of
 from .measuring import Measured
 from .questions import MASTER_SEED
 from .repairing import Recovered, Repair, Workroom, rendered, repaired, transitions_recovered
-from .scoring import TERMS, ranked, weakest_transition
+from .scoring import TERMS, copy_penalty, ranked, weakest_transition
 from .selecting import Measurements, chosen_by, measure_candidates
 
 COMPASS, SPENT, OUTPUTS = "compass.json", "spent.json", "outputs"
@@ -85,8 +87,7 @@ def apply_compass(
     outputs = {name: write_boards(out / OUTPUTS / name, name, some) for name, some in boards.items()}
     try:
         write_atomic(out / COMPASS, [pretty_bytes(document)])
-        spent = {name: spent.as_json() for name, spent in sorted(work.judging.spent.items())}
-        write_atomic(out / SPENT, [pretty_bytes(spent)])
+        write_atomic(out / SPENT, [pretty_bytes(work.judging.ledger.as_json())])
     except OSError as error:
         raise TargetError(
             str(out), what=f"the folder cannot be written: {error.strerror or error}",
@@ -167,9 +168,55 @@ class _Making:
             "selection": {"prompts": frozen.conditions.prompts, "half": "selection",
                           "questions_sha256": frozen.conditions.questions_sha256},
             "reporting": {"final": HELD_OUT.as_json(), "cells": [cell.as_json() for cell in CELLS]},
-            "arms": {arm.name: _arm(arm, boards[arm.name]) for arm in self.arms},
+            "arms": {
+                arm.name: {
+                    **_arm(arm, boards[arm.name]),
+                    "requested": len(self.candidates.boards)
+                    * (len(self.candidates.seeds) if arm.start == "all" else 1),
+                    "copies": self._copies(boards[arm.name]),
+                    "asked": self._asked(arm, boards[arm.name], repairs),
+                }
+                for arm in self.arms
+            },
             "stories": {story: self._story(story, values, repairs) for story in self.looked.stories},
         }  # fmt: skip
+
+    def _copies(self, boards: Sequence[Board]) -> dict[str, Json]:
+        """Return how many neighbouring frames there are, and how many of them are copies (Eq. 26)."""
+        files = [[frame.file for frame in board.frames] for board in boards]
+        scores = [
+            copy_penalty(self.work.encoders.neighbours(some), self.frozen.setting.gamma) for some in files
+        ]
+        pairs = sum(int(score.denominator or 0) for score in scores)
+        return {"pairs": pairs, "above_gamma": sum(int(score.numerator or 0) for score in scores)}
+
+    def _asked(self, arm: Arm, boards: Sequence[Board], repairs: Repairs) -> dict[str, Json]:
+        """Return what an arm asked, as if it were alone: calls of judges by what they are about, pictures."""
+        records = [self.work.records[story] for story in self.starts(arm) or self.looked.stories]
+        most = budget(
+            records, self.work.halved.halves, [arm], len(self.candidates.seeds), self.answers_each,
+            self.work.weakest,
+        ).arms[arm.name]  # fmt: skip
+        tried = repairs.get(arm.start, {}) if arm.tests else {}
+        selecting = {story: len(self.work.selecting[story].questions) for story in tried}
+        made = sum(bool(board.bridges) for board in boards)
+        frames = sum(len(repair.trials) for repair in tried.values()) if arm.tests else made
+        candidates = [
+            len(candidate.board.frames)
+            for some in self.looked.stories.values()
+            for candidate in some
+            if arm.start != "first" or candidate.board.seed == self.candidates.seeds[0]
+        ]
+        bridges = sum(selecting[story] * len(repair.trials) for story, repair in tried.items())
+        asked = {
+            "candidates": most.candidates, "weakest": most.weakest, "bridges": bridges * self.answers_each,
+        }  # fmt: skip
+        return {**asked, "calls": sum(asked.values()), "pictures": sum(candidates) + frames}
+
+    @cached_property
+    def answers_each(self) -> int:
+        """Answers that each question gets."""
+        return self.work.judging.answers_each(self.work.halved.selection)
 
     def _story(self, story: str, values: Recovered, repairs: Repairs) -> dict[str, Json]:
         setting = self.frozen.setting

@@ -91,6 +91,7 @@ ARMS: tuple[Arm, ...] = (
 )  # fmt: skip
 """All arms. What does not rerank starts from the first seed's candidate, so that it has one storyboard of a
 story; ``first-seed`` is that candidate itself, and ``base`` is the mean over all seeds (Table 44)."""
+NAMES = tuple(arm.name for arm in ARMS)
 BASE, FIRST, FULL = "base", "first-seed", "full"
 
 

@@ -6,11 +6,11 @@ the repair threshold is not known before; the numbers are the most that there ca
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ...schemas.katha import StoryRecord
-from .arms import Arm
+from .arms import ARMS, FULL, Arm
 from .frozen import WeakestBy
 from .judging import UNSCORED
 from .questions import REPORTING, SELECTION, QuestionHalves
@@ -110,7 +110,7 @@ def budget(
 
     def asked(arm: Arm) -> Asked:
         boards = seeds if arm.start != "first" else 1
-        scored = arm.tests or arm.terms or (arm.localises and weakest == "whole")
+        scored = arm.tests or "recoverability" in arm.terms or (arm.localises and weakest == "whole")
         tried = sum(count for count, some in zip(selecting, about, strict=True) if some)
         frames = 0 if arm.insertion is None else seeds if arm.tests else 1
         places = 0 if arm.insertion is None else repairable if arm.localises else len(stories)
@@ -164,3 +164,29 @@ def _count(record: StoryRecord, half: frozenset[str], *, by_transition: bool = F
         )
         for question in record.questions
     )
+
+
+def tuning_budget(
+    records: Iterable[StoryRecord], halves: QuestionHalves, seeds: int, answers_each: int,
+    weakest: WeakestBy,
+) -> Budget:  # fmt: skip
+    """Return what tuning asks for at most: both halves of the candidates, repair, and its objective.
+
+    Args:
+        records: the stories, with all their questions.
+        halves: which question selects.
+        seeds: candidates of a story, and frames that are tried.
+        answers_each: judges times votes.
+        weakest: how the weakest transition is found.
+    """
+    stories = tuple(records)
+    (full,) = (arm for arm in ARMS if arm.name == FULL)
+    whole = budget(stories, halves, [full], seeds, answers_each, weakest)
+    reporting = sum(_count(record, halves.of(REPORTING)) for record in stories)
+    asked = replace(
+        whole.arms[FULL],
+        candidates=whole.arms[FULL].candidates + reporting * seeds * answers_each,
+        bridges=whole.arms[FULL].bridges + reporting * answers_each,
+        reporting=0,
+    )
+    return Budget(len(stories), answers_each, {"tuning": asked}, asked, 0)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError, InputError, UserError
-from ...evaluation.judging.settings import MAIN, judge_prompt, judges_of, public_judge
-from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from ...evaluation.judging.settings import MAIN, JudgeSettings, judge_prompt, judges_of, public_judge
+from ...evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
 from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.items import DIMENSIONS
 from ...evaluation.recoverability.pooling import IMAGE
@@ -20,12 +20,12 @@ from ...evaluation.recoverability.score import Judged, judged_folder
 from ...evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED
 from ...releases.katha.derived import write_derived
 from ...releases.loading import load
-from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
 from .boards import Board, Seed, write_boards
 from .questions import SELECTION, HalvedRelease
 from .scoring import recoverability
+from .spending import Ledger
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -39,25 +39,6 @@ Answers = Mapping[str, bool]
 """Question id -> whether it was answered rightly; without those that were not judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What one evaluation asked and cost, over all time.
-
-    Attributes:
-        calls: answered calls of judges.
-        usd: what they cost, as far as prices are known.
-        unpriced: calls whose price is not known.
-    """
-
-    calls: int = 0
-    usd: float = 0.0
-    unpriced: int = 0
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON."""
-        return {"calls": self.calls, "usd": round(self.usd, 6), "unpriced": self.unpriced}
-
-
 @dataclass
 class Judging:
     """Asks judges, run by run, below one folder and within one cost limit.
@@ -67,14 +48,14 @@ class Judging:
         options: who judges, and how; prompts, splits and stories are set here.
         definitions: how replies become verdicts.
         reporter: takes the progress.
-        spent: name of a run -> what it cost.
+        ledger: what its runs cost, and others with the same limit.
     """
 
     folder: Path
     options: EvaluateOptions
     definitions: Definitions = field(default_factory=Definitions)
     reporter: "Reporter | None" = None
-    spent: dict[str, Spent] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
 
     def answers(
         self, name: str, release: Path, outputs: Sequence[Path], stories: Iterable[str]
@@ -96,23 +77,26 @@ class Judging:
             return {}
         run = self.folder / name
         report = evaluate_katha(release, outputs, run, self._chosen(name, wanted), reporter=self.reporter)
-        self.spent[name] = Spent(
-            sum(use.calls for use in report.models),
-            sum(use.cost + use.uncertain_cost for use in report.models),
-            sum(use.unpriced for use in report.models),
-        )
+        self.ledger.enter(name, report)
         return answers_in(judged_folder(run, release, self.definitions))
 
     def _chosen(self, name: str, stories: Sequence[str]) -> EvaluateOptions:
-        limit = self.options.max_cost
-        if limit is not None:
-            limit -= sum(spent.usd for run, spent in self.spent.items() if run != name)
-            limit = max(limit, 0.0)
         return replace(
             self.options, prompts=MAIN, protocol=None, questions_only=True, split=(), subset=None,
-            limit=None, stories=tuple(stories), items=(), max_cost=limit, replace=True, replace_sources=True,
-            settings=[*self.options.texts, *IMAGES_ONLY],
+            limit=None, stories=tuple(stories), items=(), max_cost=self.ledger.left(name), replace=True,
+            replace_sources=True, settings=[*self.options.texts, *IMAGES_ONLY],
         )  # fmt: skip
+
+    def answers_each(self, release: Path) -> int:
+        """Return how many answers each question gets: judges times votes.
+
+        Raises:
+            ConfigError: a setting is wrong, or no judge is named.
+        """
+        request = evaluation_request(release, (), self.folder, self._chosen("", ()))
+        settings = request.config.stages["judge_images"]
+        assert isinstance(settings, JudgeSettings)
+        return len(settings.judges) * settings.votes
 
     def judges(self) -> tuple[str, ...]:
         """Return the judges, by the names that archives give them.

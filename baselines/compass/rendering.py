@@ -1,23 +1,27 @@
 """Inserted frames made by a generator: orders for the run that makes pictures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.execute import STORE
+from ...engine.run_options import RunOptions
 from ...errors import TargetError
 from ...generation.orders import ORDERS, Order, PanelOrder, write_orders
 from ...generation.pipeline import GenerateOptions, generate
 from ...generation.placing import generations_of
 from ...schemas.canonical import digest
 from .frames import FrameRequest, Frames
+from .spending import Ledger
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
 
 _SEPARATOR = "~"
 METHOD = "inserted"
+FRAMES = "frames-"
+"""What the names of its runs begin with in a ledger."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class FrameMaker:
         steps: of denoising; None leaves it to the generator.
         negative: what must not be seen.
         reporter: takes the progress.
+        ledger: what its runs cost, and others with the same limit.
     """
 
     folder: Path
@@ -43,6 +48,7 @@ class FrameMaker:
     steps: int | None = None
     negative: str | None = None
     reporter: "Reporter | None" = None
+    ledger: Ledger = field(default_factory=Ledger)
 
     def __call__(self, requests: Sequence[FrameRequest]) -> Frames:
         """Return the pictures; None for those that the generator refused or spoiled.
@@ -64,7 +70,8 @@ class FrameMaker:
                 fix="check the path, its permissions and the space on the disk",
             ) from error  # fmt: skip
         run = folder / "run"
-        generate(folder / ORDERS, run, self.options, self.reporter)
+        options = replace(self.options, max_cost=self.ledger.left(FRAMES + name))
+        self.ledger.enter(FRAMES + name, generate(folder / ORDERS, run, options, self.reporter))
         rows = {
             (row["method"], row["story_id"], row["seed"]): row
             for some in generations_of(run).values()
@@ -83,3 +90,23 @@ class FrameMaker:
             method=method, story_id=request.story_id, seed=request.seed, model=self.model, width=self.width,
             height=self.height, steps=self.steps, negative=self.negative, panels=(panel,),
         )  # fmt: skip
+
+
+def frame_maker(
+    folder: Path, model: str, options: RunOptions, ledger: Ledger, reporter: "Reporter | None"
+) -> FrameMaker:
+    """Return what has frames made by a generator, with the options that every run has.
+
+    Args:
+        folder: where its runs lie.
+        model: spec of the generator.
+        options: of the evaluation; what is judges' own is left out.
+        ledger: shared with the judges.
+        reporter: takes the progress.
+    """
+    kept = {
+        name.name: getattr(options, name.name)
+        for name in fields(RunOptions)
+        if name.name not in ("settings", "reuse", "replace_sources")
+    }
+    return FrameMaker(folder, model, GenerateOptions(**kept), ledger=ledger, reporter=reporter)

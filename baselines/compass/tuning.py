@@ -129,22 +129,25 @@ def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]
     return Found(setting, rank[0], tuple(int(place_of) for place_of in places), tried)
 
 
-def tune_compass(work: Workroom, candidates: Candidates, split: str, seed: int = MASTER_SEED) -> Frozen:
-    """Tune on the candidates of a split's stories, and return what is to be frozen.
+def tune_compass(
+    work: Workroom, candidates: Candidates, splits: Sequence[str], seed: int = MASTER_SEED
+) -> Frozen:
+    """Tune on the candidates of some splits' stories, and return what is to be frozen.
 
     Args:
         work: what it needs.
         candidates: storyboards of these stories.
-        split: name of the split.
+        splits: names of the splits that they are of.
         seed: master seed; noted, as the grid is searched whole.
 
     Raises:
         InputError: there is no objective. ConfigError: the split is one that is reported on.
         FabulaError: as evaluations.
     """
-    if split.endswith("test"):
-        fix = "tune on validation"
-        raise ConfigError(f"--split {split}", what="test stories must not be tuned on", fix=fix)
+    for split in splits:
+        if split.endswith("test"):
+            fix = "tune on validation"
+            raise ConfigError(f"--split {split}", what="test stories must not be tuned on", fix=fix)
     looked = measure_candidates(work, candidates)
     aims = _aims(work, looked)
     grid = grid_of(list(looked.stories.values()))
@@ -161,7 +164,7 @@ def tune_compass(work: Workroom, candidates: Candidates, split: str, seed: int =
         version=VERSION,
         setting=with_threshold(found.setting, threshold),
         conditions=conditions_of(work.halved, work.judging.judges(), work.encoders.identities, work.weakest),
-        split=split,
+        splits=tuple(splits),
         stories=tuple(sorted(looked.stories)),
         method=candidates.method,
         seeds=candidates.seeds,

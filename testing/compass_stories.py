@@ -1,0 +1,162 @@
+"""Made-up stories for Semantic Compass, pictures that lose some of them, and a judge that reads pictures.
+
+What a candidate loses follows from a share and a hash, so that what selection can win is known before. The
+judge answers rightly exactly where the mark of the answer stands in a picture that it is shown; it says
+nothing about any real judge.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from ..models.generators.drawn.codes import code_of
+from ..models.generators.drawn.drawing import draw_scene
+from ..models.generators.drawn.reading import codes_in
+from ..models.generators.drawn.scene import DrawnScene, Mark
+from ..releases.loading import Release
+from ..schemas.canonical import Json, digest
+from ..schemas.katha import Question, StoryRecord
+from .asked_prompts import fenced_texts, prompt_of
+from .drawn_storyboards import judged_release
+from .judge_model import WRONG
+from .katha_samples import sample_bundles
+from .model_server import Asked
+
+SIDE = 256
+_ASKED = (("causal", "causality", "Why"), ("consequence", "consequence", "What came of it"))
+_WORDINGS = ("that one sees first", "that a viewer is told by it")
+
+
+def compass_release(folder: Path, validation: int = 4, test: int = 4) -> Release:
+    """Write a release whose stories have four questions about each transition, two of each dimension.
+
+    The first ``validation`` stories are of that split, the next ``test`` of ``public_test``.
+    """
+    bundles = sample_bundles(validation + test)
+    for number, bundle in enumerate(bundles):
+        record = bundle["record"]
+        split = "validation" if number < validation else "public_test"
+        record["split"] = split
+        for variant in bundle["variants"]:
+            variant["subset"] = split
+        record["questions"] = list(_questions(record))
+    return judged_release(folder, bundles)
+
+
+def _questions(record: Json) -> Iterable[Json]:
+    for transition in record["transitions"]:
+        link = [transition["from_scene"], transition["to_scene"]]
+        for kind, name, begin in _ASKED:
+            for wording in _WORDINGS:
+                number = f"t{link[0]}_{kind}_{_WORDINGS.index(wording)}"
+                yield {
+                    "question_id": f"{record['story_id']}_{number}",
+                    "story_id": record["story_id"],
+                    "question_type": kind,
+                    "question": f"{begin}, from picture {link[0]} to {link[1]}, {wording}?",
+                    "gold_answer": transition[name],
+                    "accepted_answers": [transition[name]],
+                    "target_scene": link[1],
+                    "target_transition": link,
+                    "evidence_scenes": link,
+                    "required_evidence": f"scene {link[1]}",
+                    "answerability": "text_supported",
+                }
+
+
+Loses = Callable[[str, int | None, int, str], bool]
+"""Story id, seed, transition from 1, field -> whether a candidate does not show it."""
+
+
+def loses_share(share: float) -> Loses:
+    """Return what loses a share of causes and outcomes, by a hash of where they are."""
+    return lambda story, seed, at, name: int(digest([story, seed, at, name])[:12], 16) / 16**12 < share
+
+
+def draw_candidates(
+    folder: Path, records: Iterable[StoryRecord], loses: Loses, seeds: Sequence[int] = (42, 123, 2026)
+) -> Path:
+    """Write a drawn storyboard for every story and seed; return the folder."""
+    for record in records:
+        for seed in seeds:
+            below = folder / record.story_id / f"seed_{seed}"
+            below.mkdir(parents=True, exist_ok=True)
+            for number in range(1, len(record.scenes) + 1):
+                (below / f"{number:02}.png").write_bytes(_drawn(_panel(record, seed, number, loses)))
+    return folder
+
+
+def _panel(record: StoryRecord, seed: int, number: int, loses: Loses) -> tuple[Mark, ...]:
+    scene = record.scenes[number - 1]
+    marks = [Mark(kind="character", text=name) for name in scene.characters]
+    marks.append(Mark(kind="action", text=str(scene.action)))
+    if number > 1:
+        transition = record.transitions[number - 2]
+        marks += [
+            Mark(kind="cause" if name == "causality" else "consequence", text=str(getattr(transition, name)))
+            for name in ("causality", "consequence")
+            if not loses(record.story_id, seed, number - 1, name)
+        ]
+    return tuple(marks)
+
+
+@cache
+def _drawn(marks: tuple[Mark, ...]) -> bytes:
+    file = io.BytesIO()
+    draw_scene(DrawnScene(marks=marks), (SIDE, SIDE)).canvas.image.save(file, "PNG")
+    return file.getvalue()
+
+
+@dataclass(frozen=True)
+class MarksJudge:
+    """A handler for :class:`fabula.testing.model_server.ModelServer` that reads drawn marks.
+
+    From the text, and from text and images together, it answers every question rightly.
+
+    Attributes:
+        records: the records that are judged, with all of their questions.
+    """
+
+    records: Sequence[StoryRecord] = field(repr=False)
+
+    def __call__(self, asked: Asked) -> Json:
+        """Return the reply to a judge's prompt, as JSON.
+
+        Raises:
+            ValueError: the request was made with another prompt, or about another question.
+        """
+        kind, _, condition = (prompt_of(asked) or "").rpartition("/")[2].partition("_")
+        if kind != "question":
+            raise ValueError(f"not a question: {asked.system[:80]!r}")
+        shown = [image.data for image in asked.images]
+        question = self._question(fenced_texts(asked.text), shown, condition)
+        if condition == "text_image":
+            return {"source_answer": question.gold_answer, "image_support": "supported",
+                    "final_answer": question.gold_answer, "confidence": "high"}  # fmt: skip
+        right = condition == "text" or code_of(question.gold_answer) in _seen(tuple(shown))
+        return {"answer": question.gold_answer if right else WRONG, "confidence": "high",
+                "evidence_status": "recoverable" if right else "omitted"}  # fmt: skip
+
+    def _question(self, fenced: Sequence[str], shown: Sequence[bytes], condition: str) -> Question:
+        """Return the question; of several stories' questions of one wording, that of who is shown or told."""
+        seen = _seen(tuple(shown))
+        for record in self.records:
+            if condition == "image":
+                is_it = any(code_of(name) in seen for name in record.scenes[0].characters)
+            else:
+                is_it = record.story_text == fenced[0]
+            if is_it:
+                return next(question for question in record.questions if question.question == fenced[-1])
+        raise ValueError(f"nobody's question: {fenced[-1][:80]!r}")
+
+
+@cache
+def _seen(pictures: tuple[bytes, ...]) -> frozenset[str]:
+    return frozenset().union(*(_codes(picture) for picture in pictures))
+
+
+@cache
+def _codes(picture: bytes) -> frozenset[str]:
+    return codes_in(picture)
