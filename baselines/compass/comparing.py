@@ -33,8 +33,8 @@ from ...evaluation.recoverability.method import Method, comparisons
 from ...evaluation.recoverability.pooling import IMAGE, sums_of
 from ...evaluation.recoverability.recoverability import Rates
 from ...evaluation.recoverability.score import estimated, judged_folder
+from ...evaluation.recoverability.scores import points
 from ...evaluation.recoverability.votes import RIGHT_VERDICT
-from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...evaluation.stats.paired import Pair, Paired, paired
 from ...evaluation.stats.uncertainty import CORRECTIONS
 from ...schemas.canonical import plain_fields
@@ -111,6 +111,16 @@ class ArmRow:
         """Return it as plain JSON."""
         return plain_fields(self)
 
+    def line(self) -> str:
+        """Return it as a line for people."""
+        test = self.mcnemar
+        told = test.reason if test.p_value is None else f"p={test.p_value:.3g}"
+        return (
+            f"{self.name}: image {points(self.image)}, STG {points(self.gap)}, less base "
+            f"{points(self.gap_change)}, McNemar {told}, copies {points(self.copy_rate)}, fail "
+            f"{points(self.fail)}, {self.asked.get('calls', 0)} calls, {self.asked.get('pictures', 0)} pictures"
+        )
+
 
 @dataclass(frozen=True)
 class ArmComparison:
@@ -130,6 +140,10 @@ class ArmComparison:
         """Return it as plain JSON."""
         return {"cell": self.cell.as_json(), "stories": self.stories,
                 "arms": {row.name: row.as_json() for row in self.arms}}  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """Return it as lines for people."""
+        return [f"{self.cell.label.lower()}, {self.stories} stories", *(row.line() for row in self.arms)]
 
 
 def compare_arms(
@@ -178,73 +192,6 @@ def mcnemar(arm: Sequence[bool], base: Sequence[bool]) -> McNemar:
         return McNemar(both=len(ours), reason=SAME)
     p_value = float(binomtest(only_arm, only_arm + only_base, 0.5).pvalue)
     return McNemar(only_arm, only_base, len(ours), p_value)
-
-
-_SHOWN = (
-    Measure(name="image", label="Image Rec.", better="high"),
-    Measure(name="gap", label="STG", unit="points", better="low"),
-    Measure(name="visual", label="Visual", unit="plain", better="high"),
-    Measure(name="gap_change", label="ΔSTG", unit="points", better="low"),
-    Measure(name="p", label="p, Wilcoxon", unit="number"),
-    Measure(name="mcnemar", label="p, McNemar", unit="number"),
-    Measure(name="copy_rate", label="Copy rate", better="low"),
-    Measure(name="fail", label="Fail", better="low"),
-    Measure(name="human_align", label="Human Align.", unit="plain", better="high"),
-    Measure(name="calls", label="Judge calls", unit="count"),
-    Measure(name="pictures", label="Pictures", unit="count"),
-)
-
-
-def arms_table(comparison: ArmComparison, number: int) -> ScoreTable:
-    """Return the rows of Table 55, 63 or 75 with all columns that we have."""
-    wanted = {arm.name: arm for arm in ARMS if number in arm.tables}
-    return ScoreTable(
-        name=f"compass_{number}", title=f"Semantic Compass, {comparison.cell.label.lower()}",
-        heading="Arm", measures=_SHOWN,
-        note="On the reporting half; differences and tests against the base, paired by story, corrected "
-        "(Holm); McNemar's test against the first seed's storyboards. Calls and pictures as if an arm were "
-        f"alone. Visual and Human Align. are empty: {NO_VOTES}.",
-        rows=tuple(
-            ScoreRow(label=row.label, note=_how(row.name), scores={
-                "image": row.image, "gap": row.gap, "visual": row.visual, "gap_change": row.gap_change,
-                "p": _score(_p(row.gap_test), "there are too few stories"),
-                "mcnemar": _score(row.mcnemar.p_corrected, row.mcnemar.reason or "undefined"),
-                "copy_rate": row.copy_rate, "fail": row.fail, "human_align": row.human_align,
-                "calls": _score(row.asked.get("calls"), "unknown"),
-                "pictures": _score(row.asked.get("pictures"), "unknown"),
-            })
-            for row in comparison.arms
-            if row.name in wanted
-        ),
-    )  # fmt: skip
-
-
-def cells_table(comparisons_of: Sequence[ArmComparison], arm: str = "full") -> ScoreTable:
-    """Return Table 64: one arm under each of the four evaluation protocols that were made."""
-    rows = [(each.cell, row) for each in comparisons_of for row in each.arms if row.name == arm]
-    return ScoreTable(
-        name="compass_64", title="Held-out questions and prompts", heading="Evaluation protocol",
-        note=f"The arm {arm}. Agreement with people is empty: {NO_VOTES}.",
-        measures=(*_SHOWN[:2], Measure(name="people", label="Human Corr.", unit="plain", better="high")),
-        rows=tuple(
-            ScoreRow(label=cell.label, scores={"image": row.image, "gap": row.gap, "people": _none(NO_VOTES)})
-            for cell, row in rows
-        ),
-    )  # fmt: skip
-
-
-def _p(test: Paired | None) -> float | None:
-    return None if test is None else test.p_wilcoxon_corrected
-
-
-def _how(name: str) -> str:
-    """Return whether an arm reranks and what it inserts, for a reader of the table."""
-    arm = next(arm for arm in ARMS if arm.name == name)
-    reranks = f"reranks by {', '.join(arm.terms)}" if arm.terms else "does not rerank"
-    if arm.insertion is None:
-        return f"{reranks}, no bridge"
-    how = "bridges by Algorithm 1" if arm.tests else f"always inserts a frame ({arm.insertion.shows})"
-    return f"{reranks}, {how}"
 
 
 def _images(

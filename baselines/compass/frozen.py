@@ -79,7 +79,7 @@ class Frozen(Own):
     version: int = Field(description="Of this form.")
     setting: Setting
     conditions: Conditions
-    splits: tuple[str, ...] = Field(description="The splits that it was tuned on.")
+    split: str = Field(description="The split that it was tuned on; several with + between.")
     stories: tuple[str, ...] = Field(description="Ids of the stories that it was tuned on, sorted.")
     method: str = Field(description="Method whose candidates it was tuned on.")
     seeds: tuple[int | None, ...] = Field(description="Seeds of the candidates.")

@@ -164,7 +164,7 @@ def tune_compass(
         version=VERSION,
         setting=with_threshold(found.setting, threshold),
         conditions=conditions_of(work.halved, work.judging.judges(), work.encoders.identities, work.weakest),
-        splits=tuple(splits),
+        split="+".join(splits),
         stories=tuple(sorted(looked.stories)),
         method=candidates.method,
         seeds=candidates.seeds,
