@@ -7,21 +7,21 @@ scene of which it shows most *own* texts: characters, things, act, state, feelin
 far as no other scene of the story has them; the earlier scene where two are equal; as none where it shows no
 own text. The frames of a scene are those that are recognised as it.
 
-A question can be answered (a question without a scene, or without what its rule needs, cannot):
+A question can be answered where every scene that it cannot do without
+(:func:`fabula.experiments.losses.scenes_needed`) has a frame, and
 
-- ``action_visibility``: the act of its scene is visible in some frame; where no act is annotated, all that
-  the scene alone must show. Its scene is ``target_scene``, else the last evidence scene.
-- ``causal``: the cause of its transition is visible in a frame of the transition's later scene. Its
-  transition is ``target_transition``, else the one into its scene, else the one out of it.
-- ``consequence``: the same with the consequence.
-- ``emotional``: of every evidence scene with a feeling (of its scene, where it names no evidence), that is
-  visible in a frame of it; where none of them has a feeling, that of the transition in a frame of its later
-  scene.
-- ``temporal_order``: every evidence scene (both scenes of its transition, where it names fewer than two) has
-  a frame, and the first frames of them are in story order. In another order, the question is answered with
-  what happens in the scene that then comes first, which is wrong.
+- ``action_visibility``: the act of the scene is visible in a frame of it; where no act is annotated, all that
+  this scene alone must show.
+- ``causal``, ``consequence``: the cause, or consequence, of the transition is visible in a frame of one of
+  its two scenes.
+- ``emotional``: the feeling of each of the scenes is visible in a frame of it; where no scene that it asks
+  about has a feeling, that of the transition in a frame of one of its scenes.
+- ``temporal_order``: the first frames of the scenes are in story order. In another order, the question is
+  answered with what is done in the last of them, which is wrong.
 - ``moral``, and the moral target: the label is visible in some frame, or every annotated cause is visible in
-  a frame of its later scene, and there is one.
+  a frame of a scene of its transition, and there is one.
+
+What is annotated nowhere is visible nowhere: such a question cannot be answered.
 """
 
 from collections import Counter
@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from ..experiments.losses import scenes_needed
 from ..models.generators.drawn.codes import code_of
 from ..models.generators.drawn.phrases import phrases_of
 from ..schemas.katha import Question, Scene, StoryRecord, Transition
@@ -37,6 +38,8 @@ from ..schemas.katha import Question, Scene, StoryRecord, Transition
 Reading = Literal["right", "unclear", "reversed"]
 """What frames give: the answer, none, or another event's."""
 Codes = frozenset[str]
+Rule = Callable[["Board", Sequence[int]], Reading]
+"""Frames and the scenes that a question needs, which all have frames -> what the frames give."""
 
 
 def scene_texts(scene: Scene) -> tuple[str, ...]:
@@ -100,97 +103,75 @@ class Board:
         frames = self.frames if scene is None else self.of_scene(scene)
         return any(shows(frame, text) for frame in frames)
 
-    def scene(self, index: int | None) -> Scene | None:
+    def scene(self, index: int) -> Scene | None:
         """Return a scene of the story; None where it has none of that number."""
         return next((scene for scene in self.record.scenes if scene.scene_index == index), None)
 
-    def transition(self, question: Question) -> Transition | None:
-        """Return the transition that a question is about."""
-        target = question.target_transition
+    def shown_between(self, pair: Sequence[int], name: str) -> bool:
+        """Return whether a field of a transition is visible in a frame of one of its two scenes."""
         for each in self.record.transitions:
-            if target is not None and (each.from_scene, each.to_scene) == tuple(target):
-                return each
-        index = scene_asked(question)
-        into = [each for each in self.record.transitions if each.to_scene == index]
-        out = [each for each in self.record.transitions if each.from_scene == index]
-        return next(iter([*into, *out]), None)
+            if (each.from_scene, each.to_scene) == tuple(pair):
+                text: str | None = getattr(each, name)
+                return text is not None and any(self.visible(text, index) for index in pair)
+        return False
 
     def read(self, question: Question) -> Reading:
         """Return what the frames give for a question."""
         rule = RULES.get(question.question_type)
-        return "unclear" if rule is None else rule(self, question)
+        needed = scenes_needed(self.record, question)
+        if rule is None or not all(index in self.scenes for index in needed):
+            return "unclear"
+        return rule(self, needed)
 
     def shows_moral(self) -> bool:
         """Return whether the moral target can be told."""
         label = self.record.moral_label
         if label is not None and self.visible(label):
             return True
-        caused = [each for each in self.record.transitions if each.causality]
-        return bool(caused) and all(self.visible(str(each.causality), each.to_scene) for each in caused)
-
-
-def scene_asked(question: Question) -> int | None:
-    """Return the scene that a question is about: its target, else the last that holds evidence."""
-    if question.target_scene is not None:
-        return question.target_scene
-    return max(question.evidence_scenes, default=None)
+        caused = [(each.from_scene, each.to_scene) for each in self.record.transitions if each.causality]
+        return bool(caused) and all(self.shown_between(pair, "causality") for pair in caused)
 
 
 def _read(*, can: bool) -> Reading:
     return "right" if can else "unclear"
 
 
-def _action(board: Board, question: Question) -> Reading:
-    scene = board.scene(scene_asked(question))
+def _action(board: Board, needed: Sequence[int]) -> Reading:
+    scene = board.scene(needed[0]) if needed else None
     if scene is None:
         return "unclear"
-    if scene.action:
-        return _read(can=board.visible(scene.action))
     own = own_codes(board.record)[scene.scene_index]
-    texts = [text for text in scene.visual_must_show if code_of(text) in own]
-    return _read(can=bool(texts) and all(board.visible(text) for text in texts))
+    must = [text for text in scene.visual_must_show if code_of(text) in own]
+    texts = [scene.action] if scene.action else must
+    return _read(can=bool(texts) and all(board.visible(text, scene.scene_index) for text in texts))
 
 
-def _of_transition(name: str) -> Callable[[Board, Question], Reading]:
-    def rule(board: Board, question: Question) -> Reading:
-        transition = board.transition(question)
-        text: str | None = None if transition is None else getattr(transition, name)
-        return _read(
-            can=transition is not None and bool(text) and board.visible(str(text), transition.to_scene)
-        )
+def _of_transition(name: str) -> Rule:
+    def rule(board: Board, needed: Sequence[int]) -> Reading:
+        return _read(can=board.shown_between(needed, name))
 
     return rule
 
 
-def _emotional(board: Board, question: Question) -> Reading:
-    asked = question.evidence_scenes or (scene_asked(question),)
-    scenes = [scene for index in asked if (scene := board.scene(index)) is not None and scene.emotion]
-    if not scenes:
-        return _of_transition("emotion")(board, question)
+def _emotional(board: Board, needed: Sequence[int]) -> Reading:
+    scenes = [scene for index in needed if (scene := board.scene(index)) is not None and scene.emotion]
+    if len(scenes) < len(needed) or not scenes:
+        return _of_transition("emotion")(board, needed)
     return _read(can=all(board.visible(str(scene.emotion), scene.scene_index) for scene in scenes))
 
 
-def order_asked(question: Question) -> tuple[int, ...]:
-    """Return the scenes whose order a question is about, in story order; none where it names only one."""
-    scenes = sorted(set(question.evidence_scenes))
-    if len(scenes) < 2:
-        scenes = sorted(set(question.target_transition or ()))
-    return tuple(scenes) if len(scenes) >= 2 else ()
-
-
-def _temporal(board: Board, question: Question) -> Reading:
-    first = [board.scenes.index(index) if index in board.scenes else None for index in order_asked(question)]
-    places = [place for place in first if place is not None]
-    if not places or len(places) < len(first):
+def _temporal(board: Board, needed: Sequence[int]) -> Reading:
+    places = [board.scenes.index(index) for index in needed]
+    if not places:
         return "unclear"
     return "right" if places == sorted(places) else "reversed"
 
 
-def _moral(board: Board, _question: Question) -> Reading:
+def _moral(board: Board, _needed: Sequence[int]) -> Reading:
     return _read(can=board.shows_moral())
 
 
-RULES: Mapping[str, Callable[[Board, Question], Reading]] = {
+RULES: Mapping[str, Rule] = {
     "action_visibility": _action,
     "causal": _of_transition("causality"),
     "consequence": _of_transition("consequence"),

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..experiments.losses import scenes_needed
 from ..models.generators.drawn.codes import code_of
 from ..models.generators.drawn.phrases import phrases_of
 from ..models.generators.drawn.reading import codes_in
@@ -31,7 +32,7 @@ from ..schemas.katha import Question, StoryRecord
 from ..schemas.text import normalize_answer
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import fenced_texts, prompt_of, user_text
-from .drawn_boards import Board, Codes, order_asked, own_codes, shown_record
+from .drawn_boards import Board, Codes, own_codes, shown_record
 from .drawn_questions import UNCLEAR, Unknown, answer_unknown, turned_answer
 from .model_server import Asked, word_vector
 
@@ -207,7 +208,7 @@ def _reply(condition: str, answer: str, is_seen: bool) -> Json:
 
 def _other_event(record: StoryRecord, question: Question) -> str:
     """Return a wrong answer: what is done in the last of the scenes whose order is asked about."""
-    last = max(order_asked(question), default=None)
+    last = max(scenes_needed(record, question), default=None)
     scene = next((scene for scene in record.scenes if scene.scene_index == last), None)
     accepted = {normalize_answer(text) for text in (question.gold_answer, *question.accepted_answers)}
     action = None if scene is None else scene.action

@@ -23,8 +23,8 @@ from .drawn_boards import Board, Codes, scene_texts, shows, transition_texts
 
 UNCLEAR = "unclear"
 _PART = re.compile(r"\bpart (\d+) of (\d+)\b")
-_SMALL_WORDS = """a an the of to in on at by for from with and or is are was were be do does did what which who whom how
-    why when where this that these those it its he his she her they their them story picture part"""
+_SMALL_WORDS = """a an the of to in on at by for from with and or is are was were be do does did what which
+    who whom how why when where this that these those it its he his she her they their them story part"""
 _SMALL = frozenset(_SMALL_WORDS.split())
 
 

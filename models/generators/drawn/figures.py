@@ -186,12 +186,12 @@ def _draw_before(canvas: Canvas, head: Square, family: Family, cloth: Colour, ha
     else:
         canvas.shape(
             [
-                (left, top + 10 * unit),
+                (left, top + 7 * unit),
                 (left + 3 * unit, top),
                 (middle, top - 3 * unit),
                 (right - 3 * unit, top),
-                (right, top + 10 * unit),
-                (middle, top + 5 * unit),
+                (right, top + 7 * unit),
+                (middle, top + 4 * unit),
             ],
             INK,
         )
@@ -206,13 +206,13 @@ def draw_face(canvas: Canvas, head: Square, feeling: Feeling) -> None:
         x = middle + side * 5 * unit
         size = 2.6 if feeling == "fear" else 1.8
         canvas.disc((x - size * unit, eyes - size * unit, x + size * unit, eyes + size * unit), INK)
-        inner, outer = {"anger": (1.5, -2.5), "fear": (-3.0, -1.0), "sadness": (-2.5, 0.5)}.get(
+        inner, outer = {"anger": (0.6, -1.8), "fear": (-1.8, 0.0), "sadness": (-1.8, 0.4)}.get(
             feeling, (0.0, 0.0)
         )
         if inner or outer:
             brow = [
-                (x - side * 3 * unit, eyes - 4 * unit + inner * unit),
-                (x + side * 3 * unit, eyes - 4 * unit + outer * unit),
+                (x - side * 3 * unit, eyes - 3 * unit + inner * unit),
+                (x + side * 3 * unit, eyes - 3 * unit + outer * unit),
             ]
             canvas.line(brow, 1.3 * unit)
     mouth = top + 19 * unit
@@ -258,3 +258,24 @@ _OUTLINES: tuple[tuple[tuple[float, float], ...], ...] = (
     ((-1.0, -0.3), (1.0, -0.3), (0.6, 0.9), (-0.6, 0.9)),
 )  # fmt: skip
 """Outlines of things: box, cone, lozenge, jar, hexagon, star, bowl; of a radius of 1, y downwards."""
+
+
+def flatten_face(canvas: Canvas, head: Square) -> None:
+    """Take the feeling out of a face that was drawn: eyes and mouth are drawn anew, calm.
+
+    Args:
+        canvas: the picture.
+        head: box of the head, in pixels, as the truth of a picture gives it.
+    """
+    left, top, right, _ = head
+    unit, middle = (right - left) / 26, (left + right) / 2
+    at = (
+        min(canvas.image.width - 1, int(left + 3 * unit)),
+        min(canvas.image.height - 1, int(top + 13 * unit)),
+    )
+    pixel = canvas.image.getpixel(at)
+    assert isinstance(pixel, tuple)
+    skin = (int(pixel[0]), int(pixel[1]), int(pixel[2]))
+    for half, high, low in ((9.0, 6.4, 15.5), (6.5, 14.0, 22.5), (3.0, 14.0, 23.6)):
+        canvas.box((middle - half * unit, top + high * unit, middle + half * unit, top + low * unit), skin)
+    draw_face(canvas, head, "calm")

@@ -1,0 +1,276 @@
+"""Planted losses: what can be taken from a storyboard, and which dimensions lose by it.
+
+A loss is a value: what is done, what it hits, what it leaves alone, and what it needs. It hits questions of
+the dimensions that it names which cannot do without the scenes that are changed (:func:`scenes_needed`); so
+which dimensions of a story were hit is read off its questions. A dimension that is neither hit nor spared may
+suffer with those who look, and proves nothing.
+
+New here: the KathaTrace paper has no planted losses. They measure judges by interventions whose effect is
+known, where people's answers are not at hand.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..errors import ConfigError
+from ..models.generators.drawn.layout import Box
+from ..schemas.katha import Question, StoryRecord
+from ..schemas.vocabulary import vocabulary
+from .painting import encoded, flatten_emblems, flatten_faces, nudge_corner, opened, paint_over
+
+Chooses = Literal["transition", "scene", "later scene", "nothing"]
+"""What is drawn by chance: two neighbouring scenes, one scene, one but the first, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture of a storyboard.
+
+    Attributes:
+        scene: which scene it shows, from 1.
+        data: the bytes of its file.
+        suffix: the ending of its name, such as ``png``.
+    """
+
+    scene: int
+    data: bytes = field(repr=False)
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Where something is in a picture, in pixels of its file.
+
+    Attributes:
+        decisive: what shows the scene's act: marks of it and of things that the answer names.
+        feelings: what shows a feeling.
+        emblems: whether ``feelings`` are emblems of a drawn picture, which are replaced and not painted over.
+        heads: heads of a drawn picture whose faces show a feeling.
+    """
+
+    decisive: tuple[Box, ...] = ()
+    feelings: tuple[Box, ...] = ()
+    emblems: bool = False
+    heads: tuple[Box, ...] = ()
+
+
+class CannotPlant(Exception):
+    """A loss cannot be planted in a storyboard; the message says why."""
+
+
+Strip = tuple[Panel, ...]
+Change = Callable[[Strip, tuple[int, ...], Boxes], Strip]
+"""A storyboard, the scenes that are hit, and the boxes of the first of them -> the changed storyboard."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Something that can be taken from a storyboard.
+
+    Attributes:
+        name: by which studies name it.
+        title: for tables.
+        definition: what is done, in a sentence.
+        hits: dimensions that lose.
+        spares: dimensions that lose nothing; what is in neither may suffer.
+        chooses: what is drawn by chance in each story.
+        change: does it; raises CannotPlant.
+        needs_boxes: whether it must know where things are in the pictures.
+    """
+
+    name: str
+    title: str
+    definition: str
+    hits: tuple[str, ...]
+    spares: tuple[str, ...]
+    chooses: Chooses
+    change: Change = field(repr=False)
+    needs_boxes: bool = False
+
+    def choices(self, record: StoryRecord) -> list[tuple[int, ...]]:
+        """Return what may be hit in a story, as scenes: where a question of a hit dimension asks for it."""
+        scenes = [scene.scene_index for scene in record.scenes]
+        options: dict[Chooses, list[tuple[int, ...]]] = {
+            "transition": [(each.from_scene, each.to_scene) for each in record.transitions],
+            "scene": [(scene,) for scene in scenes],
+            "later scene": [(scene,) for scene in scenes[1:]],
+            "nothing": [()],
+        }
+        return [
+            hit for hit in options[self.chooses] if self.chooses == "nothing" or self.questions(record, hit)
+        ]
+
+    def questions(self, record: StoryRecord, hit: Sequence[int]) -> tuple[Question, ...]:
+        """Return the questions that lose: of a hit dimension, in need of all scenes that are hit."""
+        if not hit:
+            return ()
+        return tuple(
+            question
+            for question in record.questions
+            if question.question_type in self.hits and set(hit) <= set(scenes_needed(record, question))
+        )
+
+    def transitions(self, record: StoryRecord, hit: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Return the transitions that are hit: the one between two scenes, or those on both sides of one."""
+        pairs = [(each.from_scene, each.to_scene) for each in record.transitions]
+        if self.chooses == "transition":
+            return tuple(pair for pair in pairs if pair == tuple(hit))
+        if self.needs_boxes or not hit:
+            return ()
+        return tuple(pair for pair in pairs if hit[0] in pair)
+
+
+def scenes_needed(record: StoryRecord, question: Question) -> tuple[int, ...]:
+    """Return the scenes whose pictures a question cannot do without, in story order.
+
+    ``action_visibility``: its target scene, else the last that holds evidence. ``causal`` and
+    ``consequence``: both scenes of its transition, else of the one into its target scene, else out of it.
+    ``emotional``: those of its evidence scenes (else its target scene) that have a feeling; where none has,
+    both of its transition. ``temporal_order``: its evidence scenes, where it names fewer than two both of its
+    transition. ``moral``: none, as the whole tells it.
+    """
+    kind, asked = question.question_type, scene_asked(question)
+    pair = transition_asked(record, question)
+    if kind == "action_visibility":
+        return () if asked is None else (asked,)
+    if kind == "emotional":
+        felt = {scene.scene_index for scene in record.scenes if scene.emotion}
+        named = question.evidence_scenes or (() if asked is None else (asked,))
+        return tuple(sorted(felt & set(named))) or pair
+    if kind == "temporal_order":
+        named = tuple(sorted(set(question.evidence_scenes)))
+        return named if len(named) > 1 else tuple(question.target_transition or ())
+    return pair if kind in ("causal", "consequence") else ()
+
+
+def scene_asked(question: Question) -> int | None:
+    """Return the scene that a question is about: its target, else the last that holds evidence."""
+    if question.target_scene is not None:
+        return question.target_scene
+    return max(question.evidence_scenes, default=None)
+
+
+def transition_asked(record: StoryRecord, question: Question) -> tuple[int, ...]:
+    """Return the transition that a question is about, as its two scenes; none where the story has none."""
+    pairs = [(each.from_scene, each.to_scene) for each in record.transitions]
+    if question.target_transition is not None and question.target_transition in pairs:
+        return question.target_transition
+    scene = scene_asked(question)
+    beside = [pair for pair in pairs if pair[1] == scene] + [pair for pair in pairs if pair[0] == scene]
+    return beside[0] if beside else ()
+
+
+def loss_named(name: str) -> Loss:
+    """Return a loss by its name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    for loss in LOSSES:
+        if loss.name == name:
+            return loss
+    there = ", ".join(loss.name for loss in LOSSES)
+    raise ConfigError(
+        f"loss {name}", what=f"there is no such loss; there are: {there}", fix="use one of them"
+    )
+
+
+def _place_of(strip: Strip, scene: int) -> int:
+    for place, panel in enumerate(strip):
+        if panel.scene == scene:
+            return place
+    raise CannotPlant(f"no picture shows scene {scene}")
+
+
+def _swap(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    first, second = (_place_of(strip, scene) for scene in hit)
+    changed = list(strip)
+    changed[first], changed[second] = strip[second], strip[first]
+    return tuple(changed)
+
+
+def _remove(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    if len(strip) < 3:
+        raise CannotPlant("fewer than two pictures would be left")
+    place = _place_of(strip, hit[0])
+    return (*strip[:place], *strip[place + 1 :])
+
+
+def _repeat(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    place = _place_of(strip, hit[0])
+    return (*strip[:place], strip[place - 1], *strip[place + 1 :])
+
+
+def _with_picture(strip: Strip, place: int, data: bytes) -> Strip:
+    return (*strip[:place], Panel(strip[place].scene, data, "png"), *strip[place + 1 :])
+
+
+def _erase(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
+    place = _place_of(strip, hit[0])
+    if not boxes.decisive:
+        raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show its act")
+    image = opened(strip[place].data)
+    paint_over(image, boxes.decisive)
+    return _with_picture(strip, place, encoded(image))
+
+
+def _flatten(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
+    place = _place_of(strip, hit[0])
+    if not boxes.feelings:
+        raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show a feeling")
+    image = opened(strip[place].data)
+    if boxes.emblems:
+        flatten_emblems(image, boxes.feelings)
+        flatten_faces(image, boxes.heads)
+    else:
+        paint_over(image, boxes.feelings)
+    return _with_picture(strip, place, encoded(image))
+
+
+def _leave(strip: Strip, _hit: tuple[int, ...], _boxes: Boxes) -> Strip:
+    changed = []
+    for panel in strip:
+        image = opened(panel.data)
+        nudge_corner(image)
+        changed.append(Panel(panel.scene, encoded(image), "png"))
+    return tuple(changed)
+
+
+DIMENSIONS = vocabulary("question_type").values
+_SHOWN = ("action_visibility", "causal", "emotional", "consequence", "temporal_order")
+
+
+def _all_but(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in DIMENSIONS if name not in names)
+
+
+LOSSES: tuple[Loss, ...] = (
+    Loss(
+        "swapped", "Two frames swapped", "The pictures of two neighbouring scenes change places.",
+        ("temporal_order",), ("action_visibility", "emotional", "moral"), "transition", _swap,
+    ),
+    Loss(
+        "removed", "Frame removed", "The picture of a scene is taken out; the storyboard has one less.",
+        _SHOWN, (), "scene", _remove,
+    ),
+    Loss(
+        "repeated", "Frame repeated", "The picture of a scene is replaced by a copy of the one before it.",
+        _SHOWN, (), "later scene", _repeat,
+    ),
+    Loss(
+        "object_erased", "Decisive object erased",
+        "What shows the act of a scene, and things that the answer names, are painted over.",
+        ("action_visibility",), ("emotional", "temporal_order", "moral"), "scene", _erase, needs_boxes=True,
+    ),
+    Loss(
+        "emotion_flattened", "Emotion flattened", "What shows a feeling in a picture is made neutral.",
+        ("emotional",), _all_but("emotional"), "scene", _flatten, needs_boxes=True,
+    ),
+    Loss(
+        "none", "No loss (control)",
+        "Nothing is lost: each picture is stored anew, four pixels in a corner a little lighter or darker.",
+        (), _all_but(), "nothing", _leave,
+    ),
+)  # fmt: skip
+"""All losses; the control is the last."""
