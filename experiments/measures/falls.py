@@ -88,7 +88,8 @@ def falls_of(view: View, plants: Iterable[Plant], base: str | None = None) -> Fa
     Args:
         view: the evaluation that holds the changed storyboards, as the evaluator sees it.
         plants: what was done to which.
-        base: the method whose outputs were changed; used as the unchanged one where it was judged.
+        base: the method whose outputs were changed, used as the unchanged one where it was judged; None for
+            the one that each plant names.
     """
     every = tuple(plants)
     methods = {method.name: method for method in view.judged.methods}
@@ -97,7 +98,7 @@ def falls_of(view: View, plants: Iterable[Plant], base: str | None = None) -> Fa
     left_out: dict[str, int] = {}
     for plant in every:
         try:
-            control = base if base in methods else None
+            control = next((name for name in (base, plant.base) if name in methods), None)
             if control is None:
                 twin = controls.get((plant.story_id, plant.seed))
                 control = None if twin is None or twin is plant else twin.method

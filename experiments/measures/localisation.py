@@ -3,7 +3,7 @@
 Question: a loss was planted in a storyboard, and one dimension must be accused: is it one that was hit?
 Formula: the dimension whose rate falls most against the unchanged storyboard is accused; several that fall
     equally share the accusation evenly. Localisation = the accusations that lie on hit dimensions / plants
-    that hit one. The same with transitions, for plants that hit one transition. ``detected``: the same where
+    that hit one. The same with transitions, for plants that hit some. ``detected``: the same where
     an accusation counts only if what is accused falls at all.
 Input: falls per plant (:mod:`.falls`); candidates are all six dimensions, or all of a story's transitions.
 Output: in [0, 1], higher is better. Chance: the mean share of the candidates that was hit, which is what
@@ -15,7 +15,8 @@ Departures: an evaluator must point somewhere, so that one that sees nothing get
     it sees anything is said by sensitivity. A dimension without a question falls by 0, as nothing is known of
     it: an evaluator that names no dimension is at chance by definition, one that has questions of a single
     dimension is right where that was hit and seen. With unequal numbers of questions a guesser points more
-    often to dimensions with few; over plants that hit all alike it is at chance.
+    often to dimensions with few; over plants that hit all alike it is at chance. What a loss neither
+    hits nor spares may fall with it; accusing that is counted as wrong.
 Example: falls causal 1, emotional 1, others 0; causal was hit: 1/2. Nothing falls, two of six were hit:
     2/6, and ``detected`` 0.
 """
@@ -32,7 +33,7 @@ from .shares import share_score
 
 MEASURE = Quantity(name="localisation", label="Localisation", direction="higher", range=(0, 1))
 NO_PLANT = "no planted loss that hit a dimension could be compared"
-NO_LINK = "no planted loss that hit one transition could be compared"
+NO_LINK = "no planted loss that hit a transition could be compared"
 Target = Callable[[Fall], tuple[Floats, list[int]]]
 """A fall -> its candidates and the places of those that were hit."""
 
@@ -68,9 +69,8 @@ def dimension_target(fall: Fall) -> tuple[Floats, list[int]]:
 
 
 def transition_target(fall: Fall) -> tuple[Floats, list[int]]:
-    """Return the falls of the transitions, and which was hit."""
-    link = fall.plant.link
-    return fall.transitions, [] if link is None or link > len(fall.transitions) else [link - 1]
+    """Return the falls of the transitions, and which were hit."""
+    return fall.transitions, [link - 1 for link in fall.plant.links if link <= len(fall.transitions)]
 
 
 def credit(candidates: Floats, hit: Sequence[int]) -> float:

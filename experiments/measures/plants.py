@@ -25,13 +25,21 @@ class Plant(Own):
     transition: int | tuple[int, int] | None = Field(
         default=None, description="Transition that was hit, as its earlier scene or as both; null for none."
     )
+    transitions: tuple[tuple[int, int], ...] = Field(
+        default=(), description="All transitions that were hit, each as both scenes, where there are several."
+    )
     dimensions: tuple[str, ...] = Field(default=(), description="Dimensions that were hit.")
     method: str = Field(description="Name of the changed outputs, as they are judged.")
+    base: str | None = Field(default=None, description="Name of the outputs that were changed.")
 
     @property
-    def link(self) -> int | None:
-        """The earlier scene of the transition that was hit."""
-        return self.transition[0] if isinstance(self.transition, tuple) else self.transition
+    def links(self) -> tuple[int, ...]:
+        """The earlier scenes of the transitions that were hit."""
+        if self.transitions:
+            return tuple(earlier for earlier, _ in self.transitions)
+        if self.transition is None:
+            return ()
+        return (self.transition[0] if isinstance(self.transition, tuple) else self.transition,)
 
     @property
     def is_control(self) -> bool:

@@ -131,7 +131,9 @@ def view_scores(view: View, definitions: Definitions) -> ViewScores:
     }
     drawn = estimates(rates, sheet.resampled(definitions), statistic)
     counted = {method.name: _counts(view, method) for method in methods}
-    counted[MEAN] = {"methods": len(methods)}
+    every = list(counted.values())
+    counted[MEAN] = {"methods": len(methods), "questions": sum(row["questions"] for row in every)}
+    counted[MEAN] |= {name: max(row[name] for row in every) for name in ("stories", "dimensions")}
     scores = {
         name: {rate: drawn.score(f"{name}.{rate}", counts=counted[name]) for rate in NAMES}
         for name in (*names, MEAN)

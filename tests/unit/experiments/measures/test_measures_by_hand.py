@@ -1,6 +1,7 @@
 """Measures that the paper names without a formula: worked by hand, undefined, perfect, and against others."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.experiments.measures.defects import plant_defects, reading_defects
 from fabula.experiments.measures.detection import detection
-from fabula.experiments.measures.false_alarms import false_alarms
 from fabula.experiments.measures.falls import Fall, accused, falls_of
+from fabula.experiments.measures.false_alarms import false_alarms
 from fabula.experiments.measures.human_correlation import (
     human_correlation,
     recovered_by_people,
@@ -83,6 +84,11 @@ def test_transitions_when_worked_by_hand_are_those_of_the_story():
     ]
     made = localise_transitions(falls, PLAIN)
     assert (made.value.value, made.chance.value) == (0.5, 0.25)
+    both = fall({}, transition=None, transitions=(0.0, 1.0, 1.0, 1.0))
+    plant = both.plant.model_copy(update={"transitions": ((1, 2), (2, 3))})
+    several = localise_transitions([replace(both, plant=plant)], PLAIN)
+    # three are accused, one of them among the two of four that were hit
+    assert (several.value.value, several.chance.value) == (pytest.approx(1 / 3), 0.5)
 
 
 def test_localisation_when_nothing_was_planted_has_no_value():
@@ -289,6 +295,6 @@ def test_plants_when_lines_are_wrong_are_all_named(tmp_path):
     assert "style is no scored dimension" in str(raised.value) and f"{path}:3" in str(raised.value)
     path.write_text(json.dumps(good) + "\n")
     (plant,) = read_plants(path)
-    assert (plant.link, plant.panels, plant.is_control) == (2, (2,), False)
+    assert (plant.links, plant.panels, plant.is_control) == ((2,), (2,), False)
     with pytest.raises(InputError, match="cannot be read"):
         read_plants(tmp_path / "nothing.jsonl")

@@ -1,0 +1,121 @@
+"""Matchers against labelled answers: false accepts and rejects by hand, file forms, every error named."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import InputError, UserError
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.matching import keyword
+from fabula.evaluation.stats.uncertainty import Uncertainty
+from fabula.experiments.ablations.matching import Labelled, answer_matching, matching_errors, read_labelled
+from fabula.experiments.ablations.measuring import Sources
+from fabula.releases.loading import Release, load
+from fabula.schemas.katha import Question
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.planted_judgements import write_judged
+from fabula.testing.simulated_evaluations import write_loadable_release
+
+PLAIN = Uncertainty(resamples=0)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return load(write_loadable_release(tmp_path_factory.mktemp("matching") / "release", sample_bundles(2)))
+
+
+@pytest.fixture(scope="module")
+def questions(release: Release) -> dict[str, Question]:
+    return {question.question_id: question for record in release for question in record.questions}
+
+
+def labelled(questions: dict[str, Question]) -> list[Labelled]:
+    gold = questions["kb25k_0001_q1"].gold_answer  # the river had risen all night
+    return [
+        Labelled("kb25k_0001_q1", gold, True),
+        Labelled("kb25k_0001_q1", gold.upper(), True),
+        Labelled("kb25k_0001_q1", f"because: {gold}", True),
+        Labelled("kb25k_0001_q1", "high water after dark", True),
+        Labelled("kb25k_0001_q1", "the river was dry all night", False),
+        Labelled("kb25k_0002_q1", "no idea", False),
+    ]
+
+
+def test_errors_when_worked_by_hand_are_shares_of_wrong_and_of_right_answers(
+    release: Release, questions: dict[str, Question], tmp_path: Path
+) -> None:
+    path = tmp_path / "labelled.jsonl"
+    path.write_text("".join(json.dumps(vars(answer)) + "\n" for answer in labelled(questions)))
+    run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
+    rows = {
+        row.matcher: row for row in answer_matching(Sources({"katha": run}, Definitions(resamples=0)), path)
+    }
+    assert list(rows) == ["exact", "keyword", "accepted"]
+    # exact: the first alone is right letter by letter, so 3 of 4 right ones are rejected
+    assert rows["exact"].scores["false_rejects"].value == 3 / 4
+    assert rows["exact"].scores["false_accepts"].value == 0
+    # accepted: the paraphrase alone is unknown
+    assert rows["accepted"].scores["false_rejects"].value == 1 / 4
+    assert rows["accepted"].scores["false_accepts"].value == 0
+    # keyword: "river ... all night" has 4 of the 6 words, so the wrong answer is accepted: 1 of 2
+    assert rows["keyword"].scores["false_accepts"].value == 1 / 2
+    assert rows["keyword"].scores["false_rejects"].value == 1 / 4
+    assert {(row.compared, row.unknown) for row in rows.values()} == {(6, 0)}
+    assert rows["keyword"].scores["human_correlation"].reason == "no person has answered yet"
+
+
+def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(
+    release: Release, questions: dict[str, Question], tmp_path: Path
+) -> None:
+    run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
+    given = Sources({"katha": run}, Definitions(resamples=0))
+    (row,) = answer_matching(given, None, ["accepted"])
+    assert row.scores["false_accepts"].reason == "no answers were labelled as right or wrong"
+
+    def silent(_key: object, _answer: str) -> bool:
+        raise InputError([UserError("q", what="the archive has no verdict", fix="run the matcher")])
+
+    scores, unknown = matching_errors(labelled(questions), questions, silent, PLAIN)
+    assert unknown == 6 and scores["false_accepts"].status == "undefined"
+    only_right = [answer for answer in labelled(questions) if answer.correct]
+    scores, _ = matching_errors(only_right, questions, keyword, PLAIN)
+    assert scores["false_accepts"].reason == "no wrong answer was compared"
+
+
+def test_csv_when_read_is_the_same_as_json_lines(questions: dict[str, Question], tmp_path: Path) -> None:
+    answers = [Labelled("kb25k_0001_q1", 'he said "no", twice', True), Labelled("kb25k_0002_q1", "=x", False)]
+    as_csv, as_lines = tmp_path / "a.csv", tmp_path / "a.jsonl"
+    as_csv.write_text(
+        'question_id,answer,correct,note\nkb25k_0001_q1,"he said ""no"", twice",Yes,x\n'
+        "kb25k_0002_q1,'=x,0,\n"
+    )
+    as_lines.write_text("".join(json.dumps(vars(answer)) + "\n" for answer in answers))
+    assert read_labelled(as_csv, questions) == read_labelled(as_lines, questions) == tuple(answers)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.jsonl", '{"question_id": "kb25k_0001_q1", "answer": "x"}\n', "a.jsonl:1"),
+        ("a.jsonl", '{"question_id": "nowhere", "answer": "x", "correct": true}\n', "no question 'nowhere'"),
+        ("a.jsonl", "not json\n", "no labelled answer"),
+        ("a.jsonl", "", "holds no answers"),
+        ("a.csv", "question_id,answer,correct\nkb25k_0001_q1,x,maybe\n", "a.csv:2"),
+        ("a.csv", 'question_id,answer,correct\nkb25k_0001_q1,"x,yes\n', "cannot be read"),
+    ],
+)
+def test_file_when_a_line_is_wrong_is_named_with_what_to_do(
+    questions: dict[str, Question], tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as raised:
+        read_labelled(tmp_path / name, questions)
+    assert (told in str(raised.value) and "correct" in str(raised.value)) or "its questions" in str(
+        raised.value
+    )
+
+
+def test_file_when_it_is_not_there_says_so(questions: dict[str, Question], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_labelled(tmp_path / "nothing.csv", questions)
