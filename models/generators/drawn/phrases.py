@@ -29,7 +29,8 @@ def scene_of(prompt: str) -> DrawnScene:
 
     A line that begins with a known label, such as ``Feeling: The ant is afraid.``, is a mark of that kind, or
     several, parted by semicolons, for who is there, things, places and what must be visible. Any other line
-    is phrases, parted at the ends of sentences and at semicolons. Sentences about pictures are left out.
+    is phrases, parted at the ends of sentences and at semicolons. Sentences about pictures, and what ends
+    with a colon, are left out.
     """
     marks: dict[str, Mark] = {}
     for line in prompt.splitlines():
@@ -53,5 +54,5 @@ def _marks(line: str) -> Iterator[tuple[MarkKind, str]]:
         return
     words = line if label is None else label[2]
     for sentence in _SENTENCE.split(words):
-        if not _ABOUT.search(sentence):
+        if not _ABOUT.search(sentence) and not sentence.rstrip().endswith(":"):
             yield from (("must_show", phrase) for phrase in phrases_of(sentence))

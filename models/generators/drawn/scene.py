@@ -41,4 +41,6 @@ class DrawnScene(Own):
 
     form: Form = Field(default="panel", description="What sort of picture.")
     marks: tuple[Mark, ...] = Field(default=(), description="What is in it, the most important first.")
-    ground: str | None = Field(default=None, description="Colour behind a portrait, as #rrggbb.")
+    ground: str | None = Field(
+        default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="Colour behind a portrait, as #rrggbb."
+    )

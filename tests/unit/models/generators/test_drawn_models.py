@@ -1,0 +1,187 @@
+"""The models ``image:drawn`` and ``video:drawn``, asked as a study asks them."""
+
+import asyncio
+import io
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.stats import binom
+
+from fabula.errors import ConfigError
+from fabula.generation.plans import plan_named
+from fabula.models.chat import CallFault, ChatRequest, Message
+from fabula.models.generators.drawn.codes import code_of
+from fabula.models.generators.drawn.phrases import phrases_of, scene_of
+from fabula.models.generators.drawn.reading import codes_in, read_marks
+from fabula.models.generators.drawn.scene import DrawnScene, Mark
+from fabula.models.generators.request import Generated, PictureRequest, read_generated
+from fabula.models.keys import Redactor
+from fabula.models.options import ModelOptions
+from fabula.models.registry import open_model
+from fabula.models.spec import parse_spec
+from fabula.testing.gold_stories import gold_records
+
+SCENE = DrawnScene(
+    marks=(
+        Mark(kind="character", text="ant"),
+        Mark(kind="object", text="leaf"),
+        Mark(kind="action", text="The ant rides the leaf to the bank."),
+    )
+).as_json()
+
+
+def ask(spec: str, prompt: str = "a scene", **chosen: Any) -> Generated:
+    model = open_model(parse_spec(spec), ModelOptions(), Redactor())
+    reply = asyncio.run(model.complete(PictureRequest(spec, prompt, **chosen).chat()))
+    assert reply.outcome == "ok"
+    return read_generated(reply.text)
+
+
+def texts(generated: Generated, name: str) -> list[str]:
+    assert generated.truth is not None
+    return [mark["text"] for mark in generated.truth[name]]
+
+
+def test_faithful_when_asked_draws_everything_and_says_where() -> None:
+    made = ask("image:drawn:faithful", scene=SCENE)
+    assert made.file.media_type == "image/png"
+    assert (made.width, made.height) == (512, 512)
+    assert texts(made, "drawn") == ["ant", "leaf", "The ant rides the leaf to the bank."]
+    assert texts(made, "forgotten") == []
+    assert made.truth is not None
+    assert (made.truth["renderer"], made.truth["drawn_from"]) == ("faithful", "scene")
+    assert {mark.code for mark in read_marks(made.file.data)} == {
+        mark["code"] for mark in made.truth["drawn"]
+    }
+
+
+def test_picture_when_asked_for_twice_is_the_same_bytes() -> None:
+    first, second = (ask("image:drawn:storyboard", scene=SCENE, seed=42) for _ in range(2))
+    assert first.packed() == second.packed()
+
+
+def test_storyboard_when_it_forgets_says_what_and_leaves_it_out_of_the_pixels() -> None:
+    made = [ask("image:drawn:storyboard", scene=SCENE, seed=seed) for seed in range(12)]
+    for picture in made:
+        assert "ant" in texts(picture, "drawn")
+        assert sorted(texts(picture, "drawn") + texts(picture, "forgotten")) == sorted(
+            ["ant", "leaf", "The ant rides the leaf to the bank."]
+        )
+        assert codes_in(picture.file.data) == {code_of(text) for text in texts(picture, "drawn")}
+    assert len({tuple(texts(picture, "forgotten")) for picture in made}) > 1
+
+
+def test_storyboard_when_many_marks_are_asked_for_forgets_a_quarter_of_those_that_are_no_characters() -> None:
+    """Of 1,000 marks a binomial of share 1/4 forgets 205 to 297 in all but one of 1,000 cases."""
+    marks = [Mark(kind="must_show", text=f"thing {number}") for number in range(20)]
+    scene = DrawnScene(marks=(*marks, Mark(kind="character", text="ant"))).as_json()
+    pictures = [
+        ask("image:drawn:storyboard", scene=scene, seed=seed, width=64, height=64) for seed in range(50)
+    ]
+    forgotten = [text for picture in pictures for text in texts(picture, "forgotten")]
+    low, high = binom.ppf([0.0005, 0.9995], 1000, 0.25)
+    assert (low, high) == (206, 296)
+    assert low <= len(forgotten) <= high
+    assert "ant" not in forgotten
+
+
+def test_storyboard_when_prompt_is_another_forgets_other_things() -> None:
+    marks = tuple(Mark(kind="must_show", text=f"thing {number}") for number in range(20))
+    scene = DrawnScene(marks=marks).as_json()
+    lost = [
+        texts(ask("image:drawn:storyboard", prompt, scene=scene, seed=1), "forgotten")
+        for prompt in ("a", "b")
+    ]
+    assert lost[0] != lost[1]
+
+
+def test_choices_when_they_are_not_taken_are_named() -> None:
+    made = ask("image:drawn:faithful", scene=SCENE, seed=7, steps=20, negative="blood", width=300, height=260)
+    assert made.unsupported == ("seed", "steps", "negative")
+    assert (made.seed, made.width, made.height) == (None, 300, 260)
+    assert ask("image:drawn:storyboard", scene=SCENE, seed=7).seed == 7
+
+
+def test_name_when_it_is_unknown_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ConfigError, match="storyboard, faithful"):
+        ask("image:drawn:photograph")
+    with pytest.raises(ConfigError, match="storyboard, faithful"):
+        ask("video:drawn:photograph")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"width": 8}, "16 to 4096 pixels, not 8 x 512"),
+        ({"width": 9000}, "16 to 4096 pixels, not 9000 x 512"),
+        ({"scene": {"marks": [{"kind": "smell", "text": "roses"}]}}, "the scene cannot be drawn"),
+        ({"scene": {"ground": "green", "form": "portrait"}}, "the scene cannot be drawn"),
+    ],
+)  # fmt: skip
+def test_request_when_it_cannot_be_drawn_is_a_fault_of_its_own(chosen: dict[str, Any], message: str) -> None:
+    with pytest.raises(CallFault, match=message) as caught:
+        ask("image:drawn:faithful", **chosen)
+    assert caught.value.kind == "bad_request"
+
+
+def test_request_when_it_is_a_question_is_refused() -> None:
+    model = open_model(parse_spec("image:drawn:faithful"), ModelOptions(), Redactor())
+    with pytest.raises(CallFault, match="answers no questions"):
+        asyncio.run(model.complete(ChatRequest("image:drawn:faithful", (Message("user", ("Why?",)),))))
+
+
+def test_prompt_when_there_is_no_scene_is_drawn_by_its_phrases() -> None:
+    made = ask("image:drawn:faithful", "The ant slips. A dove watches; the water is cold.")
+    assert texts(made, "drawn") == ["The ant slips", "A dove watches", "the water is cold"]
+    assert made.truth is not None
+    assert made.truth["drawn_from"] == "prompt"
+
+
+def test_prompt_when_its_lines_have_labels_gives_marks_of_their_kinds() -> None:
+    prompt = """Scene 2 of 5 of a storyboard, one picture without any writing in it.
+Scene: The dove dozes.
+Characters, looking the same in every scene: dove; ant.
+Action: The ant bites; the dove flies up.
+- cause: The ant saw the net.
+It leads to the next scene; prepare:"""
+    assert [(mark.kind, mark.text) for mark in scene_of(prompt).marks] == [
+        ("must_show", "The dove dozes"), ("character", "dove"), ("character", "ant"),
+        ("action", "The ant bites; the dove flies up"), ("cause", "The ant saw the net"),
+    ]  # fmt: skip
+    assert phrases_of("The ant bites; the dove flies up.") == ("The ant bites", "the dove flies up")
+
+
+@pytest.mark.parametrize("name", ["rule", "scene", "transition-aware"])
+def test_prompt_when_it_is_of_a_plan_gives_all_marks_that_the_plan_draws(name: str) -> None:
+    for record in gold_records()[::5]:
+        for panel in plan_named(name).panels(record):
+            read = {(mark.kind, code_of(mark.text)) for mark in scene_of(panel.prompt).marks}
+            assert {(mark.kind, code_of(mark.text)) for mark in panel.drawn.marks} <= read
+
+
+def test_video_when_asked_for_shows_every_mark_in_every_frame_while_the_hills_move() -> None:
+    made = ask("video:drawn:faithful", scene=SCENE, seconds=1.0, width=512, height=288)
+    assert made.file.media_type == "video/mp4"
+    assert made.unsupported == ()
+    with av.open(io.BytesIO(made.file.data)) as container:
+        frames = [frame.to_image() for frame in container.decode(video=0)]
+    assert len(frames) == 8
+    assert {frame.size for frame in frames} == {(512, 288)}
+    for frame in frames:
+        assert codes_in(frame) == {code_of(text) for text in texts(made, "drawn")}
+    assert changed(frames[0], frames[-1], (0, 90, 512, 150)) > 0.05
+    assert changed(frames[0], frames[-1], (0, 240, 512, 288)) < 0.01
+
+
+def changed(first: Image.Image, last: Image.Image, box: tuple[int, int, int, int]) -> float:
+    """Share of the pixels of a box that differ by more than 24 of 255."""
+    parts = [np.asarray(frame.crop(box), int) for frame in (first, last)]
+    return float((np.abs(parts[0] - parts[1]).max(axis=2) > 24).mean())
+
+
+def test_video_when_its_duration_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(CallFault, match="up to 30 seconds, not 60"):
+        ask("video:drawn:faithful", scene=SCENE, seconds=60.0)
