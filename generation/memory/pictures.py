@@ -1,4 +1,4 @@
-"""Pictures of the bank: opened, on a checkered ground, side by side, cut into thirds; always the same bytes."""
+"""Pictures of the bank: on a checkered ground, side by side, cut into thirds; always the same bytes."""
 
 import io
 from collections.abc import Sequence
