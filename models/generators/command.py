@@ -46,7 +46,7 @@ _ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
 _TAIL = 64 * 1024
 _CHOICES: Mapping[str, Choice] = {
     "seed": "seed", "width": "size", "height": "size", "steps": "steps", "seconds": "seconds",
-    "negative_file": "negative", "references": "references",
+    "negative_file": "negative", "references": "references", "first_frame": "first_frame",
 }  # fmt: skip
 """Placeholder -> what is chosen with it."""
 
@@ -239,11 +239,16 @@ def _write_inputs(folder: Path, picture: PictureRequest, ending: str) -> dict[st
         for number, reference in enumerate(picture.references, 1):
             name = f"{number:03}{_ENDINGS.get(reference.media_type, '.bin')}"
             (references / name).write_bytes(reference.data)
+    first = picture.first_frame
+    first_file = None if first is None else folder / f"first_frame{_ENDINGS.get(first.media_type, '.bin')}"
+    if first is not None and first_file is not None:
+        first_file.write_bytes(first.data)
     numbers = {name: getattr(picture, name) for name in ("seed", "width", "height", "steps", "seconds")}
     return {
         "prompt_file": str(prompt),
         "negative_file": None if picture.negative is None else str(negative),
         "references": str(references) if picture.references else None,
+        "first_frame": None if first_file is None else str(first_file),
         "out": str(folder / f"out{ending}"),
         **{name: None if value is None else f"{value:g}" if name == "seconds" else str(value)
            for name, value in numbers.items()},

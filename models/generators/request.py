@@ -20,9 +20,14 @@ from ..chat import CallFault, ChatRequest, Image, Message, Part, Reply
 CHOSEN = "picture"
 """Key under which a chat request's ``extra`` holds what is chosen for a picture besides its prompt."""
 
-Choice: TypeAlias = Literal["references", "seed", "size", "steps", "negative", "seconds", "scene"]
+FIRST = "first_frame"
+"""Key there that says that the last picture of a request is the frame with which the video begins."""
+
+Choice: TypeAlias = Literal[
+    "references", "seed", "size", "steps", "negative", "seconds", "scene", "first_frame"
+]  # fmt: skip
 """What a system may not take: reference images, a seed, a size, a number of steps, a negative prompt, a
-duration, or the scene as data."""
+duration, the scene as data, or a first frame."""
 
 
 class ImageModel(Protocol):
@@ -73,6 +78,7 @@ class PictureRequest:
         seconds: duration of a video.
         scene: the same scene as data, for the one model that draws from data (``drawn``); others do not get
             it. Its form is that of :mod:`.drawn.scene`.
+        first_frame: the picture with which a video begins; no reference for what anything looks like.
     """
 
     model: str
@@ -85,6 +91,7 @@ class PictureRequest:
     steps: int | None = None
     seconds: float | None = None
     scene: Mapping[str, Json] | None = None
+    first_frame: Image | None = None
 
     def chat(self) -> ChatRequest:
         """Return it as a chat request, by whose key the journal keeps the reply."""
@@ -94,6 +101,8 @@ class PictureRequest:
             if getattr(self, name) is not None
         }
         parts: tuple[Part, ...] = (self.prompt, *self.references)
+        if self.first_frame is not None:
+            parts, chosen[FIRST] = (*parts, self.first_frame), True
         most = MOST_TOKENS
         if self.model.startswith("video:"):
             most = math.ceil((self.seconds or MOST_SECONDS) * TOKENS_PER_SECOND)
@@ -117,7 +126,13 @@ class PictureRequest:
             raise CallFault("unsupported", "this model makes pictures or videos; it answers no questions")
         texts = [part for part in request.messages[0].parts if isinstance(part, str)]
         pictures = tuple(part for part in request.messages[0].parts if isinstance(part, Image))
-        return cls(request.model, "\n".join(texts), pictures, seed=request.seed, **chosen)
+        first = pictures[-1] if chosen.get(FIRST) and pictures else None
+        given = {name: value for name, value in chosen.items() if name != FIRST}
+        if first is not None:
+            pictures = pictures[:-1]
+        return cls(
+            request.model, "\n".join(texts), pictures, seed=request.seed, first_frame=first, **given
+        )  # fmt: skip
 
 
 MOST_TOKENS = 8192

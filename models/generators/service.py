@@ -70,6 +70,7 @@ def not_taken(picture: PictureRequest, taken: Collection[Choice]) -> tuple[Choic
         "negative": picture.negative is not None,
         "seconds": picture.seconds is not None,
         "scene": picture.scene is not None,
+        "first_frame": picture.first_frame is not None,
     }
     return tuple(name for name, is_chosen in chosen.items() if is_chosen and name not in taken)
 
