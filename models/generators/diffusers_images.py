@@ -24,6 +24,7 @@ from ..faults import one_line
 from ..keys import Redactor
 from ..options import ModelOptions
 from ..spec import ModelSpec
+from ..vision.download import quiet_libraries
 from .request import Choice, Generated, GeneratedFile, PictureRequest, extras
 from .service import not_taken
 
@@ -103,6 +104,7 @@ class DiffusersImages:
         arguments, taken = _arguments(pipe, picture, more)
         try:
             made = self._run(pipe, seed, arguments, given_up)
+            detail = _cut_off(pipe, picture.prompt)
         except CallFault:
             raise
         except Exception as error:  # noqa: BLE001 - adapter boundary
@@ -121,7 +123,7 @@ class DiffusersImages:
             steps=getattr(pipe, "num_timesteps", None),
             unsupported=not_taken(picture, taken),
         )
-        return Reply("ok", generated.packed(), _cut_off(pipe, picture.prompt), None, model, Usage())
+        return Reply("ok", generated.packed(), detail, None, model, Usage())
 
     def _run(self, pipe: Any, seed: int, arguments: Mapping[str, Any], given_up: threading.Event) -> Any:  # noqa: ANN401 - a pipeline's output
         import torch
@@ -133,7 +135,7 @@ class DiffusersImages:
 
         takes = inspect.signature(pipe.__call__).parameters
         watched = {"callback_on_step_end": watch} if "callback_on_step_end" in takes else {}
-        with torch.no_grad():
+        with torch.no_grad(), quiet_libraries():
             return pipe(generator=torch.Generator("cpu").manual_seed(seed), **watched, **arguments)
 
     def _loaded(self, more: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a pipeline
@@ -153,6 +155,7 @@ class DiffusersImages:
 
     def _load(self, wanted: PipelineOptions) -> Any:  # noqa: ANN401 - a pipeline
         import torch
+        import transformers  # noqa: F401 - so that it is quiet, too
         from diffusers import DiffusionPipeline
 
         where = {
@@ -160,21 +163,28 @@ class DiffusersImages:
             for name, value in (("revision", wanted.revision), ("variant", wanted.variant))
             if value
         }
+        dtype = getattr(torch, wanted.dtype)
         try:
-            pipe = DiffusionPipeline.from_pretrained(  # type: ignore[no-untyped-call]
-                self._spec.name,
-                use_safetensors=True,
-                torch_dtype=getattr(torch, wanted.dtype),
-                local_files_only=True,
-                **where,
-            )
-        except (OSError, ValueError, ImportError) as error:
+            with quiet_libraries():
+                pipe = DiffusionPipeline.from_pretrained(  # type: ignore[no-untyped-call]
+                    self._spec.name,
+                    use_safetensors=True,
+                    dtype=dtype,
+                    local_files_only=True,
+                    **where,
+                )
+        except Exception as error:  # noqa: BLE001 - adapter boundary
             raise self._fault("no_such_model", f"{self._fix(wanted)} ({error})") from None
+        if pipe.dtype != dtype:
+            raise self._fault("unsupported", f"extra.dtype: the pipeline was loaded as {pipe.dtype}")
         pipe.set_progress_bar_config(disable=True)
-        if wanted.offload:
-            pipe.enable_model_cpu_offload()
-            return pipe
-        return pipe.to(_device(wanted.device))
+        try:
+            if wanted.offload:
+                pipe.enable_model_cpu_offload()
+                return pipe
+            return pipe.to(_device(wanted.device))
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            raise self._fault("unsupported", f"extra.device: {error}") from None
 
     def _fix(self, wanted: PipelineOptions) -> str:
         name = self._spec.name

@@ -77,7 +77,7 @@ def torch_copy(name: str) -> Path:
 def quiet_libraries() -> Iterator[None]:
     """Keep libraries from telling what they fetch and load."""
     with ExitStack() as undone:
-        for name in ("huggingface_hub", "transformers", "httpx", "httpx2"):
+        for name in ("huggingface_hub", "transformers", "diffusers", "httpx", "httpx2"):
             logger = logging.getLogger(name)
             undone.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.ERROR)
@@ -85,9 +85,10 @@ def quiet_libraries() -> Iterator[None]:
         if not shown.are_progress_bars_disabled():
             shown.disable_progress_bars()
             undone.callback(shown.enable_progress_bars)
-        if "transformers" in sys.modules:
-            from transformers.utils import logging as bars
-
+        for library in ("transformers", "diffusers"):
+            if library not in sys.modules:
+                continue
+            bars = import_module(f"{library}.utils.logging")
             if bars.is_progress_bar_enabled():
                 bars.disable_progress_bar()
                 undone.callback(bars.enable_progress_bar)

@@ -452,6 +452,8 @@ class OddUsage(DeliveryFault):
 
 def concerns(fault: Fault, asked: Asked) -> bool:
     """Return whether a fault strikes this request at all; some strike only requests of a kind."""
+    if isinstance(fault, OddUsage):
+        return asked.step != "fetch"
     if isinstance(fault, CorruptPicture):
         return asked.wants in ("image", "video")
     if isinstance(fault, NoStructuredOutput):

@@ -1,0 +1,495 @@
+"""One suite over every service that makes pictures or videos: against the model server, every fault named."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.engine.asker import Closed, Desk, Line
+from fabula.engine.budget import Budget, known_price
+from fabula.engine.calls import Calls, model_uses
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.engine.journal import Journal
+from fabula.errors import ConfigError
+from fabula.models.chat import CallFault, ChatModel, ChatRequest, Image, Message, Reply
+from fabula.models.client import ModelClient
+from fabula.models.generators.google_videos import GoogleVideos
+from fabula.models.generators.request import Generated, PictureRequest, read_generated
+from fabula.models.keys import MARK, Redactor
+from fabula.models.options import ModelOptions
+from fabula.models.prices import price_of
+from fabula.models.registry import IMAGES, VIDEOS, open_model
+from fabula.models.spec import LOCAL, parse_spec
+from fabula.testing.model_server import (
+    Asked,
+    BadRequestFault,
+    ContentFilter,
+    CorruptPicture,
+    Dropped,
+    EchoSecrets,
+    EchoSecretsInReply,
+    EmptyChoices,
+    EmptyText,
+    HtmlPage,
+    Huge,
+    ModelServer,
+    NoQuota,
+    NoSuchModel,
+    NotJson,
+    OddUsage,
+    Picture,
+    Prose,
+    RateLimited,
+    Refused,
+    SafetyBlock,
+    ServerError,
+    TooLong,
+    TruncatedBody,
+    TruncatedJson,
+    Unauthorized,
+    key_of,
+    plain_png,
+    plain_video,
+)
+
+KEY = "planted-key-0123456789abcdef0123456789"
+PNG, MP4 = plain_png(96, 64, "fox"), plain_video("fox")
+REFERENCES = (Image(plain_png(8, 8, "\r\nfirst"), "image/png"), Image(b"\r\n--\xff second", "image/jpeg"))
+SERVICES = [
+    (makes, provider)
+    for makes, adapters in (("image", IMAGES), ("video", VIDEOS))
+    for provider, _ in adapters
+    if provider not in LOCAL
+]
+
+
+class Instant:
+    """A clock on which waiting takes no time, and is counted."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Studio:
+    """A model at the server, and what is needed to ask it."""
+
+    def __init__(self, makes: str, provider: str, server: ModelServer, **options: Any) -> None:
+        self.makes, self.provider, self.server = makes, provider, server
+        options.setdefault("api_key_env", "MY_KEY")
+        where = f"{server.openai_url}#tiny" if provider == "compatible" else f"{provider}:tiny"
+        if provider != "compatible":
+            options.setdefault("base_url", server.google_url if provider == "google" else server.openai_url)
+        self.spec = parse_spec(f"{makes}:{where}")
+        self.options = ModelOptions(**options)
+
+    @property
+    def file(self) -> bytes:
+        return PNG if self.makes == "image" else MP4
+
+    @property
+    def created(self) -> int:
+        return sum(exchange.asked.step == "create" for exchange in self.server.log)
+
+    def request(self, **changes: Any) -> PictureRequest:
+        seconds = 4.0 if self.makes == "video" else None
+        picture = PictureRequest(self.spec.text, "A fox — «狐»", seconds=seconds)
+        return replace(picture, **changes)
+
+    def model(self) -> ChatModel:
+        if (self.makes, self.provider) == ("video", "google"):
+            return GoogleVideos(self.spec, self.options, Redactor(), Instant())
+        return open_model(self.spec, self.options, Redactor())
+
+    def ask(self, **changes: Any) -> Reply:
+        return self.send(self.options.apply(self.request(**changes).chat()))
+
+    def send(self, request: ChatRequest) -> Reply:
+        async def play() -> Reply:
+            model = self.model()
+            try:
+                return await model.complete(request)
+            finally:
+                await model.close()
+
+        return asyncio.run(play())
+
+    def made(self, **changes: Any) -> Generated:
+        reply = self.ask(**changes)
+        assert reply.outcome == "ok", reply.detail
+        return read_generated(reply.text)
+
+    def fault(self, **changes: Any) -> CallFault:
+        with pytest.raises(CallFault) as caught:
+            self.ask(**changes)
+        assert "planted" not in f"{caught.value} {caught.value.args} {caught.value.__context__!r}"
+        assert len(caught.value.message) <= 600
+        return caught.value
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+
+
+@pytest.fixture
+def server() -> Any:
+    with ModelServer(
+        lambda asked: Picture(MP4, "video/mp4") if asked.wants == "video" else Picture(PNG)
+    ) as it:
+        yield it
+
+
+@pytest.fixture(params=SERVICES, ids=":".join)
+def studio_with(request: pytest.FixtureRequest, server: ModelServer) -> Callable[..., Studio]:
+    return lambda **options: Studio(*request.param, server, **options)
+
+
+@pytest.fixture
+def studio(studio_with: Callable[..., Studio]) -> Studio:
+    return studio_with()
+
+
+def test_reply_when_all_is_well_holds_the_file_as_it_was_made(studio: Studio) -> None:
+    reply = studio.ask()
+    made = read_generated(reply.text)
+    assert made.file.data == studio.file
+    assert made.file.media_type == ("video/mp4" if studio.makes == "video" else "image/png")
+    assert (reply.outcome, reply.reported_model, made.unsupported) == ("ok", "tiny", ())
+    assert reply.usage is not None and reply.usage.output_tokens
+    assert Reply.from_json(json.loads(json.dumps(reply.as_json()))) == reply
+    assert studio.created == 1
+
+
+def test_request_when_sent_says_all_that_the_service_takes(studio: Studio) -> None:
+    made = studio.made(
+        references=REFERENCES, seed=7, width=1536, height=864, steps=30, negative="cats", scene={"marks": []}
+    )
+    asked = next(exchange.asked for exchange in studio.server.log if exchange.asked.step == "create")
+    assert (asked.model, asked.prompt, asked.references) == ("tiny", "A fox — «狐»", REFERENCES)
+    assert KEY in asked.secrets
+    sent = "\n".join(map(str, asked.body.values()))
+    assert "cats" not in sent and "marks" not in sent and "30" not in sent
+    if studio.provider == "google":
+        shape = {"resolution": "720p", "seconds": 4.0} if studio.makes == "video" else {}
+        assert asked.params == {"seed": 7, "aspect_ratio": "16:9", **shape}
+        assert (made.seed, made.unsupported) == (7, ("steps", "negative", "scene"))
+    else:
+        assert asked.params == {"size": "1536x864"}
+        assert (made.seed, made.unsupported) == (None, ("seed", "steps", "negative", "scene"))
+        assert (made.width, made.height) == (1536, 864)
+    assert made.steps is None
+
+
+def test_request_when_nothing_is_chosen_sends_nothing_extra(studio: Studio) -> None:
+    assert studio.made(seconds=None).unsupported == ()
+    assert studio.server.log[0].asked.params == {}
+
+
+def test_extras_when_set_are_sent_as_they_are(studio_with: Callable[..., Studio]) -> None:
+    studio = studio_with(extra={"quality": "low", "labels": {"team": "stories"}})
+    studio.ask(references=REFERENCES[:1])
+    body = studio.server.log[0].asked.body
+    assert body["quality"] == "low"
+    labels = body["labels"]
+    assert (json.loads(labels) if isinstance(labels, str) else labels) == {"team": "stories"}
+
+
+def test_key_when_made_from_a_request_is_the_servers(studio: Studio) -> None:
+    request = studio.request(references=REFERENCES, width=2048, height=1152)
+    studio.send(request.chat())
+    assert studio.server.log[0].asked.key == key_of(request.chat(), "tiny")
+
+
+OUTCOMES: list[tuple[Any, str, str]] = [
+    (EmptyChoices(), "empty", "empty"),
+    (EmptyText(), "empty", "empty"),
+    (ContentFilter(), "blocked", "blocked"),
+    (SafetyBlock("prompt", "PROHIBITED_CONTENT"), "blocked", "blocked"),
+    (SafetyBlock("reply", "IMAGE_SAFETY"), "blocked", "blocked"),
+    (Refused(), "blocked", "refused"),
+    (Prose(), "empty", "refused"),
+    (TruncatedJson(), "empty", "truncated"),
+]
+
+
+@pytest.mark.parametrize(("fault", "openai", "google"), OUTCOMES, ids=lambda value: str(value)[:40])
+def test_outcome_when_there_is_no_picture_is_named(
+    fault: Any, openai: str, google: str, studio: Studio
+) -> None:
+    studio.server.faults = fault
+    reply = studio.ask()
+    assert reply.outcome == (google if studio.provider == "google" else openai)
+    assert reply.detail or reply.text
+    if reply.outcome == "refused":
+        assert reply.text == fault.text
+    assert studio.created == 1
+
+
+@pytest.mark.parametrize("how", ["cut", "noise", "words"])
+def test_file_when_corrupt_is_kept_as_it_came(how: Any, studio: Studio) -> None:
+    studio.server.faults = CorruptPicture(how)
+    made = studio.made()
+    answered = studio.server.log[0].answer
+    assert answered is not None and answered.picture is not None
+    assert made.file.data == answered.picture.data != studio.file
+
+
+KINDS: list[tuple[Any, str]] = [
+    (RateLimited(), "rate_limited"),
+    *((ServerError(status), "server_error") for status in (500, 502, 503, 504, 529)),
+    (Unauthorized(), "key_refused"),
+    (Unauthorized(403), "key_refused"),
+    (EchoSecrets(), "key_refused"),
+    (NoQuota(), "no_quota"),
+    (NoQuota(402), "no_quota"),
+    (NoSuchModel(), "no_such_model"),
+    (TooLong(), "too_long"),
+    (BadRequestFault(), "bad_request"),
+    (HtmlPage(), "not_an_api"),
+    (HtmlPage(404), "not_an_api"),
+    (HtmlPage(502), "server_error"),
+    (NotJson(b"Not Found"), "not_an_api"),
+    (NotJson(b'{"status": "up"}'), "not_an_api"),
+    (NotJson(), "broken_reply"),
+    (NotJson(b""), "broken_reply"),
+    (NotJson(b'{"data": [3], "candidates": [3], "id": '), "broken_reply"),
+    (NotJson(b'{"error": {"code": 429, "message": "slow down"}}'), "rate_limited"),
+    (Dropped(), "connection"),
+    (Dropped(40), "connection"),
+    (TruncatedBody(), "broken_reply"),
+    (TruncatedBody(announced=True), "broken_reply"),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), KINDS, ids=lambda value: str(value)[:40])
+def test_fault_when_no_reply_arrives_is_named_and_nothing_is_asked_twice(
+    fault: Any, kind: str, studio: Studio
+) -> None:
+    studio.server.faults = fault
+    found = studio.fault()
+    assert found.kind == kind, found
+    assert studio.server.count == 1, "neither SDK nor adapter asks again"
+    assert found.maybe_paid == (isinstance(fault, Dropped | TruncatedBody) or "broken" in kind or
+                                fault in (ServerError(502), ServerError(504), HtmlPage(502)))  # fmt: skip
+
+
+def test_fault_when_the_service_says_when_to_come_back_tells(studio: Studio) -> None:
+    studio.server.faults = ServerError(503, retry_after=2.0)
+    assert studio.fault().retry_after == pytest.approx(2.0)
+
+
+def test_question_when_asked_of_a_generator_is_refused_before_sending(studio: Studio) -> None:
+    with pytest.raises(CallFault, match="answers no questions") as caught:
+        studio.send(ChatRequest(studio.spec.text, (Message("user", ("Who is it?",)),)))
+    assert caught.value.kind == "unsupported"
+    assert studio.server.count == 0
+
+
+def test_connection_when_nobody_listens_is_unpaid(studio_with: Callable[..., Studio]) -> None:
+    fault = studio_with(base_url="http://127.0.0.1:1/v1").fault()
+    assert (fault.kind, fault.maybe_paid) == ("connection", False)
+
+
+# -- secrets
+
+
+def test_words_when_they_hold_the_key_lose_it(studio: Studio) -> None:
+    studio.server.faults = EchoSecretsInReply()
+    reply = studio.ask()
+    assert reply.outcome == "ok"
+    assert "planted" not in json.dumps(reply.as_json())
+    assert reply.reported_model == MARK
+    if studio.provider != "google":
+        assert read_generated(reply.text).revised_prompt == MARK
+
+
+def test_revised_prompt_when_the_service_gives_one_is_kept(studio: Studio) -> None:
+    studio.server.handler = lambda _: Picture(studio.file, "image/png", "A red fox at dawn")
+    revised = None if studio.provider == "google" else "A red fox at dawn"
+    assert studio.made().revised_prompt == revised
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        KEY.encode(),
+        b"key=" + KEY.encode() + b" is wrong",
+        b'{"error": "' + "".join(f"\\u{ord(char):04x}" for char in KEY).encode() + b'"}',
+        PNG[:-12] + b"tEXtprompt\0" + KEY.encode() + PNG[-12:],
+    ],
+    ids=["bare", "words", "escapes", "in a picture"],
+)
+def test_file_when_it_holds_the_key_loses_it(echo: bytes, studio: Studio) -> None:
+    studio.server.handler = lambda _: Picture(echo, "image/png")
+    data = studio.made().file.data
+    assert MARK.encode() in data
+    assert KEY.encode() not in data and b"\\u0070\\u006c" not in data
+
+
+# -- size
+
+
+@pytest.mark.parametrize("megabytes", [10])
+def test_file_when_large_comes_through(megabytes: int, studio: Studio) -> None:
+    studio.server.faults = Huge(megabytes * 1_000_000)
+    assert len(studio.made().file.data) == megabytes * 1_000_000
+
+
+def test_file_when_larger_than_is_read_is_a_fault(
+    studio_with: Callable[..., Studio], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fabula.models.generators import google_images, google_videos, openai_images
+
+    for module, name in (
+        (openai_images, "LONGEST_PICTURE"), (google_images, "LONGEST_PICTURE"),
+        (google_videos, "LONGEST_VIDEO"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, 100_000)
+    studio = studio_with()
+    studio.server.faults = Huge(200_000)
+    fault = studio.fault()
+    assert (fault.kind, fault.maybe_paid) == ("too_long", True)
+    assert "more than 100,000 bytes" in fault.message
+
+
+# -- the journal, and money
+
+
+class Books:
+    """A run's journal, and a desk before it."""
+
+    def __init__(self, folder: Path, studio: Studio, limit: float | None = None) -> None:
+        self.studio, self.journal = studio, Journal.open(folder)
+        self.calls = Calls(self.journal)
+        self.budget = Budget(limit, self.calls.spent())
+        self.desk = Desk(self.calls, self.budget, {studio.spec.text: studio.options}, self._line)
+
+    def _line(self, spec: str) -> Line:
+        options = self.studio.options
+        client = ModelClient(self.studio.model(), options, Instant())
+        return Line(client, options, price_of(self.studio.spec, options))
+
+    def ask(self, request: ChatRequest, *samples: int) -> list[Reply]:
+        async def play() -> list[Reply]:
+            asked = [self.desk.reply(request, sample, "pictures") for sample in samples]
+            replies = [reply for _, reply in await asyncio.gather(*asked)]
+            await self.desk.shut()
+            return replies
+
+        return asyncio.run(play())
+
+    def close(self) -> None:
+        self.journal.flush()
+        self.calls.close()
+        self.journal.close()
+
+
+PRICED = {"prices": {"picture": 0.04, "second": 0.1}}
+
+
+def test_desk_when_a_picture_was_made_pays_once_and_gives_it_again_without_the_service(
+    studio_with: Callable[..., Studio], tmp_path: Path
+) -> None:
+    studio = studio_with(**PRICED)
+    studio.server.faults = [Huge(10_000_000), None, None]
+    request = studio.options.apply(studio.request().chat())
+    books = Books(tmp_path, studio, limit=5.0)
+    first = books.ask(request, 0)
+    assert books.ask(request, 0) == first
+    books.close()
+    again = Books(tmp_path, studio, limit=5.0)
+    assert again.ask(request, 0) == first
+    # 0.04 for the file, and 4 seconds at 0.1 where it is a video
+    assert again.budget.spent == pytest.approx(0.44 if studio.makes == "video" else 0.04)
+    again.close()
+    assert studio.created == 1
+    assert len(read_generated(first[0].text).file.data) == 10_000_000
+    (use,) = model_uses(tmp_path / JOURNAL)
+    assert (use.calls, use.attempts, use.unread, use.uncertain) == (1, 1, 0, 0)
+
+
+def test_desk_when_two_samples_are_wanted_makes_two(
+    studio_with: Callable[..., Studio], tmp_path: Path
+) -> None:
+    studio = studio_with(**PRICED)
+    turn = iter(range(2))
+    studio.server.handler = lambda asked: Picture(studio.file + bytes([next(turn)]))
+    books = Books(tmp_path, studio)
+    replies = books.ask(studio.options.apply(studio.request().chat()), 0, 1)
+    books.close()
+    assert len({reply.text for reply in replies}) == 2
+    assert studio.created == 2
+
+
+def test_desk_when_the_service_recovers_tries_again_and_books_one(
+    studio_with: Callable[..., Studio], tmp_path: Path
+) -> None:
+    studio = studio_with(**PRICED)
+    studio.server.faults = [RateLimited(), ServerError(503)]
+    books = Books(tmp_path, studio, limit=5.0)
+    assert books.ask(studio.options.apply(studio.request().chat()), 0)[0].outcome == "ok"
+    assert books.budget.spent == pytest.approx(0.44 if studio.makes == "video" else 0.04)
+    books.close()
+    assert studio.created == 3
+
+
+def test_desk_when_the_limit_is_below_one_picture_asks_nothing(
+    studio_with: Callable[..., Studio], tmp_path: Path
+) -> None:
+    studio = studio_with(**PRICED)
+    books = Books(tmp_path, studio, limit=0.03)
+    with pytest.raises(Closed):
+        books.ask(studio.options.apply(studio.request().chat()), 0)
+    books.close()
+    assert studio.server.count == 0
+
+
+def test_price_when_unknown_and_the_cost_is_limited_says_how_it_is_given(studio: Studio) -> None:
+    with pytest.raises(ConfigError) as caught:
+        known_price(studio.spec.text, studio.options)
+    unit = "second = 0.1 }, in USD per second" if studio.makes == "video" else "picture = 0.04 }, in USD per"
+    assert unit in str(caught.value)
+
+
+def test_usage_when_not_told_is_booked_at_the_most_where_tokens_are_priced(
+    studio_with: Callable[..., Studio], tmp_path: Path
+) -> None:
+    studio = studio_with(prices={"input": 10.0, "output": 20.0})
+    studio.server.faults = OddUsage(missing=True)
+    books = Books(tmp_path, studio, limit=50.0)
+    request = studio.options.apply(studio.request().chat())
+    reply = books.ask(request, 0)[0]
+    assert reply.usage is None
+    # 1,000 of the service's own, 32 of the message, the prompt's 15 bytes; all that is reserved for the reply
+    given = 1000 + 32 + len("A fox — «狐»".encode())
+    assert books.budget.spent == pytest.approx((given * 10 + request.max_tokens * 20) / 1e6)
+    books.close()
+
+
+def test_handler_when_asked_sees_prompt_seed_and_size(server: ModelServer) -> None:
+    seen: list[Asked] = []
+
+    def draw(asked: Asked) -> Picture:
+        seen.append(asked)
+        return Picture(PNG)
+
+    server.handler = draw
+    studio = Studio("image", "compatible", server, extra={"takes": {"seed": "seed"}})
+    made = studio.made(seed=42, width=320, height=200)
+    assert (seen[0].prompt, seen[0].seed, seen[0].size, seen[0].wants) == (
+        "A fox — «狐»",
+        42,
+        (320, 200),
+        "image",
+    )
+    assert (made.seed, made.unsupported) == (42, ())

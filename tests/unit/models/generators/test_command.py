@@ -1,0 +1,235 @@
+"""A program as a generator: what it is given, how it ends, and what stays out of messages."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.models.chat import CallFault, Image, Reply
+from fabula.models.generators.command import CommandImages, CommandVideos
+from fabula.models.generators.request import PictureRequest, read_generated
+from fabula.models.keys import MARK, Redactor
+from fabula.models.options import ModelOptions
+from fabula.models.spec import parse_spec
+from fabula.testing.model_server import plain_png
+
+PNG = plain_png(8, 8, "made")
+PROGRAM = """
+import json, os, pathlib, sys, time
+prompt, out, *rest = sys.argv[1:]
+kept = {{"prompt": pathlib.Path(prompt).read_text("utf-8"), "rest": rest, "env": dict(os.environ)}}
+for place in rest:
+    if os.path.isdir(place):
+        kept["references"] = [[p.name, p.read_bytes().hex()] for p in sorted(pathlib.Path(place).iterdir())]
+    elif os.path.isfile(place):
+        kept["negative"] = pathlib.Path(place).read_text("utf-8")
+pathlib.Path({seen!r}).write_text(json.dumps(kept))
+{body}
+"""
+WRITES = f"pathlib.Path(out).write_bytes(bytes.fromhex('{PNG.hex()}'))"
+Run = Callable[..., Reply]
+
+
+class Program:
+    """A program in a file, and what it saw."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.seen_at = folder / "gen.py", folder / "seen.json"
+        self.redactor = Redactor()
+        self.options: dict[str, Any] = {}
+
+    def run(self, body: str = WRITES, *words: Any, adapter: Any = CommandImages, **wanted: Any) -> Reply:
+        self.file.write_text(PROGRAM.format(seen=str(self.seen_at), body=body), "utf-8")
+        command = [sys.executable, str(self.file), "{prompt_file}", "{out}", *words]
+        return self.ask({"command": command, **self.options.pop("extra", {})}, adapter, **wanted)
+
+    def ask(self, extra: dict[str, Any], adapter: Any = CommandImages, **wanted: Any) -> Reply:
+        makes = "video" if adapter is CommandVideos else "image"
+        spec = parse_spec(f"{makes}:command:mine")
+        options = ModelOptions(extra=extra, **self.options)
+        picture = PictureRequest(spec.text, **{"prompt": "a fox — «狐»; $(rm)", **wanted})
+
+        async def play() -> Reply:
+            model = adapter(spec, options, self.redactor)
+            try:
+                return await model.complete(options.apply(picture.chat()))
+            finally:
+                await model.close()
+
+        return asyncio.run(play())
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        import json
+
+        kept: dict[str, Any] = json.loads(self.seen_at.read_text("utf-8"))
+        return kept
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def test_program_when_it_writes_a_file_gives_it(program: Program) -> None:
+    reply = program.run()
+    made = read_generated(reply.text)
+    assert (reply.outcome, reply.reported_model, made.file.data) == ("ok", "mine", PNG)
+    assert made.file.media_type == "image/png"
+    assert program.seen["prompt"] == "a fox — «狐»; $(rm)", "no shell reads it"
+
+
+def test_program_when_all_is_chosen_gets_it_in_words_and_files(program: Program) -> None:
+    words = [
+        ["--seed", "{seed}"],
+        ["--size={width}x{height}"],
+        ["{steps}"],
+        ["{negative_file}"],
+        ["{references}"],
+    ]
+    references = (Image(PNG, "image/png"), Image(b"second", "image/jpeg"))
+    made = read_generated(
+        program.run(
+            WRITES, *words, seed=7, width=320, height=200, steps=9, negative="cats", references=references
+        ).text
+    )
+    seen = program.seen
+    assert seen["rest"][:4] == ["--seed", "7", "--size=320x200", "9"]
+    assert seen["negative"] == "cats"
+    assert seen["references"] == [["001.png", PNG.hex()], ["002.jpg", b"second".hex()]]
+    assert (made.seed, made.steps, made.unsupported) == (7, 9, ())
+
+
+def test_program_when_it_has_no_place_for_a_choice_is_not_told_and_that_is_recorded(program: Program) -> None:
+    made = read_generated(program.run(WRITES, ["--width", "{width}"], seed=7, width=320, height=200).text)
+    assert program.seen["rest"] == ["--width", "320"]
+    assert (made.seed, made.unsupported) == (None, ("seed", "size"))
+
+
+def test_program_when_a_choice_has_no_value_leaves_its_list_out(program: Program) -> None:
+    program.run(WRITES, ["--seed", "{seed}"], "--last")
+    assert program.seen["rest"] == ["--last"]
+    with pytest.raises(CallFault, match=r'\["--seed", "\{seed\}"\], which is then left out') as caught:
+        program.run(WRITES, "{seed}")
+    assert caught.value.kind == "unsupported"
+
+
+def test_video_when_made_has_its_duration(program: Program) -> None:
+    body = "pathlib.Path(out).write_bytes(b'\\0\\0\\0\\x18ftypmp42' + bytes(8)); assert out.endswith('.mp4')"
+    made = read_generated(program.run(body, ["{seconds}"], adapter=CommandVideos, seconds=4.0).text)
+    assert (made.file.media_type, made.unsupported, program.seen["rest"]) == ("video/mp4", (), ["4"])
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "detail"),
+    [
+        ("sys.stderr.write('not this'); sys.exit(10)", "refused", "not this"),
+        ("sys.exit(11)", "blocked", None),
+        ("pass", "empty", "the program wrote no file"),
+        ("open(out, 'w')", "empty", "the program wrote no file"),
+    ],
+)
+def test_outcome_when_there_is_no_picture_is_the_exit_status(
+    program: Program, body: str, outcome: str, detail: str | None
+) -> None:
+    reply = program.run(body)
+    assert (reply.outcome, reply.text, reply.detail) == (outcome, "", detail)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ("sys.exit(75)", "server_error", "asks to be started again"),
+        ("sys.stderr.write('x' * 200_000 + ' no memory'); sys.exit(3)", "bad_request", "ended with 3: x"),
+        ("os.kill(os.getpid(), 9)", "bad_request", "was killed by signal 9"),
+        ("open(out, 'wb').truncate(40_000_000)", "too_long", "more than 33,554,432 bytes"),
+    ],
+)
+def test_fault_when_the_program_fails_is_named_and_short(
+    program: Program, body: str, kind: str, words: str
+) -> None:
+    with pytest.raises(CallFault) as caught:
+        program.run(body)
+    assert caught.value.kind == kind and words in caught.value.message
+    assert len(caught.value.message) <= 500
+
+
+def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(
+    program: Program, tmp_path: Path
+) -> None:
+    program.options = {"call_timeout": 1.5}
+    started = tmp_path / "started"
+    child = f"import time, os; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    body = f"import subprocess; subprocess.run([sys.executable, '-c', {child!r}])"
+    with pytest.raises(CallFault, match=r"more than 1.5 s") as caught:
+        program.run(body)
+    assert caught.value.kind == "timeout"
+    if started.exists() and started.read_text():
+        # Gone, or dead and not fetched by anybody.
+        stat = Path(f"/proc/{started.read_text()}/stat")
+        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({}, "extra.command: Field required"),
+        (
+            {"command": ["no-such-program-here", "{prompt_file}", "{out}"]},
+            "no-such-program-here cannot be started",
+        ),
+        (
+            {"command": ["x", "{prompt_file}", "{out}", "{sead}"]},
+            "there is no {sead}; placeholders are {prompt_file}",
+        ),
+        ({"command": ["x", "{prompt_file}"]}, "{out} is missing"),
+        ({"command": ["x", "{prompt_file}", "{out}"], "cwd": "/"}, "extra.cwd: Extra inputs"),
+    ],
+)
+def test_settings_when_wrong_are_named_and_stop_the_run(
+    program: Program, extra: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(CallFault) as caught:
+        program.ask(extra)
+    assert caught.value.kind == "unsupported" and words in caught.value.message
+
+
+def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "planted-other-0123456789")
+    monkeypatch.setenv("MY_TOKEN", "planted-mine-0123456789")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    program.options = {"extra": {"env": ["MY_TOKEN"]}}
+    with pytest.raises(CallFault) as caught:
+        program.run("sys.exit('wrong token ' + os.environ['MY_TOKEN'])")
+    assert "planted" not in caught.value.message and MARK in caught.value.message
+    environment = program.seen["env"]
+    assert "OTHER_API_KEY" not in environment
+    assert (environment["MY_TOKEN"], environment["CUDA_VISIBLE_DEVICES"]) == ("planted-mine-0123456789", "1")
+
+
+def test_file_when_the_program_writes_a_secret_into_it_loses_it(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "planted-mine-0123456789")
+    program.options = {"extra": {"env": ["MY_TOKEN"]}}
+    reply = program.run("open(out, 'w').write('token ' + os.environ['MY_TOKEN'])")
+    assert read_generated(reply.text).file.data == b"token " + MARK.encode()
+
+
+def test_key_when_the_command_differs_is_another(program: Program) -> None:
+    request = PictureRequest("image:command:mine", "a fox").chat()
+    keys = {
+        ModelOptions(extra=extra).apply(request).key()
+        for extra in ({"command": ["a"]}, {"command": ["b"]}, {"command": ["a"], "version": "2"})
+    }
+    assert len(keys) == 3
+
+
+def test_folder_when_the_call_is_over_is_gone(program: Program) -> None:
+    program.run(WRITES, "{out}")
+    assert not Path(program.seen["rest"][0]).parent.exists()
