@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from ..evaluation.judging.settings import FOLDERS, judge_prompt
 from ..models.generators.drawn.codes import code_of
 from ..models.generators.drawn.drawing import draw_scene
 from ..models.generators.drawn.reading import codes_in
@@ -18,7 +19,7 @@ from ..models.generators.drawn.scene import DrawnScene, Mark
 from ..releases.loading import Release
 from ..schemas.canonical import Json, digest
 from ..schemas.katha import Question, StoryRecord
-from .asked_prompts import fenced_texts, prompt_of
+from .asked_prompts import fenced_texts
 from .drawn_storyboards import judged_release
 from .judge_model import WRONG
 from .katha_samples import sample_bundles
@@ -127,8 +128,8 @@ class MarksJudge:
         Raises:
             ValueError: the request was made with another prompt, or about another question.
         """
-        kind, _, condition = (prompt_of(asked) or "").rpartition("/")[2].partition("_")
-        if kind != "question":
+        condition = _conditions().get(asked.system.strip())
+        if condition is None:
             raise ValueError(f"not a question: {asked.system[:80]!r}")
         shown = [image.data for image in asked.images]
         question = self._question(fenced_texts(asked.text), shown, condition)
@@ -150,6 +151,17 @@ class MarksJudge:
             if is_it:
                 return next(question for question in record.questions if question.question == fenced[-1])
         raise ValueError(f"nobody's question: {fenced[-1][:80]!r}")
+
+
+@cache
+def _conditions() -> dict[str, str]:
+    """Return system message -> condition, of the prompts of questions in every set."""
+    prompts = [
+        (condition, judge_prompt(f"question_{condition}", name))
+        for name in FOLDERS
+        for condition in ("text", "image", "text_image")
+    ]
+    return {prompt.parts[0][1].render().strip(): condition for condition, prompt in prompts}
 
 
 @cache

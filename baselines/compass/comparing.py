@@ -114,11 +114,12 @@ class ArmRow:
     def line(self) -> str:
         """Return it as a line for people."""
         test = self.mcnemar
-        told = test.reason if test.p_value is None else f"p={test.p_value:.3g}"
+        chance = test.reason if test.p_value is None else f"p={test.p_value:.3g}"
+        asked = f"{self.asked.get('calls', 0)} calls, {self.asked.get('pictures', 0)} pictures"
         return (
             f"{self.name}: image {points(self.image)}, STG {points(self.gap)}, less base "
-            f"{points(self.gap_change)}, McNemar {told}, copies {points(self.copy_rate)}, fail "
-            f"{points(self.fail)}, {self.asked.get('calls', 0)} calls, {self.asked.get('pictures', 0)} pictures"
+            f"{points(self.gap_change)}, McNemar {chance}, copies {points(self.copy_rate)}, fail "
+            f"{points(self.fail)}, {asked}"
         )
 
 

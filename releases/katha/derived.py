@@ -55,13 +55,15 @@ def write_derived(
         "format": FORMAT, "kind": KIND, "version": release.version, DERIVED: about, "content": content,
     }  # fmt: skip
     mark = out / RELEASE
-    if out.is_dir() and any(out.iterdir()) and not mark.exists():
+    if out.is_dir() and not mark.exists() and not all(_is_ours(path.name) for path in out.iterdir()):
         raise TargetError(str(out), what="the folder holds something else", fix="choose another folder")
     try:
         if mark.is_file() and canonical_bytes(read_json(mark)) == canonical_bytes(document):
             return out
         out.mkdir(parents=True, exist_ok=True)
         mark.unlink(missing_ok=True)
+        for part in out.glob(".*.part"):
+            part.unlink()
         for name, lines in files.items():
             write_atomic(out / name, lines)
         write_atomic(mark, [pretty_bytes(document)])
@@ -71,6 +73,12 @@ def write_derived(
             fix="check the path, its permissions and the space on the disk",
         ) from error  # fmt: skip
     return out
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file is of such a folder, or a part of one that was being written when its writer ended."""
+    listed = (ANNOTATIONS, VARIANTS, PRODUCERS, RELEASE)
+    return name in listed or (name.endswith(".part") and any(name.startswith(f".{own}.") for own in listed))
 
 
 def derived_how(folder: Path) -> Mapping[str, Any] | None:

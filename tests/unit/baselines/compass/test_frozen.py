@@ -1,0 +1,130 @@
+"""What a frozen file refuses, and which cell of Table 64 an evaluation is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fabula.baselines.compass.frozen import (
+    CELLS,
+    HELD_OUT,
+    Cell,
+    Conditions,
+    Frozen,
+    Search,
+    Setting,
+    cell_of,
+    check_applies,
+    check_reported,
+    read_frozen,
+    reported_cell,
+    write_frozen,
+)
+from fabula.baselines.compass.judging import selection_prompts
+from fabula.baselines.compass.scoring import Weights
+from fabula.errors import ConfigError, InputError
+from fabula.evaluation.judging.settings import judge_prompt
+from fabula.schemas.canonical import pretty_bytes
+
+CONDITIONS = Conditions(
+    release_sha256="r", questions_sha256="q", selection_sha256="s", reporting_sha256="t", judges=("a",),
+    prompts=selection_prompts(), encoders={"coverage": "clip@1", "copies": "dino@1"}, psi="fields",
+    weakest="own",
+)  # fmt: skip
+FROZEN = Frozen(
+    version=1,
+    setting=Setting(
+        weights=Weights(recoverability=0.4, coverage=0.4, copies=0.2), delta=0.2, gamma=0.9,
+        repair_threshold=0.5,
+    ),
+    conditions=CONDITIONS, split="validation", stories=("story_1", "story_2"), method="m", seeds=(42, 123),
+    search=Search(
+        method="grid", seed=42, grid={"delta": (0.1, 0.2)}, tried=2, objective="R", ties="first",
+        reranked=0.5, repaired={"0": 0.5}, base=0.4, stories=2,
+    ),
+)  # fmt: skip
+
+
+def test_frozen_file_when_written_is_read_back_and_refused_when_changed(tmp_path: Path) -> None:
+    path = tmp_path / "frozen.json"
+    write_frozen(path, FROZEN)
+    assert read_frozen(path) == FROZEN
+    document = json.loads(path.read_text())
+    document["setting"]["gamma"] = 0.8
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="changed after it was frozen"):
+        read_frozen(path)
+    path.write_text("{}")
+    with pytest.raises(InputError, match="no frozen file"):
+        read_frozen(path)
+    with pytest.raises(InputError, match="no frozen file"):
+        read_frozen(tmp_path / "nothing.json")
+
+
+def test_frozen_file_when_applied_to_a_story_it_was_tuned_on_is_refused() -> None:
+    check_applies(FROZEN, CONDITIONS, ["story_3"])
+    with pytest.raises(InputError, match="tuned on 1 story that it is to be applied to: story_2"):
+        check_applies(FROZEN, CONDITIONS, ["story_2", "story_3"])
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "words"),
+    [
+        ("release_sha256", "x", "another release"),
+        ("questions_sha256", "x", "other halves of questions"),
+        ("selection_sha256", "x", "other selection questions"),
+        ("judges", ("b",), "other judges"),
+        ("prompts", {"judge/question_image": "x"}, "other prompts"),
+        ("encoders", {"coverage": "clip@2", "copies": "dino@1"}, "other encoders"),
+        ("weakest", "whole", "another way to find the weakest transition"),
+    ],
+)
+def test_frozen_file_when_conditions_differ_is_refused(name: str, other: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        check_applies(FROZEN, CONDITIONS.model_copy(update={name: other}), ["story_3"])
+
+
+def evaluation(folder: Path, release: str, prompts: str) -> Path:
+    """An evaluation folder that says no more than what was asked."""
+    folder.mkdir()
+    prompt = judge_prompt("question_image", prompts)  # type: ignore[arg-type]
+    protocol = {"release": {"sha256": release}, "prompts": {prompt.card.id: prompt.label}}
+    document = {"kind": "katha", "protocol": protocol, "subject": {}, "environment": {}}
+    (folder / "evaluation.json").write_bytes(pretty_bytes(document))
+    return folder
+
+
+def test_evaluation_when_looked_at_is_one_of_the_four_cells(tmp_path: Path) -> None:
+    cells = [
+        cell_of(evaluation(tmp_path / f"{release}-{prompts}", release, prompts), CONDITIONS)
+        for prompts in ("main", "heldout")
+        for release in ("s", "t")
+    ]
+    assert tuple(cells) == CELLS
+    named = [
+        reported_cell(prompts, half)  # type: ignore[arg-type]
+        for prompts in ("main", "heldout")
+        for half in ("selection", "reporting")
+    ]
+    assert named == cells
+    assert cells[3] == HELD_OUT
+    assert HELD_OUT.label == "Held-out judge prompts, held-out questions"
+    with pytest.raises(InputError, match="neither those that select nor those that report"):
+        cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
+    with pytest.raises(ConfigError, match="there are main"):
+        reported_cell("mine", "reporting")  # type: ignore[arg-type]
+
+
+def test_report_when_selection_has_seen_prompts_or_questions_is_refused_unless_it_says_so(
+    tmp_path: Path,
+) -> None:
+    seen = evaluation(tmp_path / "seen", "s", "main")
+    with pytest.raises(InputError, match="selection has seen its prompts and questions"):
+        check_reported(seen, CONDITIONS)
+    assert check_reported(seen, CONDITIONS, Cell("same", "same")) == Cell("same", "same")
+    with pytest.raises(InputError, match="selection has seen its prompts;"):
+        check_reported(evaluation(tmp_path / "half", "t", "main"), CONDITIONS)
+    fair = evaluation(tmp_path / "fair", "t", "heldout")
+    assert check_reported(fair, CONDITIONS) == HELD_OUT
+    with pytest.raises(InputError, match="held out in both ways"):
+        check_reported(fair, CONDITIONS, Cell("same", "held-out"))
