@@ -1,0 +1,254 @@
+"""The packet of a shot: the pictures and words that a generator gets, and where each entity is in them.
+
+First come the labelled portraits of the scheduled characters, then the keyframes, which show objects and
+place (EntityBench, 4). The last frame of the shot before goes to the generator as a first frame of its own
+and is no part of the memory.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from ....prompts.loader import load_prompt
+from ....schemas.entities import TYPES, EpisodeShot
+from ....schemas.values import Own
+from ....validators.entities.view import Header
+from .known import KnownEntities, KnownEntity
+from .layout import Keyframe, ShotLayout
+from .staging import find_name
+
+PACKET = "packet.json"
+PROMPT = "memory/video_shot"
+Memory: TypeAlias = Literal["entities", "last-frame", "text"]
+"""What a generator is shown of what came before: the bank's entities; the whole last frame of the shot before
+it, whatever that shows; nothing but words."""
+Role: TypeAlias = Literal["portrait", "keyframe", "frame"]
+Means: TypeAlias = Literal["portrait", "keyframe", "owner", "header", "bank", "name", "action"]
+"""How a packet has an entity: its labelled portrait; a keyframe that shows it; a picture of what it is a part
+of; a line of the script; a description of the bank that was injected; its bare name, added; its name in the
+action."""
+
+
+class PacketImage(Own):
+    """One picture of the memory."""
+
+    role: Role = Field(description="What it is.")
+    file: str | None = Field(description="Its file in the packet; null for a frame that is not made yet.")
+    sha256: str | None = Field(description="Of the file.")
+    entity: str | None = Field(default=None, description="Of a portrait: whose, as type:name.")
+    verified: bool | None = Field(default=None, description="Of a portrait: whether it passed verification.")
+    keyframe: int | None = Field(default=None, description="Of a keyframe: which of the layout, from 1.")
+    shot: str | None = Field(default=None, description="Of a frame: the shot whose last one it is.")
+    shows: tuple[str, ...] = Field(default=(), description="The entities that it shows, as type:name.")
+    boxes: dict[str, tuple[int, int, int, int]] = Field(
+        default_factory=dict, description="Of a keyframe: entity -> left, top, right, bottom in pixels."
+    )
+
+
+class FirstFrame(Own):
+    """The picture with which a shot begins."""
+
+    shot: str = Field(description="Key of the shot whose last frame it is.")
+    in_memory: Literal[False] = Field(
+        default=False,
+        description="It keeps the motion going and is no reference for what anybody looks like.",
+    )
+
+
+class EntityInPacket(Own):
+    """One scheduled entity."""
+
+    entity: str = Field(description="type:name.")
+    by: tuple[Means, ...] = Field(description="How the packet has it; empty for one that it lost.")
+    described_by: str = Field(
+        description="Where its description is from: header, registry, or name for none."
+    )
+
+
+class Packet(Own):
+    """What a generator gets for one shot."""
+
+    version: Literal[1] = Field(default=1, description="Of this form.")
+    episode_id: str = Field(description="The episode.")
+    shot: str = Field(description="Key of the shot, <scene>:<shot>.")
+    scene: int = Field(description="Number of its scene.")
+    number: int = Field(description="Its number in the scene, from 1.")
+    index: int = Field(description="Its place in the episode, from 0.")
+    memory: Memory = Field(description="What the generator is shown.")
+    keyframes: bool = Field(description="Whether keyframes are among it.")
+    prompt: str = Field(description="The words for the generator.")
+    camera: str = Field(description="The part of them about the camera.")
+    action: str = Field(description="The part of them about what happens.")
+    described: tuple[str, ...] = Field(description="The part of them about looks, a line for each entity.")
+    injected: tuple[str, ...] = Field(description="Entities whose line the script lacks here, as type:name.")
+    images: tuple[PacketImage, ...] = Field(description="The memory, in order.")
+    first_frame: FirstFrame | None = Field(description="With what it begins; null where it begins anew.")
+    entities: tuple[EntityInPacket, ...] = Field(description="The scheduled entities, in order.")
+    unregistered: tuple[str, ...] = Field(
+        description="Those that the registry does not have, so that nobody says what they look like."
+    )
+    layout: ShotLayout = Field(description="Where everybody stands.")
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, and of the shot's video: ``001_002``."""
+        return f"{self.scene:03d}_{self.number:03d}"
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The scheduled entities that it has neither as picture nor as text."""
+        return tuple(entity.entity for entity in self.entities if not entity.by)
+
+
+class Condition(Own):
+    """What of the memory packets have: switches for ablations."""
+
+    memory: Memory = Field(
+        default="entities",
+        description="entities: portraits and keyframes; last-frame: the whole last frame of the shot before;"
+        " text: words only.",
+    )
+    keyframes: bool = Field(default=True, description="Whether entities come with keyframes.")
+
+
+def packet_of(
+    episode_id: str, index: int, shot: EpisodeShot, header: Header, known: KnownEntities, layout: ShotLayout,
+    composed: Sequence[Mapping[str, object] | None], condition: Condition, before: EpisodeShot | None,
+) -> Packet:  # fmt: skip
+    """Return the packet of a shot.
+
+    Args:
+        episode_id: of the episode.
+        index: place of the shot in it, from 0.
+        shot: of the script.
+        header: the lines of its script that describe entities.
+        known: what is known of the episode's entities.
+        layout: of the shot.
+        composed: what was made of each of its keyframes; None for one without a picture.
+        condition: what of the memory it has.
+        before: the shot before it in the episode; None for the first.
+    """
+    scheduled = [
+        known.by_key[f"{kind}:{name}"] for kind in TYPES for name in dict.fromkeys(shot.scheduled.names(kind))
+    ]
+    images = list(_images(scheduled, layout, composed, condition, before))
+    lines = _lines(scheduled, header)
+    also = [
+        entity.name
+        for entity in scheduled
+        if entity.key not in lines and find_name(shot.action, entity.name) is None
+    ]
+    camera = camera_words(layout)
+    prompt = load_prompt(PROMPT).render(
+        action=shot.action, also=also, camera=camera, described=[line for line, _ in lines.values()]
+    )
+    goes = layout.continues and before is not None and condition.memory != "text"
+    return Packet(
+        episode_id=episode_id, shot=shot.key, scene=shot.scene, number=shot.number, index=index,
+        memory=condition.memory, keyframes=condition.memory == "entities" and condition.keyframes,
+        prompt=prompt, camera=camera, action=shot.action,
+        described=tuple(line for line, _ in lines.values()),
+        injected=tuple(key for key, (_, source) in lines.items() if source == "bank"),
+        images=tuple(images),
+        first_frame=FirstFrame(shot=before.key) if goes and before is not None else None,
+        entities=tuple(_in_packet(entity, images, lines, shot, also) for entity in scheduled),
+        unregistered=tuple(entity.key for entity in scheduled if entity.described_by == "name"),
+        layout=layout,
+    )  # fmt: skip
+
+
+def camera_words(layout: ShotLayout) -> str:
+    """Return what a prompt says of the camera: the view at first, and how it turns."""
+    first = layout.keyframes[0]
+    pans = [pan for keyframe in layout.keyframes if (pan := keyframe.pan) != "none"]
+    seen = {"left": "the left side", "front": "the front", "right": "the right side"}[first.angle]
+    turns = "".join(f"{', then' if number else ','} it pans to the {pan}" for number, pan in enumerate(pans))
+    begins = "It goes on from the shot before without a cut. " if layout.continues else ""
+    return f"{begins}The camera sees the place from {seen}{turns or ' and does not turn'}."
+
+
+def _images(
+    scheduled: Sequence[KnownEntity], layout: ShotLayout, composed: Sequence[Mapping[str, object] | None],
+    condition: Condition, before: EpisodeShot | None,
+) -> Iterator[PacketImage]:  # fmt: skip
+    if condition.memory == "last-frame" and before is not None:
+        yield PacketImage(role="frame", file=None, sha256=None, shot=before.key)
+    if condition.memory != "entities":
+        return
+    number = 0
+    for entity in scheduled:
+        picture = entity.pictures.get("labelled") if entity.type == "character" else None
+        if picture is not None:
+            number += 1
+            yield PacketImage(
+                role="portrait", file=f"{number:02d}_portrait.png", sha256=picture.sha256, entity=entity.key,
+                verified=entity.status == "verified", shows=(entity.key, *_parts(entity, scheduled)),
+            )  # fmt: skip
+    for place, made in enumerate(composed if condition.keyframes else (), 1):
+        if made is not None:
+            number += 1
+            yield _keyframe_image(number, place, made, layout.keyframes[place - 1], scheduled)
+
+
+def _keyframe_image(
+    number: int, place: int, made: Mapping[str, object], keyframe: Keyframe, scheduled: Sequence[KnownEntity]
+) -> PacketImage:
+    boxes = made["boxes"]
+    assert isinstance(boxes, Mapping)
+    shown = list(boxes)
+    if made["shows_place"]:
+        shown.append(f"location:{keyframe.location}")
+    by_key = {entity.key: entity for entity in scheduled}
+    parts = [part for key in shown for part in _parts(by_key[key], scheduled)]
+    file = str(made["file"])
+    return PacketImage(
+        role="keyframe", file=f"{number:02d}_keyframe.png", sha256=file.removesuffix(".png"), keyframe=place,
+        shows=tuple(dict.fromkeys([*shown, *parts])),
+        boxes={key: tuple(box) for key, box in boxes.items()},
+    )  # fmt: skip
+
+
+def _parts(owner: KnownEntity, scheduled: Sequence[KnownEntity]) -> list[str]:
+    """Return the scheduled objects that the picture of their owner shows, too."""
+    return [
+        entity.key
+        for entity in scheduled
+        if entity.status == "part_of"
+        and entity.owner is not None
+        and (entity.owner.type, entity.owner.name) == (owner.type, owner.name)
+    ]
+
+
+def _lines(
+    scheduled: Sequence[KnownEntity], header: Header
+) -> dict[str, tuple[str, Literal["header", "bank"]]]:
+    """Return entity -> its line in the prompt, and whether the script has it here or the bank."""
+    written = {
+        line.name: line.text for line in header.lines if line.name is not None and line.description.strip()
+    }
+    lines: dict[str, tuple[str, Literal["header", "bank"]]] = {}
+    for entity in scheduled:
+        if entity.name in written:
+            lines[entity.key] = (written[entity.name], "header")
+        elif entity.described_by != "name":
+            lines[entity.key] = (f"{entity.name}: {entity.description}", "bank")
+    return lines
+
+
+def _in_packet(
+    entity: KnownEntity, images: Sequence[PacketImage],
+    lines: Mapping[str, tuple[str, Literal["header", "bank"]]], shot: EpisodeShot, also: Sequence[str],
+) -> EntityInPacket:  # fmt: skip
+    means: list[Means] = []
+    for image in images:
+        if entity.key in image.shows:
+            own: Means = "keyframe" if image.role == "keyframe" else "portrait"
+            means.append("owner" if entity.status == "part_of" else own)
+    if entity.key in lines:
+        means.append(lines[entity.key][1])
+    elif entity.name in also:
+        means.append("name")
+    if find_name(shot.action, entity.name) is not None:
+        means.append("action")
+    return EntityInPacket(entity=entity.key, by=tuple(dict.fromkeys(means)), described_by=entity.described_by)
