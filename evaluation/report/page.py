@@ -5,6 +5,7 @@ A report as one HTML page: style, script, plots and pictures inside, nothing to 
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -28,9 +29,14 @@ SIDE, QUALITY = 360, 72
 
 
 class Thumbnails:
-    """Makes the small pictures of a report, each file once."""
+    """Makes the small pictures of a report, each file once.
 
-    def __init__(self) -> None:
+    Args:
+        side: longer side in pixels.
+    """
+
+    def __init__(self, side: int = SIDE) -> None:
+        self._side = side
         self._made: dict[Path, tuple[str, int, int] | None] = {}
 
     def frame(self, path: Path | None, label: str, text: str | None = None) -> Frame:
@@ -43,16 +49,16 @@ class Thumbnails:
 
     def _of(self, path: Path) -> tuple[str, int, int] | None:
         if path not in self._made:
-            self._made[path] = _thumbnail(path)
+            self._made[path] = _thumbnail(path, self._side)
         return self._made[path]
 
 
-def _thumbnail(path: Path) -> tuple[str, int, int] | None:
+def _thumbnail(path: Path, side: int) -> tuple[str, int, int] | None:
     try:
         picture = open_picture(path)
     except UserError:
         return None
-    data = encode(picture, max_side=SIDE, format="jpeg", quality=QUALITY)
+    data = encode(picture, max_side=side, format="jpeg", quality=QUALITY)
     small = open_picture(data)
     return f"data:image/jpeg;base64,{base64.b64encode(data).decode('ascii')}", small.width, small.height
 
@@ -67,23 +73,35 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
         document: what to show.
         beside: name for readers -> name of a file in the same folder.
     """
-    style, script = style_of("page.css", __package__), _resource("page.js")
+    sheets = []
     if document.shots is not None or document.episodes is not None:
-        style += _resource("shots.css")
+        sheets.append("shots.css")
     if document.episodes is not None:
-        style += _resource("episodes.css")
+        sheets.append("episodes.css")
+    return with_parts(
+        _resource("page.j2"),
+        sheets,
+        doc=document,
+        beside=beside or {},
+        manifest=pretty_bytes(document.manifest).decode("utf-8"),
+        choices=_choices(document),
+    )
+
+
+def with_parts(template: str, sheets: Sequence[str] = (), **shown: object) -> str:
+    """Return a page made with the parts, the style and the script of reports, for pages of another layout.
+
+    Args:
+        template: the page's template; it gets ``style``, ``script`` and ``policy`` beside what is shown.
+        sheets: style sheets of reports besides the one of all: ``shots.css``, ``episodes.css``.
+        shown: what the template is filled with. ``doc`` must be there: parts ask it for ``shots``.
+    """
+    style, script = style_of("page.css", __package__), _resource("page.js")
+    style += "".join(map(_resource, sheets))
     page: str = (
         _environment()
-        .get_template("page.j2")
-        .render(
-            doc=document,
-            style=Markup(style),
-            script=Markup(script),
-            policy=_policy(style, script),
-            beside=beside or {},
-            manifest=pretty_bytes(document.manifest).decode("utf-8"),
-            choices=_choices(document),
-        )
+        .from_string(template)
+        .render(style=Markup(style), script=Markup(script), policy=_policy(style, script), **shown)
     )
     return page
 

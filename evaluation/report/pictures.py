@@ -35,10 +35,15 @@ class Shown:
 
 @dataclass
 class Pictures:
-    """Finds the pictures of generations and makes the frames of a report from them."""
+    """Finds the pictures of generations and makes the frames of a report from them.
+
+    Attributes:
+        shown: method, unit and seed -> the pictures.
+        small: makes small pictures.
+    """
 
     shown: Mapping[Place, Shown]
-    _small: Thumbnails = field(default_factory=Thumbnails, repr=False)
+    small: Thumbnails = field(default_factory=Thumbnails, repr=False)
 
     def of_scenes(self, place: Place, scenes: tuple[int, ...], texts: Mapping[int, str]) -> tuple[Frame, ...]:
         """Return the frames from the first to the last of some scenes, bridge frames between them included.
@@ -66,7 +71,7 @@ class Pictures:
     def _frame(self, shown: Shown, number: int, texts: Mapping[int, str]) -> Frame:
         scene = shown.scenes[number] if number < len(shown.scenes) else None
         label = f"Panel {number + 1}" if scene is None else f"Scene {scene}"
-        return self._small.frame(shown.files[number], label, None if scene is None else texts.get(scene))
+        return self.small.frame(shown.files[number], label, None if scene is None else texts.get(scene))
 
 
 def pictures_of_run(folder: Path) -> Pictures:

@@ -29,7 +29,7 @@ def renderer_ablation(results: StudyResults) -> ScoreTable:
     return ScoreTable(
         name="renderer_ablation", title="Renderers, with the plan held", heading="Plan and renderer",
         note=f"{FILTERED} {INTERVALS} The invalid rate is what the paper calls Fail.",
-        measures=(VISUAL, IMAGE, GAP, MORAL, INVALID), rows=_rows(results, 0),
+        measures=(IMAGE, GAP, MORAL, INVALID, VISUAL), rows=_rows(results, 0),
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _rows(results: StudyResults, held: int) -> tuple[ScoreRow, ...]:
             shown = (
                 ("image", "gap", "moral_target", "localisation", "people")
                 if held
-                else ("visual", "image", "gap", "moral_target", "invalid_rate")
+                else ("image", "gap", "moral_target", "invalid_rate", "visual")
             )
             rows.append(
                 ScoreRow(label=f"{level} · {cell[1 - held]}", scores={key: values[key] for key in shown})
@@ -77,7 +77,8 @@ def effects_of(results: StudyResults, factor: Factor) -> tuple[Paired, ...]:
     some = tuple(contrasts(methods, results.cells, factor))
     if not some:
         raise NoTable(f"no two {factor}s were evaluated with the same other part")
-    return effects(some, results.evaluation.items, results.definitions)
+    items = results.evaluation.items
+    return results.once(f"{factor} effects", lambda: effects(some, items, results.definitions))
 
 
 def _effects(results: StudyResults, factor: Factor) -> ScoreTable:

@@ -63,9 +63,10 @@ def leaderboard(results: StudyResults) -> ScoreTable:
     for name in results.judged_methods:
         of, main = scores.methods[name], main_of(scores.methods[name])
         values = {
-            "visual": unmeasured(NO_RATINGS), "text": main.text, "image": main.image, "gap": main.gap,
-            "latent_gap": main.latent_gap, "moral_target": of.moral_target["image"],
-            "ambiguity": of.ambiguity, "invalid_rate": invalid_rate(methods[name], results.definitions),
+            "text": main.text, "image": main.image, "gap": main.gap, "latent_gap": main.latent_gap,
+            "moral_target": of.moral_target["image"], "ambiguity": of.ambiguity,
+            "invalid_rate": invalid_rate(methods[name], results.definitions),
+            "visual": unmeasured(NO_RATINGS),
         }  # fmt: skip
         rows.append(ScoreRow(label=name, scores=values, note=remark(results, name)))
     return ScoreTable(
@@ -73,7 +74,7 @@ def leaderboard(results: StudyResults) -> ScoreTable:
         note=f"{FILTERED} {INTERVALS} Moral target: stories whose moral label, one of twelve, is named from "
         "the images; it is not the scored dimension moral. Semantic Compass is not among these rows: it is "
         "reported on the reporting half of the questions only, in its own tables.",
-        measures=(VISUAL, TEXT, IMAGE, GAP, LATENT_GAP, MORAL, AMBIGUITY, INVALID), rows=tuple(rows),
+        measures=(TEXT, IMAGE, GAP, LATENT_GAP, MORAL, AMBIGUITY, INVALID, VISUAL), rows=tuple(rows),
     )  # fmt: skip
 
 

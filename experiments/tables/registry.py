@@ -9,7 +9,7 @@ from ...evaluation.report.formats import Table, written
 from ...evaluation.report.model import CountRow, CountTable
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ..study import TABLES as FOLDER
-from . import ablations, costs, leaderboard, parts_of_scores, pipelines, validity
+from . import ablations, compass, costs, evaluators, leaderboard, parts_of_scores, pipelines, validity
 from .results import Part, StudyResults, read_results
 from .table import MadeTables, NoTable, StudyTable
 
@@ -22,13 +22,47 @@ def _judged(number: str, name: str, title: str, group: str, make: Make) -> Study
     return StudyTable(number, name, title, group, JUDGED, make)
 
 
+def _compass(number: str, name: str, title: str, make: Make) -> StudyTable:
+    return StudyTable(number, name, title, "compass", ("compass",), make)
+
+
+def _others(number: str, name: str, title: str, make: Make) -> StudyTable:
+    return StudyTable(number, name, title, "evaluators", ("evaluators",), make)
+
+
+def _ablation(number: str, name: str, title: str, make: Make) -> StudyTable:
+    return StudyTable(number, name, title, "evaluators", JUDGED, make)
+
+
 TABLES: tuple[StudyTable, ...] = (
+    StudyTable(
+        "",
+        "planted_losses",
+        "Evaluators measured by planted losses",
+        "planted",
+        ("planted",),
+        evaluators.planted_losses,
+    ),
+    StudyTable("", "planted_by_loss", "Each kind of loss", "planted", ("planted",), evaluators.by_loss),
     _judged("52", "leaderboard", "Leaderboard", "results", leaderboard.leaderboard),
     _judged("56", "latent_gaps", "Gaps of the latent dimensions", "results", leaderboard.latent_gaps),
     _judged("53", "planner_effects", "What the plan changes", "effects", ablations.planner_effects),
     _judged("53", "renderer_effects", "What the renderer changes", "effects", ablations.renderer_effects),
     _judged("53", "planner_ablation", "Plans, renderer held", "effects", ablations.planner_ablation),
     _judged("53", "renderer_ablation", "Renderers, plan held", "effects", ablations.renderer_ablation),
+    _compass(
+        "55 and 75", "bridge_controls", "Semantic Compass and controls of its length", compass.bridge_controls
+    ),
+    _compass("63", "compass_terms", "Terms of the score that selects", compass.terms),
+    _compass("64", "held_out", "Held-out prompts and questions", compass.held_out),
+    _compass("43", "compass_protocol", "What was frozen", compass.protocol),
+    _compass("74", "compass_arms", "What each arm does", compass.arm_lengths),
+    _others("3", "evaluators", "Evaluators, and the protocol built up", evaluators.ladder),
+    _others("54", "evaluator_controls", "Evaluators", evaluators.controls),
+    _ablation("58", "components", "Without one part of the protocol", evaluators.components),
+    _ablation("59", "evidence_conditions", "Conditions of evidence", evaluators.evidence),
+    _others("60", "constructions", "How questions are made", evaluators.constructions),
+    _ablation("66", "dimension_sets", "Sets of dimensions", evaluators.dimension_sets),
     _judged("", "by_dimension", "By dimension", "parts", parts_of_scores.by_dimension),
     _judged("", "by_source_family", "By source family", "parts", parts_of_scores.by_source_family),
     _judged("", "by_narrative_type", "By narrative type", "parts", parts_of_scores.by_narrative_type),
@@ -38,7 +72,9 @@ TABLES: tuple[StudyTable, ...] = (
     _judged("57", "story_audit", "What invalid generations do", "validity", validity.story_audit),
     _judged("", "invalid_generations", "Invalid generations", "validity", validity.invalid_generations),
     _judged("73", "evidence", "With more and more evidence", "validity", parts_of_scores.evidence),
-    _judged("72", "robustness", "Other explanations of the gap", "validity", parts_of_scores.robustness),
+    _judged(
+        "4 and 72", "robustness", "Other explanations of the gap", "validity", parts_of_scores.robustness
+    ),
     StudyTable("41", "pipelines", "Pipelines", "setup", (), pipelines.pipelines),
     _judged("42", "controls_of_study", "What kept it fair", "setup", pipelines.controls),
     _judged("44", "run_seeds", "Runs and seeds", "setup", pipelines.run_seeds),
@@ -58,7 +94,7 @@ def chosen(names: Sequence[str]) -> tuple[StudyTable, ...]:
     Raises:
         ConfigError: there is no such table.
     """
-    known = {table.name for table in TABLES} | {table.number for table in TABLES if table.number}
+    known = {key for table in TABLES for key in (table.name, *table.numbers)}
     unknown = [name for name in names if name not in known]
     if unknown:
         there = ", ".join(
@@ -67,7 +103,7 @@ def chosen(names: Sequence[str]) -> tuple[StudyTable, ...]:
         raise ConfigError(
             "--table", what=f"there is no table {', '.join(unknown)}", fix=f"choose from {there}"
         )
-    return tuple(table for table in TABLES if not names or table.name in names or table.number in names)
+    return tuple(table for table in TABLES if not names or {table.name, *table.numbers} & set(names))
 
 
 def make_tables(results: StudyResults, some: Sequence[StudyTable] = TABLES) -> MadeTables:

@@ -1,10 +1,10 @@
 """What tables and page of a study are made of: its files, read once and checked; what is missing, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,16 @@ from ...evaluation.recoverability.validity import narrowed
 from ...evaluation.report.accounts import Accounts, read_lines
 from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from ...schemas.values import Wire
-from ..study import EVALUATION, OUTPUTS, RESOLVED, Study, method_name
+from ..ablations.measuring import FULL, Sources
+from ..measures.plants import read_plants
+from ..study import COMPASS, EVALUATION, EVALUATORS, OUTPUTS, PLANTED, RESOLVED, Study, method_name
+from .compass_results import CompassResults, read_compass
 
+Made = TypeVar("Made")
 GENERATIONS = "generations.jsonl"
 """Beside the pictures of a method: a line for each picture that was asked for."""
+PLANTS = "plants.jsonl"
+"""Beside the evaluations of storyboards with planted losses, one folder for each evaluator: what was done."""
 Part = Literal["evaluation", "generations", "compass", "evaluators", "planted"]
 """What a table may need of a study, beside the study itself."""
 Outcome = Literal["made", "refused", "blocked", "empty", "corrupt", "failed"]
@@ -58,6 +64,7 @@ class StudyResults:
         pictures: method -> the pictures that were asked for, in the order of the file.
         judged: the evaluation of all methods; None where there is none.
         absent: part -> why it is not there.
+        found_compass: Semantic Compass; None where there is none.
     """
 
     folder: Path
@@ -66,12 +73,32 @@ class StudyResults:
     pictures: Mapping[str, tuple[AskedPicture, ...]] = field(repr=False)
     judged: Judged | None = field(repr=False)
     absent: Mapping[Part, str]
+    found_compass: CompassResults | None = field(default=None, repr=False)
+    _once: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def evaluation(self) -> Judged:
         """The evaluation; only for tables that need it."""
         assert self.judged is not None
         return self.judged
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Return what a function makes, made at the first call under this name and kept."""
+        if name not in self._once:
+            self._once[name] = make()
+        made: Made = self._once[name]
+        return made
+
+    @property
+    def compass(self) -> CompassResults:
+        """Semantic Compass; only for tables that need it."""
+        assert self.found_compass is not None
+        return self.found_compass
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The folders that evaluators are measured from; only for tables that need them."""
+        return _sources(self.folder, self.study, self.definitions)
 
     @cached_property
     def scores(self) -> KathaScores:
@@ -136,11 +163,41 @@ def read_results(
         )
     place = folder / EVALUATION
     judged = None
-    if all((place / name).is_file() for name in (ARCHIVE_MANIFEST, JUDGEMENTS)):
+    if _is_evaluation(place):
         judged = _narrowed(judged_folder(place, release, used), pictures)
     else:
         absent["evaluation"] = f"{EVALUATION}/ holds no finished evaluation: judges were not asked yet"
-    return StudyResults(folder, study, used, pictures, judged, absent)
+    compass = read_compass(folder / COMPASS, used)
+    if isinstance(compass, str):
+        absent["compass"] = compass
+    listed = evaluations_below(folder / EVALUATORS)
+    if not listed:
+        absent["evaluators"] = f"{EVALUATORS}/ holds no evaluation with the questions of another evaluator"
+    if not (folder / PLANTED / PLANTS).is_file():
+        absent["planted"] = f"{PLANTED}/{PLANTS} is not there: no loss was planted"
+    return StudyResults(
+        folder, study, used, pictures, judged, absent, None if isinstance(compass, str) else compass
+    )
+
+
+def evaluations_below(folder: Path) -> dict[str, Path]:
+    """Return name -> folder of each finished evaluation that lies in a folder, by name."""
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {path.name: path for path in there if _is_evaluation(path)}
+
+
+def _is_evaluation(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in (ARCHIVE_MANIFEST, JUDGEMENTS))
+
+
+def _sources(folder: Path, study: Study, definitions: Definitions) -> Sources:
+    plants = folder / PLANTED / PLANTS
+    own = {FULL: folder / EVALUATION} if _is_evaluation(folder / EVALUATION) else {}
+    return Sources(
+        {**evaluations_below(folder / EVALUATORS), **own}, definitions,
+        planted=evaluations_below(folder / PLANTED), plants=read_plants(plants) if plants.is_file() else (),
+        base=None if study.plants is None else study.plants.method,
+    )  # fmt: skip
 
 
 def _study(folder: Path) -> Study:

@@ -17,7 +17,7 @@ class StudyTable:
     """One table.
 
     Attributes:
-        number: in the KathaTrace paper; empty for one of ours.
+        number: in the KathaTrace paper, such as ``52`` or ``55 and 75``; empty for one of ours.
         name: of the table in data and files; also what it is chosen by.
         title: for readers.
         group: section of the page that it stands in.
@@ -35,7 +35,13 @@ class StudyTable:
     @property
     def caption(self) -> str:
         """The title, with the table of the paper that it follows."""
-        return f"{self.title} (after Table {self.number})" if self.number else self.title
+        tables = "Tables" if len(self.numbers) > 1 else "Table"
+        return f"{self.title} (after {tables} {self.number})" if self.number else self.title
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numbers, each by itself."""
+        return tuple(self.number.split(" and ")) if self.number else ()
 
 
 @dataclass(frozen=True, slots=True)

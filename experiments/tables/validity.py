@@ -29,6 +29,10 @@ LONGEST_REPLY = 300
 
 def validity_gaps(results: StudyResults) -> dict[tuple[str, ValiditySet], Estimates]:
     """Return method and set -> recoverability and gap, all resampled together."""
+    return results.once("validity gaps", lambda: _validity_gaps(results))
+
+
+def _validity_gaps(results: StudyResults) -> dict[tuple[str, ValiditySet], Estimates]:
     judged = results.evaluation
     sets = validity_sets(judged.methods, judged.items)
     parts = {

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.report.formats import written
 from fabula.experiments.tables.registry import (
     ABSENT,
@@ -19,6 +20,8 @@ from fabula.experiments.tables.registry import (
 )
 from fabula.experiments.tables.results import read_results
 from fabula.testing.simulated_judgements import expected
+
+FEW = Definitions(resamples=100)
 
 
 def rows_of(table):
@@ -98,7 +101,7 @@ def test_setup_tables_when_made_say_what_was_done(small, closed):
         2, seeds=(42, 123), unseeded=("fine",), renderers={"fine": closed},
         failed=(("direct+fine", "kb25k_0001", None),),
     )  # fmt: skip
-    tables = make_tables(read_results(study.folder)).tables
+    tables = make_tables(read_results(study.folder, FEW)).tables
     pipelines = rows_of(tables["pipelines"])
     assert pipelines["direct+fine"].values["closed"] == "GPT image 2"
     assert pipelines["direct+fine"].values["version"] == "not told"
@@ -121,7 +124,7 @@ def test_setup_tables_when_made_say_what_was_done(small, closed):
 def test_tables_when_an_oracle_was_asked_for_gold_stories_only_count_no_failures(small, cells):
     plans = {("direct", "plain"): cells["direct", "plain"], ("oracle", "plain"): cells["direct", "fine"]}
     study = small(6, cells=plans, only={"oracle+plain": (0, 2)})
-    rows = rows_of(make_tables(read_results(study.folder)).tables["leaderboard"])
+    rows = rows_of(make_tables(read_results(study.folder, FEW)).tables["leaderboard"])
     assert rows["oracle+plain"].scores["invalid_rate"].value == 0.0
     assert rows["oracle+plain"].note == (
         "oracle plan on gold stories, an upper bound; asked for 2 of 6 stories"
@@ -129,7 +132,7 @@ def test_tables_when_an_oracle_was_asked_for_gold_stories_only_count_no_failures
 
 
 def test_tables_when_there_are_two_stories_have_no_interval_and_no_p(small):
-    made = make_tables(read_results(small(2).folder))
+    made = make_tables(read_results(small(2).folder, FEW))
     scores = [
         score
         for table in made.tables.values()
@@ -150,7 +153,7 @@ def test_tables_when_there_are_two_stories_have_no_interval_and_no_p(small):
 def test_tables_when_nothing_was_judged_are_listed_with_the_reason(small):
     study = small(2)
     (study.folder / "evaluation" / "judgements.jsonl").unlink()
-    made = make_tables(read_results(study.folder))
+    made = make_tables(read_results(study.folder, FEW))
     assert set(made.tables) == {"pipelines", "picture_costs"}
     listed = {row.values["name"]: row.values["why"] for row in absent_table(made).rows}
     assert "judges were not asked yet" in listed["leaderboard"]
@@ -174,13 +177,13 @@ def test_registry_when_read_names_each_table_once_and_as_it_is_made(tables):
 
 def test_write_tables_when_done_again_gives_the_same_files_and_drops_stale_ones(small):
     study = small(6)
-    first = {path: path.read_bytes() for path in write_tables(study.folder)}
+    first = {path: path.read_bytes() for path in write_tables(study.folder, FEW)}
     stale = study.folder / "tables" / f"{ABSENT}.csv"
     assert stale in first  # such as Compass, of which nothing is there
     assert {path.suffix for path in first} == {".csv", ".md", ".tex", ".json"}
-    assert {path: path.read_bytes() for path in write_tables(study.folder)} == first
+    assert {path: path.read_bytes() for path in write_tables(study.folder, FEW)} == first
     (study.folder / "evaluation" / "judgements.jsonl").unlink()
-    again = write_tables(study.folder)
+    again = write_tables(study.folder, FEW)
     assert study.folder / "tables" / "leaderboard.csv" not in again
     assert not (study.folder / "tables" / "leaderboard.csv").exists()
     assert json.loads((study.folder / "tables" / "pipelines.json").read_bytes())["name"] == "pipelines"
@@ -203,7 +206,7 @@ direct+plain & 0.0 & +50.0 & 0.0 & 0.0 & +12.5 \\
 
 def test_latex_and_csv_when_a_table_is_written_are_as_pinned(small, cells):
     study = small(2, cells={("direct", "plain"): cells["direct", "plain"]}, seed=3)
-    tables = make_tables(read_results(study.folder)).tables
+    tables = make_tables(read_results(study.folder, FEW)).tables
     assert written([tables["latent_gaps"]], "latex") == LATEX
     rows = list(csv.DictReader(io.StringIO(written([tables["latent_gaps"]], "csv"))))
     # One of two stories: text tells it and images do not. The mean of the four: (0 + 0.5 + 0 + 0) / 4.

@@ -1,0 +1,126 @@
+"""What Semantic Compass left in a study folder: the frozen file, what was chosen, evaluations of the arms."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...baselines.compass.applying import COMPASS
+from ...baselines.compass.arms import ARMS, Arm
+from ...baselines.compass.frozen import CELLS, FROZEN, HELD_OUT, Cell, Frozen, cell_of, read_frozen
+from ...errors import InputError, UserError
+from ...evaluation.archive.archive import EVALUATION, JUDGEMENTS, read_manifest
+from ...evaluation.recoverability.definitions import Definitions
+from ...evaluation.recoverability.method import Method
+from ...evaluation.recoverability.score import Judged, judged_folder
+from ...schemas.plain_files import read_json, reason_of
+
+DEEPEST = 3
+"""How deep below the folder of Semantic Compass evaluations of its arms are looked for."""
+
+
+@dataclass(frozen=True)
+class CompassResults:
+    """Semantic Compass in a study.
+
+    Attributes:
+        frozen: what tuning chose.
+        document: what ``compass.json`` says of the stories that it was applied to.
+        folders: cell of Table 64 -> the evaluation of the arms that is of it.
+        definitions: how replies become numbers.
+    """
+
+    frozen: Frozen = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+    folders: Mapping[Cell, Path]
+    definitions: Definitions = field(repr=False)
+
+    @cached_property
+    def cells(self) -> dict[Cell, Judged]:
+        """Cell -> its evaluation, in the order of Table 64."""
+        return {
+            cell: judged_folder(self.folders[cell], None, self.definitions)
+            for cell in CELLS
+            if cell in self.folders
+        }
+
+    @property
+    def reported(self) -> Judged | None:
+        """The evaluation that is reported: prompts and questions are held out. None where there is none."""
+        return self.cells.get(HELD_OUT)
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The arms that it was applied with, in order."""
+        made = self.document["arms"]
+        return tuple(arm for arm in ARMS if arm.name in made)
+
+    def copies(self, arm: Arm) -> tuple[float, int]:
+        """Return the sum of the copy penalties (Eq. 26) of the candidates that an arm takes, and of how many.
+
+        Frames that are inserted later are not among them. Stories whose penalty is undefined are left out.
+        """
+        values = []
+        for story in self.document["stories"].values():
+            taken = story["selected"].get(arm.name)
+            for candidate in story["candidates"]:
+                value = candidate["copies"]["value"]
+                if value is not None and (arm.start == "all" or candidate["seed"] == taken):
+                    values.append(float(value) / (len(story["candidates"]) if arm.start == "all" else 1))
+        stories = sum(
+            any(candidate["copies"]["value"] is not None for candidate in story["candidates"])
+            for story in self.document["stories"].values()
+        )
+        return sum(values), stories
+
+
+def methods_by_name(judged: Judged) -> dict[str, Method]:
+    """Return name -> method."""
+    return {method.name: method for method in judged.methods}
+
+
+def read_compass(folder: Path, definitions: Definitions) -> CompassResults | str:
+    """Return what the folder of Semantic Compass holds, or why there is nothing.
+
+    Raises:
+        InputError: a file that is there cannot be read, or an evaluation of arms is of other questions.
+    """
+    if not (folder / FROZEN).is_file():
+        return f"{folder.name}/{FROZEN} is not there: Semantic Compass was not tuned"
+    frozen = read_frozen(folder / FROZEN)
+    if not (folder / COMPASS).is_file():
+        return f"{folder.name}/{COMPASS} is not there: Semantic Compass was tuned and not applied yet"
+    document = _document(folder / COMPASS)
+    cells: dict[Cell, Path] = {}
+    for place in _evaluations(folder):
+        cells.setdefault(cell_of(place, frozen.conditions), place)
+    return CompassResults(frozen, document, cells, definitions)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    fix = "apply the frozen file again"
+    try:
+        document = dict(read_json(path, follow=True))
+        for name in ("arms", "stories"):
+            if not isinstance(document[name], dict):
+                raise ValueError(f"{name} is no object")
+        for story in document["stories"].values():
+            for candidate in story["candidates"]:
+                candidate["copies"]["value"], candidate["seed"], story["selected"].keys()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        what = f"this is not what applying a frozen file wrote: {reason_of(error)}"
+        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+    return document
+
+
+def _evaluations(folder: Path) -> Iterator[Path]:
+    """Yield the finished evaluations below a folder whose methods are arms."""
+    names = {arm.name for arm in ARMS}
+    for manifest in sorted(folder.rglob(EVALUATION)):
+        place = manifest.parent
+        if len(place.relative_to(folder).parts) > DEEPEST or not (place / JUDGEMENTS).is_file():
+            continue
+        methods = read_manifest(place).subject.get("methods")
+        if isinstance(methods, Mapping) and methods and set(methods) <= names:
+            yield place

@@ -1,0 +1,141 @@
+"""Evaluators measured by planted losses, and beside each other (3, 54, 58-60, 66); nothing is judged anew."""
+
+from collections.abc import Callable, Sequence
+
+from ...evaluation.recoverability import recoverability
+from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
+from ...evaluation.report.showing import label_text
+from ...schemas.text import counted
+from ..ablations import tables as measured_tables
+from ..ablations.measuring import Sources
+from ..ablations.setting import Measured
+from ..measures.planted import PlantedRow, planted_measures
+from .results import StudyResults
+from .table import NoTable
+
+PLANTED: tuple[Measure, ...] = (
+    Measure(name="localisation", label="Dimension localised", better="high"),
+    Measure(name="localisation_chance", label="By chance"),
+    Measure(name="detected", label="Localised and seen", better="high"),
+    Measure(name="transitions", label="Transition localised", better="high"),
+    Measure(name="transitions_chance", label="By chance"),
+    Measure(name="sensitivity", label="Losses seen", better="high"),
+    Measure(name="false_alarms", label="False alarms", better="low"),
+    Measure(name="false_accusations", label="False accusations", better="low"),
+)
+RATES: tuple[Measure, ...] = (
+    *(Measure.of(rate) for rate in recoverability.METRICS[:3]),
+    Measure(name="localisation", label="Dimension localised", better="high"),
+    Measure(name="human_correlation", label="Human correlation", unit="plain", better="high"),
+)
+NOT_MEASURED = "nothing of it could be measured"
+
+
+def planted_losses(results: StudyResults) -> ScoreTable:
+    """Every evaluator measured by what was planted: what it localises, sees, and sees where nothing is.
+
+    Raises:
+        NoTable: no evaluator was asked about the changed storyboards.
+    """
+    sources = results.sources
+    if not sources.planted or not sources.plants:
+        raise NoTable("no evaluator was asked about storyboards with planted losses")
+    rows = planted_measures(sources.planted, sources.plants, results.definitions, sources.base)
+    return ScoreTable(
+        name="planted_losses", title="Evaluators measured by planted losses", heading="Evaluator",
+        note="Known losses were put into storyboards: frames swapped, removed or repeated, a decisive thing "
+        "erased, a feeling flattened. An evaluator should accuse what was hit, see that something is lost, "
+        "and see nothing in storyboards that were put in unchanged. This needs no people. By chance is what "
+        "blind pointing gets. In brackets 95 % intervals over stories.",
+        measures=PLANTED, rows=tuple(_planted_row(row) for row in rows),
+    )  # fmt: skip
+
+
+def _planted_row(row: PlantedRow) -> ScoreRow:
+    told = [
+        f"{counted(row.plants, 'loss')} and {counted(row.controls, 'control')} in "
+        f"{counted(row.stories, 'story')}"
+    ]
+    told += [f"{count} left out: {why}" for why, count in row.left_out.items()]
+    return ScoreRow(label=row.title, scores=dict(row.scores), note="; ".join(told))
+
+
+def by_loss(results: StudyResults) -> ScoreTable:
+    """The same for each kind of loss apart.
+
+    Raises:
+        NoTable: as :func:`planted_losses`.
+    """
+    sources = results.sources
+    if not sources.planted or not sources.plants:
+        raise NoTable("no evaluator was asked about storyboards with planted losses")
+    made = planted_measures(sources.planted, sources.plants, results.definitions, sources.base)
+    rows = [
+        ScoreRow(label=f"{label_text(loss)} · {row.title}", scores=dict(row.losses[loss]))
+        for loss in dict.fromkeys(loss for row in made for loss in row.losses)
+        for row in made
+        if loss in row.losses
+    ]
+    return ScoreTable(
+        name="planted_by_loss", title="Each kind of planted loss", heading="Loss and evaluator",
+        measures=(PLANTED[0], PLANTED[1], PLANTED[5]), rows=tuple(rows),
+    )  # fmt: skip
+
+
+def _table(
+    name: str, title: str, measures: Sequence[Measure], rows_of: Callable[[Sources], Sequence[Measured]]
+) -> Callable[[StudyResults], ScoreTable]:
+    def make(results: StudyResults) -> ScoreTable:
+        rows = rows_of(results.sources)
+        if all(score.value is None for row in rows for score in row.scores.values()):
+            raise NoTable(NOT_MEASURED)
+        names = {measure.name for measure in measures}
+        return ScoreTable(
+            name=name, title=title, heading="Setting", measures=tuple(measures),
+            note="Means over the methods. Localisation is that of planted losses. What cannot be measured "
+            "says why on the page and in the CSV file.",
+            rows=tuple(
+                ScoreRow(
+                    label=row.title, note=" ".join((row.removes, *row.notes)),
+                    scores={key: score for key, score in row.scores.items() if key in names},
+                )
+                for row in rows
+            ),
+        )  # fmt: skip
+
+    return make
+
+
+def _leakage(label: str) -> tuple[Measure, ...]:
+    return (*RATES, Measure(name="leakage", label=label, better="low"))
+
+
+ladder = _table(
+    "evaluators", "Evaluators, and the protocol built up part by part", RATES,
+    measured_tables.evaluators_and_ladder,
+)  # fmt: skip
+controls = _table("evaluator_controls", "Evaluators", RATES, measured_tables.evaluator_controls)
+components = _table(
+    "components", "The protocol without one of its parts", _leakage("Ambiguity leakage"),
+    measured_tables.component_removals,
+)  # fmt: skip
+constructions = _table(
+    "constructions", "How questions are made", RATES, measured_tables.question_constructions
+)  # fmt: skip
+dimension_sets = _table("dimension_sets", "Sets of dimensions", RATES, measured_tables.dimension_sets)
+
+
+def _evidence_rows(sources: Sources) -> list[Measured]:
+    return [row.measured for row in measured_tables.evidence_conditions(sources)]
+
+
+evidence = _table(
+    "evidence_conditions", "Conditions of evidence",
+    (
+        *RATES[:3],
+        Measure(name="reliability", label="Reliability", unit="plain", better="high"),
+        Measure(name="detection", label="Ambiguity detection", better="high"),
+        RATES[-1],
+    ),
+    _evidence_rows,
+)  # fmt: skip
