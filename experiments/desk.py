@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LOCAL = ("workers", "created_at", "retry_failed", "reuse")
 """Options of the command that every run of a study gets."""
+FEW = 100
+"""Stories times seeds up to which runs work in this process: starting others would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,18 @@ class Desk:
     options: ExperimentOptions = field(default_factory=ExperimentOptions, repr=False)
     reporter: "Reporter | None" = field(default=None, repr=False)
 
-    def run_options(self, run: Path) -> dict[str, Any]:
-        """Return what a run of the study is executed with, its share of the money included.
+    def run_options(self, folder: Path) -> dict[str, Any]:
+        """Return what runs in a folder of the study are executed with, their share of the money included.
 
         Raises:
             BudgetStop: the study has cost its limit already.
         """
         given = {name: getattr(self.options, name) for name in LOCAL}
+        if given["workers"] is None and len(self.reported) * len(self.study.seeds) <= FEW:
+            given["workers"] = 0
         limit = self.options.max_cost
         if limit is not None:
-            others = self.spent() - spent_in(run)
+            others = self.spent() - spent_below(folder)
             if others >= limit:
                 raise BudgetStop(
                     f"stopped at the cost limit: {others:.4f} of {limit:g} USD are spent\n  fix: raise"
@@ -76,7 +80,7 @@ class Desk:
 
     def spent(self) -> float:
         """Return the USD that all runs of the study have cost, what may have been charged included."""
-        return math.fsum(spent_in(journal.parent) for journal in sorted(self.folder.rglob(JOURNAL)))
+        return spent_below(self.folder)
 
     @cached_property
     def reported(self) -> tuple[str, ...]:
@@ -94,12 +98,10 @@ class Desk:
         return self.folder / OUTPUTS / method
 
 
-def spent_in(run: Path) -> float:
-    """Return the USD that a run has cost so far; 0 where there is none."""
-    journal = run / JOURNAL
-    if not journal.is_file():
-        return 0.0
-    return math.fsum(use.cost + use.uncertain_cost for use in model_uses(journal))
+def spent_below(folder: Path) -> float:
+    """Return the USD that the runs in and below a folder have cost so far; 0 where there is none."""
+    uses = (use for journal in sorted(folder.rglob(JOURNAL)) for use in model_uses(journal))
+    return math.fsum(use.cost + use.uncertain_cost for use in uses)
 
 
 def open_study(

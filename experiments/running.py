@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 from ..engine.progress import Event
 from ..errors import ConfigError
+from .comparing import compass_part, evaluators_part, plants_part, tables_part
 from .desk import Desk, keep_study
+from .evaluators.registry import evaluator_of
 from .pictures import judge_methods, make_pictures
-from .study import EVALUATION, GENERATION, Study
+from .study import COMPASS, EVALUATION, EVALUATORS, GENERATION, PLANTED, TABLES, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,14 @@ def _judgements(desk: Desk) -> None:
 PARTS: tuple[Part, ...] = (
     Part("pictures", "pictures of every method", GENERATION, _pictures),
     Part("judgements", "judgements on every method", EVALUATION, _judgements),
-)
+    Part("compass", "Semantic Compass", COMPASS, compass_part, lambda study: study.compass is not None),
+    Part(
+        "evaluators", "evaluators of others", EVALUATORS, evaluators_part,
+        lambda study: any(not evaluator_of(name).reuses for name in study.evaluators),
+    ),
+    Part("plants", "planted losses", PLANTED, plants_part, lambda study: study.plants is not None),
+    Part("tables", "tables and page", TABLES, tables_part),
+)  # fmt: skip
 """The parts of a study, in the order in which they need each other."""
 
 

@@ -24,6 +24,7 @@ GENERATION, OUTPUTS, TRUTH = "generation", "outputs", "truth"
 """In a study's folder: the run that made the pictures; a folder of pictures for each method; what drawn
 pictures show as data, a JSON Lines file for each method, which no judge ever sees."""
 EVALUATION, COMPASS, EVALUATORS, PLANTED = "evaluation", "compass", "evaluators", "planted"
+RELEASES, STORYBOARDS, EVALUATIONS = "releases", "storyboards", "evaluations"
 """The same: the evaluation of all methods; Semantic Compass; other evaluators; planted losses."""
 TABLES, PAGE, RESOLVED = "tables", "index.html", "study.json"
 """The same: tables as files; the page; the study as it was read."""
@@ -101,13 +102,20 @@ class Study(Own):
     matcher: str = Field(default="accepted", description="How answers are compared with accepted ones.")
     compass: CompassPart | None = Field(default=None, description="Semantic Compass.")
     evaluators: tuple[str, ...] = Field(default=(), description="Evaluators to be compared with.")
+    question_writer: str | None = Field(
+        default=None, description="Chat model that writes the questions of evaluators that allow it [rules]."
+    )
     plants: Plants | None = Field(default=None, description="Planted losses.")
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
-        for part in (self.compass,):
-            if part is not None and (part.plan not in self.plans or part.renderer not in self.renderers):
-                raise ValueError("compass names a plan or renderer that the study does not have")
+        compass, plants = self.compass, self.plants
+        if compass is not None and (compass.plan not in self.plans or compass.renderer not in self.renderers):
+            raise ValueError("compass names a plan or renderer that the study does not have")
+        if compass is not None and compass.tuned_on in self.split:
+            raise ValueError(f"compass is tuned on {compass.tuned_on}, which the study reports on")
+        if plants is not None and plants.method not in self.methods():
+            raise ValueError(f"plants name {plants.method}, and the methods are {', '.join(self.methods())}")
         return self
 
     def sha256(self) -> str:

@@ -1,0 +1,149 @@
+"""The other parts of a study: Semantic Compass, the evaluators of others, planted losses, tables and page."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import cast
+
+from ..baselines.compass.arms import BASE, FULL
+from ..baselines.compass.frozen import FROZEN
+from ..baselines.compass.questions import Half
+from ..baselines.compass.rendering import FrameMaker
+from ..baselines.compass.requests import CompassRequest, apply, tune
+from ..baselines.compass.spending import Ledger
+from ..errors import TargetError
+from ..evaluation.judging.settings import MAIN, PromptSet
+from ..evaluation.katha.requests import evaluate_katha
+from ..generation.pipeline import GenerateOptions
+from .desk import Desk, ExperimentOptions
+from .evaluators.deriving import derive, write_by_model, writing_request
+from .evaluators.evaluator import Evaluator
+from .evaluators.registry import evaluator_of
+from .pictures import judging_options
+from .planting import PlantOptions, plant
+from .study import COMPASS, EVALUATIONS, EVALUATORS, PLANTED, RELEASES, STORYBOARDS, TRUTH, method_name
+
+FULL_PROTOCOL = "katha"
+"""Name of the evaluator that asks the benchmark's own questions."""
+FRAMES = "frames"
+
+
+def compass_part(desk: Desk) -> None:
+    """Tune Semantic Compass on its split, apply it to the stories that are reported on, and judge its arms.
+
+    The arms are judged with the half of the questions that selection has not seen and the prompts of the
+    report; the base and the whole, for Table 64, also under the three protocols that are less strict.
+
+    Raises:
+        FabulaError: as tuning, applying and evaluating.
+    """
+    part = desk.study.compass
+    assert part is not None
+    out = desk.folder / COMPASS
+    given = desk.run_options(out)
+    ledger = Ledger(given.get("max_cost"))
+    options = replace(judging_options(desk, out), stories=())
+    renderer = desk.study.renderers[part.renderer]
+    frames = FrameMaker(
+        out / FRAMES, renderer.model, GenerateOptions(**given, replace_sources=True), renderer.width,
+        renderer.height, renderer.steps, renderer.negative, desk.reporter, ledger,
+    )  # fmt: skip
+    tuning = CompassRequest(
+        desk.release.path, desk.outputs(method_name(part.plan, part.renderer)), out, options, part.coverage,
+        part.copies, part.weakest, splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger,
+        reporter=desk.reporter,
+    )  # fmt: skip
+    tune(tuning, frames)
+    applying = replace(tuning, splits=desk.study.split)
+    applied = apply(applying, frames, out / FROZEN, part.arms)
+    _judge_arms(desk, out, applied.outputs, part.reported_prompts)
+
+
+def _judge_arms(desk: Desk, out: Path, outputs: Mapping[str, Path], reported: PromptSet) -> None:
+    halves = cast("tuple[Half, ...]", ("reporting", "selection"))
+    for half, prompts in product(halves, (reported, MAIN)):
+        is_report = (half, prompts) == ("reporting", reported)
+        shown = [path for arm, path in outputs.items() if is_report or arm in (BASE, FULL)]
+        if not shown or (prompts == reported and reported == MAIN and not is_report):
+            continue
+        run = out / EVALUATIONS / f"{half}-{prompts}"
+        options = replace(judging_options(desk, run), prompts=prompts)
+        if not is_report:
+            options = replace(options, questions_only=True)
+        evaluate_katha(out / half, shown, run, options, reporter=desk.reporter)
+
+
+def evaluators_part(desk: Desk) -> None:
+    """Have every method judged with the questions of each evaluator of others.
+
+    Evaluators that ask the benchmark's own questions are read off the evaluation that is there.
+
+    Raises:
+        FabulaError: as :func:`.evaluators.deriving.derive` and evaluating.
+    """
+    methods = [desk.outputs(method) for method in desk.study.methods()]
+    for evaluator in _others(desk):
+        _judge(desk, evaluator, methods, desk.folder / EVALUATORS / evaluator.name)
+
+
+def plants_part(desk: Desk) -> None:
+    """Plant losses into the outputs of one method, and have them judged by every evaluator.
+
+    Raises:
+        FabulaError: as :func:`.planting.plant` and evaluating.
+    """
+    wanted = desk.study.plants
+    assert wanted is not None
+    truth = desk.folder / TRUTH / f"{wanted.method}.jsonl"
+    options = PlantOptions(wanted.losses, desk.study.split, truth if truth.is_file() else None)
+    place = desk.folder / PLANTED / STORYBOARDS
+    try:
+        planted = plant(desk.outputs(wanted.method), desk.release, place, options)
+    except TargetError:  # of pictures that were other ones then: nothing in it was paid for
+        shutil.rmtree(place, ignore_errors=True)
+        planted = plant(desk.outputs(wanted.method), desk.release, place, options)
+    shown = list(planted.methods.values())
+    evaluate_katha(
+        desk.release.path, shown, desk.folder / PLANTED / FULL_PROTOCOL,
+        judging_options(desk, desk.folder / PLANTED / FULL_PROTOCOL), reporter=desk.reporter,
+    )  # fmt: skip
+    for evaluator in _others(desk):
+        _judge(desk, evaluator, shown, desk.folder / PLANTED / evaluator.name)
+
+
+def tables_part(desk: Desk) -> None:
+    """Write every table and the page.
+
+    Raises:
+        FabulaError: as :func:`.tables.page.write_page`.
+    """
+    from .tables.page import write_page
+
+    write_page(desk.folder)
+
+
+def _others(desk: Desk) -> list[Evaluator]:
+    """Return the evaluators of the study that ask questions of their own."""
+    named = (evaluator_of(name) for name in desk.study.evaluators)
+    return [evaluator for evaluator in named if not evaluator.reuses]
+
+
+def _judge(desk: Desk, evaluator: Evaluator, outputs: Sequence[Path], run: Path) -> None:
+    release = _questions(desk, evaluator)
+    options = replace(judging_options(desk, run), questions_only=not evaluator.contrasts)
+    evaluate_katha(release, outputs, run, options, reporter=desk.reporter)
+
+
+def _questions(desk: Desk, evaluator: Evaluator) -> Path:
+    """Return the folder of an evaluator's questions, which are made where they are not there."""
+    place = desk.folder / EVALUATORS / RELEASES
+    written = None
+    writer = desk.study.question_writer
+    if writer is not None and evaluator.prompt is not None:
+        run = place / f"{evaluator.name}-written"
+        options = ExperimentOptions(**desk.run_options(run))
+        request = writing_request(desk.release.path, evaluator, run, writer, options, desk.study.split)
+        written = write_by_model(request, desk.reporter)
+    return derive(desk.release, evaluator, place / evaluator.name, desk.study.split, written)
