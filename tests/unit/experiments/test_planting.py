@@ -1,0 +1,258 @@
+"""Planting losses into folders of outputs: what is written, what is not, and killed calls."""
+
+import json
+import shutil
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import InputError, TargetError
+from fabula.evaluation.outputs.storyboards import check_outputs
+from fabula.experiments import planting
+from fabula.experiments.boxes import boxes_of_truth
+from fabula.experiments.losses import LOSSES
+from fabula.experiments.planting import PLANTING, PLANTS, UNPLANTED, PlantOptions, plant
+from fabula.generation.plans import plan_named
+from fabula.models.generators.drawn.canvas import NEUTRAL
+from fabula.models.generators.drawn.codes import code_of
+from fabula.models.generators.drawn.reading import read_marks
+from fabula.releases.loading import Release
+from fabula.testing.drawn_outputs import draw_method
+from fabula.testing.drawn_storyboards import judged_release
+from fabula.testing.gold_stories import gold_bundles
+
+STORIES = 3
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path, Path]:
+    """A release, the outputs of a method, and what they show."""
+    folder = tmp_path_factory.mktemp("base")
+    release = judged_release(folder / "release", gold_bundles()[:STORIES])
+    truth = folder / "truth.jsonl"
+    outputs = draw_method(
+        folder / "outputs", release.records, plan_named("transition-aware"), seeds=(42, 123), truth=truth
+    )
+    return release, outputs, truth
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(
+    base: tuple[Release, Path, Path], tmp_path: Path
+) -> None:
+    release, outputs, truth = base
+    planted = plant(outputs, release, tmp_path / "planted", PlantOptions(truth=truth))
+    assert set(planted.methods) == {loss.name for loss in LOSSES}
+    assert rows(tmp_path / "planted" / PLANTS) == list(planted.rows)
+    assert rows(tmp_path / "planted" / UNPLANTED) == []
+    assert Counter(row["loss"] for row in planted.rows) == {loss.name: 2 * STORIES for loss in LOSSES}
+    for name, folder in planted.methods.items():
+        report = check_outputs(folder, release.records, known=release)
+        assert report.method == folder.name == f"transition-aware+faithful-{name}"
+        assert report.invalid == ()
+        assert report.issues == ()
+        assert report.seeds == (42, 123)
+        assert {len(board.files) for board in report.outputs} == {4 if name == "removed" else 5}
+    for row in planted.rows:
+        assert row["base"] == "transition-aware+faithful"
+        twin = next(
+            other
+            for other in planted.rows
+            if (other["story_id"], other["loss"]) == (row["story_id"], row["loss"]) and other != row
+        )
+        assert {**row, "seed": None} == {**twin, "seed": None}  # the same is hit for every generation seed
+    assert all(row["dimensions"] for row in planted.rows if row["loss"] != "none")
+
+
+def test_row_when_two_frames_are_swapped_says_so(base: tuple[Release, Path, Path], tmp_path: Path) -> None:
+    release, outputs, truth = base
+    planted = plant(outputs, release, tmp_path / "planted", PlantOptions(losses=["swapped"], truth=truth))
+    assert planted.rows[0] == {
+        "story_id": "kb25k_0001", "seed": 42, "loss": "swapped", "base": "transition-aware+faithful",
+        "method": "transition-aware+faithful-swapped", "panels": [2, 3], "transition": [2, 3],
+        "transitions": [[2, 3]], "dimensions": ["temporal_order"], "questions": ["kb25k_0001_q06"],
+        "shown": [1, 3, 2, 4, 5],
+    }  # fmt: skip
+    before, after = (folder / "kb25k_0001" / "seed_42" for folder in (outputs, planted.methods["swapped"]))
+    names = [path.name for path in sorted(after.iterdir())]
+    assert names == ["01.png", "02.png", "03.png", "04.png", "05.png"]
+    order = [
+        next(n for n in names if (before / n).read_bytes() == (after / name).read_bytes()) for name in names
+    ]
+    assert order == ["01.png", "03.png", "02.png", "04.png", "05.png"]
+
+
+def test_pictures_when_something_is_erased_or_flattened_show_all_but_that(
+    base: tuple[Release, Path, Path], tmp_path: Path
+) -> None:
+    release, outputs, truth = base
+    options = PlantOptions(losses=["object_erased", "emotion_flattened"], truth=truth)
+    planted = plant(outputs, release, tmp_path / "planted", options)
+    for row in planted.rows:
+        record = release.by_id[row["story_id"]]
+        (scene,) = row["panels"]
+        place = Path(row["story_id"], f"seed_{row['seed']}", f"{scene:02}.png")
+        before, after = (
+            Counter((mark.kind, mark.code) for mark in read_marks((folder / place).read_bytes()))
+            for folder in (outputs, planted.methods[row["loss"]])
+        )
+        if row["loss"] == "object_erased":
+            gone = before - after
+            assert ("action", code_of(str(record.scenes[scene - 1].action))) in gone
+            assert {kind for kind, _ in gone} <= {"action", "object"}
+            assert not after - before
+        else:
+            assert {kind for kind, _ in before - after} == {"emotion"}
+            feelings = sum(count for (kind, _), count in before.items() if kind == "emotion")
+            assert after - before == Counter({("emotion", code_of(NEUTRAL)): feelings})
+
+
+def test_planting_when_it_cannot_be_done_says_why_and_writes_no_folder(
+    base: tuple[Release, Path, Path], tmp_path: Path
+) -> None:
+    release, outputs, _ = base
+    planted = plant(outputs, release, tmp_path / "planted", PlantOptions(losses=["object_erased", "swapped"]))
+    assert set(planted.methods) == {"swapped"}
+    assert not (tmp_path / "planted" / "transition-aware+faithful-object_erased").exists()
+    assert len(planted.unplanted) == 2 * STORIES
+    assert "nothing that is known to show its act" in str(planted.unplanted[0]["reason"])
+    assert "object_erased: 0 storyboards, not in 6" in planted.told()
+
+
+def test_planting_when_a_storyboard_is_invalid_or_its_scenes_unknown_says_so(
+    base: tuple[Release, Path, Path], tmp_path: Path
+) -> None:
+    release, outputs, _ = base
+    copy = tmp_path / "method"
+    shutil.copytree(outputs, copy)
+    (copy / "kb25k_0001" / "seed_42" / "03.png").unlink()
+    (copy / "kb25k_0002" / "seed_42" / "06.png").write_bytes(
+        (copy / "kb25k_0002" / "seed_42" / "05.png").read_bytes()
+    )
+    (copy / "kb25k_0002" / "seed_123" / "06.png").write_bytes(
+        (copy / "kb25k_0002" / "seed_123" / "05.png").read_bytes()
+    )
+    (copy / "outputs.json").write_text('{"panels": {"kb25k_0002": 6}}')
+    planted = plant(copy, release, tmp_path / "planted", PlantOptions(losses=["swapped"]))
+    reasons = {(row["story_id"], row["seed"]): str(row["reason"]) for row in planted.unplanted}
+    assert "missing-panel" in reasons["kb25k_0001", 42]
+    assert "not known which scene" in reasons["kb25k_0002", 42]
+    assert ("kb25k_0001", 123) not in reasons
+
+
+def test_planting_when_no_question_is_of_what_it_hits_says_so(tmp_path: Path) -> None:
+    bundles = gold_bundles()[:1]
+    bundles[0]["record"]["questions"] = [
+        each for each in bundles[0]["record"]["questions"] if each["question_type"] != "temporal_order"
+    ]
+    release = judged_release(tmp_path / "release", bundles)
+    outputs = draw_method(tmp_path / "outputs", release.records, plan_named("scene"))
+    planted = plant(outputs, release, tmp_path / "planted", PlantOptions(losses=["swapped"]))
+    assert planted.methods == {}
+    assert (
+        str(planted.unplanted[0]["reason"]) == "no question of the story is of what it hits: temporal_order"
+    )
+
+
+def test_planting_when_boxes_are_given_for_other_pictures_uses_them(
+    base: tuple[Release, Path, Path], tmp_path: Path
+) -> None:
+    release, outputs, _ = base
+    boxes = tmp_path / "boxes.jsonl"
+    line = {"story_id": "kb25k_0001", "seed": 42, "panel": 2, "kind": "decisive", "box": [0, 0, 64, 64]}
+    boxes.write_text(json.dumps(line) + "\n")
+    options = PlantOptions(losses=["object_erased"], boxes=boxes)
+    planted = plant(outputs, release, tmp_path / "planted", options)
+    assert [(row["story_id"], row["seed"], row["panels"]) for row in planted.rows] == [
+        ("kb25k_0001", 42, [2])
+    ]
+    boxes.write_text(json.dumps({**line, "kind": "lamp"}) + "\n")
+    with pytest.raises(InputError, match="kind"):
+        plant(outputs, release, tmp_path / "other", options)
+
+
+def test_boxes_when_read_off_truth_hold_the_act_and_things_that_answers_name(
+    base: tuple[Release, Path, Path],
+) -> None:
+    """The answer to what the dove does in scene 2 names the leaf, and the water; the act is one mark."""
+    release, _, truth = base
+    row = next(row for row in rows(truth) if (row["story_id"], row["panel"]) == ("kb25k_0001", 2))
+    boxes = boxes_of_truth(row["truth"], release.by_id["kb25k_0001"], 2)
+    named = [mark["text"] for mark in row["truth"]["drawn"] if tuple(mark["box"]) in boxes.decisive]
+    assert named == ["leaf", "water", release.by_id["kb25k_0001"].scenes[1].action]
+    assert len(boxes.feelings) == 3  # of the scene, and of the transitions before and after
+    assert len(boxes.heads) == 2
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("after", [0, 1, 7, 40, 41, 100])
+def test_planting_when_killed_anywhere_and_called_again_gives_the_same_bytes(
+    base: tuple[Release, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    release, outputs, truth = base
+    options = PlantOptions(losses=["swapped", "removed"], truth=truth)
+    plant(outputs, release, tmp_path / "whole", options)
+    real, written = planting.write_atomic, 0
+
+    def write(path: Path, chunks: Any) -> None:
+        nonlocal written
+        if written == after:
+            raise Killed
+        written += 1
+        real(path, chunks)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planting, "write_atomic", write)
+        with suppress(Killed):
+            plant(outputs, release, tmp_path / "killed", options)
+    plant(outputs, release, tmp_path / "killed", options)
+    assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
+    assert (
+        plant(outputs, release, tmp_path / "killed", options).rows
+        == plant(outputs, release, tmp_path / "whole", options).rows
+    )
+
+
+def test_planting_when_folder_was_made_from_something_else_refuses(
+    base: tuple[Release, Path, Path], tmp_path: Path
+) -> None:
+    release, outputs, truth = base
+    out = tmp_path / "planted"
+    plant(outputs, release, out, PlantOptions(losses=["swapped"], truth=truth))
+    with pytest.raises(TargetError, match="other outputs, questions or options"):
+        plant(outputs, release, out, PlantOptions(losses=["removed"], truth=truth))
+    (out / PLANTING).unlink()
+    with pytest.raises(TargetError, match="something else"):
+        plant(outputs, release, out, PlantOptions(losses=["removed"], truth=truth))
+
+
+def test_seed_when_it_is_another_hits_other_scenes(base: tuple[Release, Path, Path], tmp_path: Path) -> None:
+    release, outputs, truth = base
+    hits = [
+        [
+            row["panels"]
+            for row in plant(
+                outputs, release, tmp_path / str(seed), PlantOptions(["removed"], seed=seed)
+            ).rows
+        ]
+        for seed in (42, 43, 44)
+    ]
+    assert len({str(panels) for panels in hits}) > 1
+    assert truth.is_file()
