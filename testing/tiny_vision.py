@@ -307,6 +307,28 @@ def _facenet(folder: Path) -> dict[str, Any]:
     return {"local": write_encoder(folder / "encoder.onnx", 160), "detector": _faces(folder)["local"]}
 
 
+def _sam2(folder: Path) -> dict[str, Any]:
+    from transformers import Sam2Config, Sam2Model
+
+    _seeded()
+    backbone = {
+        "embed_dim_per_stage": [12, 24, 48, 96], "blocks_per_stage": [1, 1, 2, 1],
+        "global_attention_blocks": [3], "image_size": [256, 256], "hidden_size": 12,
+        "model_type": "sam2_hiera_det_model",
+    }  # fmt: skip
+    vision = {
+        "backbone_config": backbone, "fpn_hidden_size": 32, "backbone_channel_list": [96, 48, 24, 12],
+        "backbone_feature_sizes": [[64, 64], [32, 32], [16, 16]],
+    }  # fmt: skip
+    config = Sam2Config(
+        vision_config=vision,
+        prompt_encoder_config={"hidden_size": 32, "image_size": 256},
+        mask_decoder_config={"hidden_size": 32, "mlp_dim": 32, "iou_head_hidden_dim": 32},
+    )
+    Sam2Model(config).save_pretrained(folder)
+    return {"local": folder}
+
+
 _MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "clip-vit-l-14": _clip,
     "clip-vit-b-32": _clip,
@@ -326,4 +348,5 @@ _MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "arcface-r100": _arcface,
     "adaface-ir101": _arcface,
     "facenet-vggface2": _facenet,
+    "sam2.1-hiera-tiny": _sam2,
 }

@@ -18,7 +18,8 @@ from .fetching import check_files
 from .known import compare_values, record_values
 from .published import WEIGHTS
 from .registry import check_vision, open_vision
-from .types import Box, Detector, Encoder, Flow, Predictor, TextEncoder, VisionModel, cut
+from .segmenters import LAYOUTS
+from .types import Box, Detector, Encoder, Flow, Predictor, Segmenter, TextEncoder, VisionModel, cut
 from .weights import Place
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ CAPTIONS = ("a person in a red coat", "a house under a blue sky")
 _ANEW = "remove the file, and fetch it again: fabula models fetch vision"
 _NORM = 1e-3  # most by which the length of a vector may differ from 1
 _USUAL = {"musiq-spaq": (0, 100)}  # least and greatest value of a predictor; 1 to 10 of others
+_DISC = 0.8  # of a drawn disc and its mask together, that both share
 _AROUND = 0.4  # of a face's sides, that its crop holds around it
 
 
@@ -155,8 +157,10 @@ def _looked_over(model: VisionModel) -> Iterator[tuple[str, Status, str]]:
         yield from _detector(model)
     elif isinstance(model, Flow):
         yield from _flow(model)
+    elif isinstance(model, Segmenter):
+        yield from _segmenter(model)
     else:
-        yield "kind", "failed", "neither encoder nor predictor nor detector nor flow"
+        yield "kind", "failed", "neither encoder nor predictor nor detector nor flow nor segmenter"
 
 
 def _encoder(model: Encoder) -> Iterator[tuple[str, Status, str]]:
@@ -208,6 +212,20 @@ def _texts(model: TextEncoder) -> Iterator[tuple[str, Status, str]]:
     own, other = float(np.trace(likeness)), float(likeness[0, 1] + likeness[1, 0])
     status: Status = "ok" if own > other else "warning"
     yield "captions", status, f"{own / 2:.3f} to their own drawings, {other / 2:.3f} to the others"
+
+
+def _segmenter(model: Segmenter) -> Iterator[tuple[str, Status, str]]:
+    """Check the shape of a mask, and that of a light disc on a dark ground it has the disc alone."""
+    from PIL import Image, ImageDraw
+
+    picture = Image.new("RGB", (SIDE, SIDE), (30, 60, 50))
+    quarter = SIDE // 4
+    ImageDraw.Draw(picture).ellipse((quarter, quarter, 3 * quarter, 3 * quarter), fill=(235, 215, 180))
+    disc = np.asarray(picture.convert("L")) > 120
+    mask = model.segment([picture], [LAYOUTS["object"]])[0]
+    yield "shape", _judged(mask.shape == disc.shape), f"{mask.shape}, {disc.shape} wanted"
+    overlap = float((mask & disc).sum() / max(1, (mask | disc).sum()))
+    yield "disc", "ok" if overlap > _DISC else "warning", f"shares {overlap:.2f} with a drawn disc"
 
 
 def _predictor(model: Predictor) -> Iterator[tuple[str, Status, str]]:

@@ -21,8 +21,9 @@ from .face_encoders import FaceEncoder
 from .faces import Face
 from .networks import unit_rows
 from .registry import MODELS, files_of
+from .segmenters import LAYOUTS
 from .stored import weights_folder
-from .types import Box, Detector, Encoder, Flow, Predictor, TextEncoder, VisionModel
+from .types import Box, Detector, Encoder, Flow, Predictor, Segmenter, TextEncoder, VisionModel
 
 FILE = "known.json"
 TEXTS = ("a person in a red coat", "a house under a blue sky")
@@ -67,6 +68,11 @@ def values_of(model: VisionModel) -> dict[str, list[float]]:
         return values
     if isinstance(model, Predictor):
         return _of_rows("picture", model.predict(pictures))
+    return _seen(model, pictures)
+
+
+def _seen(model: VisionModel, pictures: Sequence[Any]) -> dict[str, list[float]]:
+    """Return a few numbers of what a model sees that makes no rows: boxes, motion or a mask."""
     if isinstance(model, Detector):
         detected = model.detect(pictures)
         return {f"picture {number}": [round(part, 3) for box in boxes[:_BOXES] for part in _numbers(box)]
@@ -75,6 +81,9 @@ def values_of(model: VisionModel) -> dict[str, list[float]]:
         flows = model.flows([(picture, shifted(picture)) for picture in pictures])
         return {f"picture {number}": [float(np.median(flow[axis])) for axis in (0, 1)]
                 for number, flow in enumerate(flows, 1)}  # fmt: skip
+    if isinstance(model, Segmenter):
+        masks = model.segment(pictures, [LAYOUTS["object"]] * len(pictures))
+        return {f"picture {number}": [round(float(mask.mean()), 3)] for number, mask in enumerate(masks, 1)}
     return {}
 
 

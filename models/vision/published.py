@@ -3,7 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import clip, csd, detectors, dino, face_encoders, faces, flow, laion, musiq, networks, predictors
+from . import (
+    clip,
+    csd,
+    detectors,
+    dino,
+    face_encoders,
+    faces,
+    flow,
+    laion,
+    musiq,
+    networks,
+    predictors,
+    segmenters,
+)
 from .stored import Source
 
 
@@ -54,6 +67,7 @@ WEIGHTS: Mapping[str, tuple[Weights, ...]] = {
         Weights(face_encoders.ADAFACE_SOURCE, "local", face_encoders.ADAFACE_LICENCE, restricts=True),
         _FINDER,
     ),
+    "sam2.1-hiera-tiny": (Weights(segmenters.SAM2_SOURCE, "local", segmenters.SAM2_CARD.licence),),
     "facenet-vggface2": (
         Weights(face_encoders.FACENET_SOURCE, "local", face_encoders.FACENET_LICENCE), _FINDER,
     ),

@@ -14,10 +14,10 @@ from pydantic import ConfigDict, ValidationError, create_model
 
 from ...errors import ConfigError
 from ...schemas.plugins import plugins
-from .types import Detector, Encoder, Flow, Grounder, Predictor, TextEncoder, VisionModel
+from .types import Detector, Encoder, Flow, Grounder, Predictor, Segmenter, TextEncoder, VisionModel
 from .weights import Place, missing
 
-Kind = Literal["detector", "grounder", "encoder", "text encoder", "predictor", "flow"]
+Kind = Literal["detector", "grounder", "encoder", "text encoder", "predictor", "flow", "segmenter"]
 """What a model does; an encoder of texts is one of pictures, too, and ours that finds texts a detector."""
 
 
@@ -59,6 +59,9 @@ MODELS: tuple[Registered, ...] = (
     Registered("arcface-r100", ".face_encoders:load_arcface", "encoder", _FACES),
     Registered("adaface-ir101", ".face_encoders:load_adaface", "encoder", _FACES),
     Registered("facenet-vggface2", ".face_encoders:load_facenet", "encoder", _FACES),
+    Registered(
+        "sam2.1-hiera-tiny", ".segmenters:load_sam2", "segmenter", ("torch", "torchvision", "transformers")
+    ),
 )
 """All models of ours: each passes ``tests/contract/test_vision_models.py``."""
 
@@ -68,7 +71,7 @@ GROUP = "fabula.vision_models"
 Loader: TypeAlias = Callable[..., VisionModel]
 _PROTOCOLS: dict[Kind, type] = {
     "grounder": Grounder, "detector": Detector, "text encoder": TextEncoder, "encoder": Encoder,
-    "predictor": Predictor, "flow": Flow,
+    "predictor": Predictor, "flow": Flow, "segmenter": Segmenter,
 }  # fmt: skip
 
 

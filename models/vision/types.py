@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Rows = NDArray[np.float32]
+Masks = NDArray[np.bool_]
+"""A mask, shape (height, width): true where a thing is."""
 Device = Literal["cpu", "cuda", "mps"]
 Dtype = Literal["float32", "float16", "bfloat16"]
 
@@ -170,6 +172,28 @@ class Flow(VisionModel, Protocol):
         Raises:
             ValueError: the pictures are not all of one size.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points by which a segmenter is told what is meant, as shares of width and height from the upper left.
+
+    Attributes:
+        inside: where the thing is.
+        outside: where it is not.
+    """
+
+    inside: tuple[tuple[float, float], ...]
+    outside: tuple[tuple[float, float], ...] = ()
+
+
+@runtime_checkable
+class Segmenter(VisionModel, Protocol):
+    """Tells which pixels of a picture belong to a thing."""
+
+    def segment(self, images: "Sequence[Image]", points: Sequence[Points]) -> list[Masks]:
+        """Return the mask of one thing in each picture, as large as the picture."""
         ...
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.registry import MODELS, Registered, check_vision, open_vision
+from fabula.models.vision.segmenters import LAYOUTS
 from fabula.models.vision.types import (
     Box,
     Detector,
@@ -20,6 +21,7 @@ from fabula.models.vision.types import (
     Flow,
     Grounder,
     Predictor,
+    Segmenter,
     TextEncoder,
     VisionModel,
 )
@@ -90,6 +92,10 @@ def rows_of(model: VisionModel, images: "list[Image]") -> Any:
     if isinstance(model, Flow):
         pairs = [(image.resize((136, 96)), image.resize((136, 96)).rotate(3)) for image in images]
         return model.flows(pairs).reshape(len(images), -1)
+    if isinstance(model, Segmenter):
+        masks = model.segment(images, [LAYOUTS["character"]] * len(images))
+        assert [mask.shape for mask in masks] == [(image.height, image.width) for image in images]
+        return np.array([[mask.mean(), mask[: len(mask) // 2].mean()] for mask in masks])
     assert isinstance(model, Detector)
     found = model.detect(images)
     assert len(found) == len(images)
@@ -184,6 +190,8 @@ def test_model_when_it_has_a_kind_keeps_its_promises(
         assert np.allclose(lengths[~np.isnan(lengths)], 1, atol=1e-5) and not np.isnan(lengths).all()
     elif registered.kind == "flow":
         assert rows.dtype == np.float32 and rows.shape[1] == 2 * 96 * 136 and np.isfinite(rows).all()
+    elif registered.kind == "segmenter":
+        assert (rows >= 0).all() and (rows <= 1).all() and rows[:, 0].max() > 0
     elif registered.kind == "predictor":
         assert rows.dtype == np.float32 and np.isfinite(rows).all()
     else:
