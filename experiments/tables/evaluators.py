@@ -53,7 +53,7 @@ def planted_losses(results: StudyResults) -> ScoreTable:
 
 def _planted_row(row: PlantedRow) -> ScoreRow:
     told = [
-        f"{counted(row.plants, 'loss')} and {counted(row.controls, 'control')} in "
+        f"{counted(row.plants, 'changed storyboard')} and {row.controls:,} unchanged, of "
         f"{counted(row.stories, 'story')}"
     ]
     told += [f"{count} left out: {why}" for why, count in row.left_out.items()]

@@ -22,14 +22,23 @@ from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from ...schemas.values import Wire
 from ..ablations.measuring import FULL, Sources
 from ..measures.plants import read_plants
-from ..study import COMPASS, EVALUATION, EVALUATORS, OUTPUTS, PLANTED, RESOLVED, Study, method_name
+from ..planting import PLANTS
+from ..study import (
+    COMPASS,
+    EVALUATION,
+    EVALUATORS,
+    OUTPUTS,
+    PLANTED,
+    RESOLVED,
+    STORYBOARDS,
+    Study,
+    method_name,
+)
 from .compass_results import CompassResults, read_compass
 
 Made = TypeVar("Made")
 GENERATIONS = "generations.jsonl"
 """Beside the pictures of a method: a line for each picture that was asked for."""
-PLANTS = "plants.jsonl"
-"""Beside the evaluations of storyboards with planted losses, one folder for each evaluator: what was done."""
 Part = Literal["evaluation", "generations", "compass", "evaluators", "planted"]
 """What a table may need of a study, beside the study itself."""
 Outcome = Literal["made", "refused", "blocked", "empty", "corrupt", "failed"]
@@ -173,8 +182,8 @@ def read_results(
     listed = evaluations_below(folder / EVALUATORS)
     if not listed:
         absent["evaluators"] = f"{EVALUATORS}/ holds no evaluation with the questions of another evaluator"
-    if not (folder / PLANTED / PLANTS).is_file():
-        absent["planted"] = f"{PLANTED}/{PLANTS} is not there: no loss was planted"
+    if not (folder / PLANTED / STORYBOARDS / PLANTS).is_file():
+        absent["planted"] = f"{PLANTED}/{STORYBOARDS}/{PLANTS} is not there: no loss was planted"
     return StudyResults(
         folder, study, used, pictures, judged, absent, None if isinstance(compass, str) else compass
     )
@@ -191,7 +200,7 @@ def _is_evaluation(folder: Path) -> bool:
 
 
 def _sources(folder: Path, study: Study, definitions: Definitions) -> Sources:
-    plants = folder / PLANTED / PLANTS
+    plants = folder / PLANTED / STORYBOARDS / PLANTS
     own = {FULL: folder / EVALUATION} if _is_evaluation(folder / EVALUATION) else {}
     return Sources(
         {**evaluations_below(folder / EVALUATORS), **own}, definitions,
