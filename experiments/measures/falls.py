@@ -96,6 +96,7 @@ def falls_of(view: View, plants: Iterable[Plant], base: str | None = None) -> Fa
     controls = {(plant.story_id, plant.seed): plant for plant in every if plant.is_control}
     falls: list[Fall] = []
     left_out: dict[str, int] = {}
+    links = links_of(view)
     for plant in every:
         try:
             control = next((name for name in (base, plant.base) if name in methods), None)
@@ -104,7 +105,7 @@ def falls_of(view: View, plants: Iterable[Plant], base: str | None = None) -> Fa
                 control = None if twin is None or twin is plant else twin.method
             if control is None:
                 raise _Missing("there is no unchanged storyboard beside it")
-            falls.append(_fall(view, plant, (_of(methods, control), _of(methods, plant.method))))
+            falls.append(_fall(view, links, plant, (_of(methods, control), _of(methods, plant.method))))
         except _Missing as missing:
             left_out[str(missing)] = left_out.get(str(missing), 0) + 1
     return Falls(tuple(falls), left_out)
@@ -116,7 +117,7 @@ def _of(methods: dict[str, Method], name: str) -> Method:
     return methods[name]
 
 
-def _fall(view: View, plant: Plant, pair: tuple[Method, Method]) -> Fall:
+def _fall(view: View, links: Ints, plant: Plant, pair: tuple[Method, Method]) -> Fall:
     judged, items = view.judged, view.judged.items
     if plant.story_id not in items.story_places or plant.seed not in judged.replies.seeds:
         raise _Missing("its storyboards were not judged")
@@ -133,9 +134,9 @@ def _fall(view: View, plant: Plant, pair: tuple[Method, Method]) -> Fall:
     right = [method.outcomes.verdicts[seed, IMAGE] == RIGHT_VERDICT for method in pair]
     lost = (right[0].astype(np.float64) - right[1])[both]
     dimensions = _means(lost, items.dimension[both], len(DIMENSIONS))
-    links = np.where(links_of(view)[both] > 0, links_of(view)[both] - 1, -1)
     size = max(len(items.records[story].scenes) - 1, 1)
-    transitions = _means(lost, np.where(links < size, links, -1), size)
+    between = links[both] - 1
+    transitions = _means(lost, np.where(between < size, between, -1), size)
     if not view.dimensions:
         nothing = np.zeros(len(DIMENSIONS))
         return Fall(plant, int(both.sum()), nothing, np.nan_to_num(transitions), float(lost.mean()))
