@@ -6,12 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..engine.asker import model_error
+from ..errors import FabulaError
 from ..models.chat import CallFault, ChatRequest, Reply, Usage
+from ..models.generators.request import PictureRequest, read_generated
 from ..models.keys import key_status
 from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
 from ..models.prices import MostTokens, most_tokens
-from ..models.spec import ModelSettings, ModelSpec, parse_spec
+from ..models.spec import LOCAL, ModelSettings, ModelSpec, parse_spec
 from ..models.vectors import encode_request, unpacked
 from .checkup import place_of
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 PROMPT = "models/check"
 STORY = "A hungry crow begged for food. A fox shared her bread with him, and the crow never forgot it."
 SEED = 42
+SECONDS = 4.0
+"""Duration of the video that is made, in seconds: what services offer as the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,8 @@ def check_model(
     check_extra(spec, options)
     if spec.encodes:
         request = encode_request(spec.text, STORY)
+    elif spec.draws:
+        request = picture_to_check(spec).chat()
     else:
         request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
     clock = clock or SystemClock()
@@ -117,11 +123,21 @@ def check_model(
         _address(spec, options),
         _key(spec, options),
         Step("call", "ok", f"answered in {seconds:.1f} s as {reply.reported_model or 'an unnamed model'}"),
-        _vector(reply) if spec.encodes else _reply(spec, options, request, reply),
-        usage,
+        *(_made(spec, reply) if spec.draws else [_read(spec, options, request, reply)]),
+        *([] if spec.draws and reply.usage == Usage() else [usage]),
         price[0],
     )
     return ModelCheck(spec.text, steps, seconds, reply.usage, price[1])
+
+
+def picture_to_check(spec: ModelSpec) -> PictureRequest:
+    """Return a small picture, or the shortest video, that shows whether a generator can be used."""
+    prompt = "A fox under an oak tree, in plain colours, without any text."
+    if spec.makes == "video":
+        return PictureRequest(spec.text, prompt, seed=SEED, seconds=SECONDS)
+    # Services have sizes of their own; a pipeline on this machine takes small ones, and is not to take long.
+    small = {"width": 256, "height": 256, "steps": 2} if spec.provider == "diffusers" else {}
+    return PictureRequest(spec.text, prompt, seed=SEED, **small)
 
 
 async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) -> Reply:
@@ -140,11 +156,15 @@ async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) ->
 
 def _address(spec: ModelSpec, options: ModelOptions) -> Step:
     address = options.base_url or spec.base_url or "its usual address"
+    if spec.draws and spec.provider in LOCAL:
+        return Step("model", "ok", f"{spec.name} ({spec.provider}) on this machine")
     return Step("model", "ok", f"{spec.name} ({spec.provider}) at {address}")
 
 
 def _key(spec: ModelSpec, options: ModelOptions) -> Step:
     status = key_status(spec, options)
+    if spec.draws and spec.provider in LOCAL:
+        return Step("key", "ok", "none is needed: it runs on this machine")
     if status.source is None:
         return Step("key", "ok", "none is sent; a server that wants one needs api_key_env in its settings")
     return Step("key", "ok", f"{status.variable}, in {place_of(status.source)}")
@@ -157,6 +177,10 @@ def _fault(spec: ModelSpec, fault: CallFault) -> Step:
     else:
         fix = model_error(spec.text, fault).fix.partition("; then give")[0]
     return Step("call", "failed", f"{fault.kind}{status}: {fault.message}", fix)
+
+
+def _read(spec: ModelSpec, options: ModelOptions, request: ChatRequest, reply: Reply) -> Step:
+    return _vector(reply) if spec.encodes else _reply(spec, options, request, reply)
 
 
 def _vector(reply: Reply) -> Step:
@@ -183,6 +207,38 @@ def _reply(spec: ModelSpec, options: ModelOptions, request: ChatRequest, reply: 
             "reply", "warning", f"keeps to the schema after repairs: {', '.join(parsed.notes)} ({way})"
         )
     return Step("reply", "ok", f"keeps to the schema ({way})")
+
+
+def _made(spec: ModelSpec, reply: Reply) -> list[Step]:
+    """Return what came back from a model that makes pictures or videos."""
+    if reply.outcome != "ok":
+        fix = "choose another model, or look at its settings: this harmless request gave nothing"
+        return [Step("reply", "failed", f"{reply.outcome}: {reply.detail or reply.text[:200]}", fix)]
+    made = read_generated(reply.text)
+    size = f"{made.file.media_type}, {len(made.file.data):,} bytes"
+    steps = [
+        _picture(made.file.data, size) if spec.makes == "image" else Step("reply", "ok", f"a video: {size}")
+    ]
+    if reply.detail:
+        steps.append(Step("prompt", "warning", reply.detail))
+    if made.revised_prompt is not None:
+        steps.append(Step("prompt", "warning", f"the service rewrote it: {made.revised_prompt[:200]}"))
+    if made.unsupported:
+        names = ", ".join(made.unsupported)
+        steps.append(Step("choices", "warning", f"not taken: {names}; this is recorded with each file"))
+    return steps
+
+
+def _picture(data: bytes, size: str) -> Step:
+    from ..media.images import open_picture
+
+    try:
+        image = open_picture(data).image
+    except FabulaError as error:
+        return Step(
+            "reply", "failed", f"no picture that can be opened ({size}): {error}", "choose another model"
+        )
+    return Step("reply", "ok", f"a picture of {image.width} x {image.height} pixels: {size}")
 
 
 def _looser(spec: ModelSpec, way: str) -> str:
@@ -225,12 +281,21 @@ def _price(
         return Step("price", "warning", "not known", fix), None
     booked = book(price, reply.usage, most)
     this = f"this call {'' if booked.is_read else 'at most '}{booked.cost:.6f} USD"
-    return Step("price", "ok", f"{_listed(price)} ({price.source}); {this}"), booked.cost
+    listed = _listed(price)
+    return Step("price", "ok", f"{listed} ({price.source}); {this}" if listed else price.source), booked.cost
 
 
 def _listed(price: "Price") -> str:
-    given, answered = price.rates("input_tokens"), price.rates("output_tokens")
-    return f"{_range(given)} in, {_range(answered)} out, USD per million tokens"
+    listed = []
+    if price.lists:
+        given, answered = price.rates("input_tokens"), price.rates("output_tokens")
+        drawn = (*price.rates("image_output_tokens"), *price.rates("video_output_tokens"))
+        more = f", {_range(drawn)} for what is drawn" if drawn else ""
+        listed.append(f"{_range(given)} in, {_range(answered)} out{more}, USD per million tokens")
+    for usd, unit in ((price.per_file, "file"), (price.per_second, "second")):
+        if usd:
+            listed.append(f"{float(usd):g} USD per {unit}")
+    return "; ".join(listed)
 
 
 def _range(rates: "Sequence[Decimal]") -> str:

@@ -25,14 +25,14 @@ def check(
 ) -> int:
     """Ask a model one small question to see if it can be used.
 
-    The question asks for structured output and costs a fraction of a cent. Exits with 1 if the model cannot
-    be used, with 3 if its key is missing. `models check vision` loads the models that look at pictures
-    instead (on first use it downloads them) and runs them on two drawings; it exits with 3 if libraries or
-    weights are missing.
+    The question asks for structured output and costs a fraction of a cent. A model that makes pictures or
+    videos is asked for one, at its price. Exits with 1 if the model cannot be used, with 3 if its key is
+    missing. `models check vision` loads the models that look at pictures instead (on first use it downloads
+    them) and runs them on two drawings; it exits with 3 if libraries or weights are missing.
 
     Options:
-        spec: openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding: before it; or
-            vision: the models that look at pictures.
+        spec: openai:NAME, google:NAME, anthropic:NAME or http(s)://HOST/v1#NAME; embedding:, image: or
+            video: before it; or vision: the models that look at pictures.
         model: With vision: only this model.
         device: With vision: cpu, cuda, mps, or auto for the fastest here.
         config: Settings file; fabula.toml here is used if present.
@@ -43,6 +43,7 @@ def check(
         fabula models check openai:gpt-4.1-mini
         fabula models check http://localhost:8000/v1#qwen3-vl --config fabula.toml --json
         fabula models check embedding:openai:text-embedding-3-small
+        fabula models check image:openai:gpt-image-2
         fabula models check vision --model clip-vit-l-14
         fabula models check vision --known
     """

@@ -93,6 +93,10 @@ def check_adapter(spec: ModelSpec) -> None:
         MissingRequirement: the SDK is missing.
     """
     check_provider(spec)
+    if spec.draws and spec.provider == "diffusers":
+        from .generators.diffusers_images import check_library
+
+        check_library(spec)
     if spec.provider == "anthropic" and find_spec("anthropic") is None:
         raise MissingRequirement(
             f"model {spec}", what="the library anthropic is not installed",

@@ -18,6 +18,8 @@ Makes: TypeAlias = Literal["text", "vectors", "image", "video"]
 """What a model gives back."""
 ENCODES = "embedding:"
 """What stands before the spec of a model that is asked for vectors of texts (see :mod:`.vectors`)."""
+GIVEN: Mapping[Makes, str] = {"text": "answers", "vectors": "vectors", "image": "pictures", "video": "videos"}
+"""What a model makes -> what people call it."""
 BEFORE: Mapping[str, Makes] = {ENCODES: "vectors", "image:": "image", "video:": "video"}
 """What stands before a spec -> what the model makes; a chat model has nothing before it."""
 

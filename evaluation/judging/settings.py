@@ -18,7 +18,7 @@ from pydantic import Field, field_validator, model_validator
 from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError
-from ...models.spec import ENCODES, ModelSettings, parse_spec
+from ...models.spec import BEFORE, GIVEN, Makes, ModelSettings, parse_spec
 from ...prompts.loader import Prompt, load_prompt, prompt_ids
 from ...prompts.sets import TextSet
 from ...schemas.judgement import Judge
@@ -110,7 +110,7 @@ def judges_of(options: RunOptions, judges: Sequence[str], preset: str | None = N
     """Return the specs of the judges that options name; see :func:`judge_specs`.
 
     Raises:
-        ConfigError: there is no such judge or ensemble, or one of them gives vectors and no answers.
+        ConfigError: there is no such judge or ensemble, or one of them gives no answers.
     """
     specs = specs_of(options, judges, preset)
     check_they_answer(specs)
@@ -168,14 +168,21 @@ def check_they_answer(specs: Sequence[str]) -> None:
     """Check that judges answer questions.
 
     Raises:
-        ConfigError: one of them gives vectors.
+        ConfigError: one of them gives vectors, pictures or videos.
     """
     for spec in specs:
-        if parse_spec(spec).encodes:
+        read = parse_spec(spec)
+        if read.encodes:
             raise ConfigError(
                 f"--judge {spec}",
                 what="this model gives vectors of texts; it cannot answer questions",
                 fix="name an encoder with --matcher",
+            )
+        if read.draws:
+            raise ConfigError(
+                f"--judge {spec}",
+                what=f"this model makes {GIVEN[read.makes]}; it cannot answer questions",
+                fix=f"name a chat model, which has no {read.makes}: before it",
             )
 
 
@@ -221,10 +228,9 @@ class JudgeSettings(ModelSettings):
         if self.model is not None:
             raise ValueError("judges are named by the setting judges, not by model")
         for spec in self.judges:
-            if parse_spec(spec).encodes != self.encodes:
-                raise ValueError(
-                    f"{spec} gives {_gives(not self.encodes)}; {_gives(self.encodes)} are wanted here"
-                )
+            wanted: Makes = "vectors" if self.encodes else "text"
+            if (makes := parse_spec(spec).makes) != wanted:
+                raise ValueError(f"{spec} gives {GIVEN[makes]}; {GIVEN[wanted]} are wanted here")
         names = Counter(public_judge(spec).spec for spec in self.judges)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
@@ -282,10 +288,6 @@ class VectorSettings(MatcherSettings):
     )
 
 
-def _gives(vectors: bool) -> str:
-    return "vectors" if vectors else "answers"
-
-
 def public_judge(spec: str) -> Judge:
     """Return a judge as archives name it: where a server is reached is nobody else's business.
 
@@ -293,7 +295,7 @@ def public_judge(spec: str) -> Judge:
         ConfigError: the spec has no valid form.
     """
     read = parse_spec(spec)
-    before = ENCODES if read.encodes else ""
+    before = next((before for before, makes in BEFORE.items() if makes == read.makes), "")
     named = read.text if read.base_url is None else f"{before}{read.provider}:{read.name}"
     return Judge(spec=named, provider=read.provider, model=read.name, reported_model=None)
 

@@ -10,7 +10,9 @@ from fabula.cli.model_check import ModelCheck, check_model
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.testing.model_server import (
     Answer,
+    CorruptPicture,
     EchoSecrets,
+    EmptyText,
     Fault,
     Fenced,
     HtmlPage,
@@ -24,6 +26,7 @@ from fabula.testing.model_server import (
     ServerError,
     Unauthorized,
     Unsupported,
+    plain_png,
 )
 
 REPLY = {"characters": [{"name": "fox"}, {"name": "crow"}], "moral_label": "generosity"}
@@ -172,3 +175,56 @@ def test_command_when_spec_or_settings_are_wrong_exits_two(fabula_command, tmp_p
     (tmp_path / "fabula.toml").write_text("models = 3\n")
     done = fabula_command("models", "check", "openai:m")
     assert done.returncode == 2 and "fabula.toml" in done.stderr
+
+
+# -- generators
+
+
+def test_check_when_a_generator_is_well_says_what_came_back_and_what_it_does_not_take() -> None:
+    with ModelServer() as server:
+        spec = f"image:{server.openai_url}#flux"
+        found = check_model(spec, {spec: {"prices": {"picture": 0.04}}})
+        assert (server.count, server.log[0].asked.seed) == (1, None)
+    assert found.passed and found.cost == pytest.approx(0.04)
+    lines = "\n".join(found.lines())
+    assert "a picture of 64 x 64 pixels: image/png, 136 bytes" in lines
+    assert "not taken: seed" in lines
+    assert "0.04 USD per file (settings); this call 0.040000 USD" in lines
+
+
+def test_check_when_a_video_is_made_says_so_and_what_its_price_is_written_as() -> None:
+    with ModelServer() as server:
+        found = check_model("video:google:gemini-x", {"video:google:gemini-x": {"base_url": server.url}})
+        assert [exchange.asked.step for exchange in server.log] == ["create", "look", "fetch"]
+    assert found.passed and found.cost is None
+    lines = "\n".join(found.lines())
+    assert "a video: video/mp4" in lines
+    assert "prices = { second = 0.1 }, in USD per second of video" in lines
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (CorruptPicture(), "no picture that can be opened"),
+        (CorruptPicture("words"), "no picture that can be opened"),
+        (Refused(), "blocked: I'm sorry"),
+        (EmptyText(), "empty: the service gave no picture"),
+        (Unauthorized(), "key_refused"),
+    ],
+)
+def test_check_when_no_picture_comes_fails_and_says_why(fault: Fault, words: str) -> None:
+    with ModelServer(faults=fault) as server:
+        found = check_model(f"image:{server.openai_url}#flux", {})
+    assert not found.passed
+    assert words in "\n".join(found.lines())
+
+
+def test_check_when_a_program_makes_the_picture_costs_nothing(tmp_path: Path) -> None:
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(plain_png(8, 8, "x"))
+    command = ["sh", "-c", f"cp {picture} $0; test -s $1", "{out}", "{prompt_file}"]
+    found = check_model("image:command:mine", {"image:command:mine": {"extra": {"command": command}}})
+    assert found.passed and found.cost == 0.0
+    lines = "\n".join(found.lines())
+    assert "mine (command) on this machine" in lines
+    assert "it runs on this machine, and nobody charges for it" in lines

@@ -51,6 +51,16 @@ def test_options_when_given_as_toml_values_are_read() -> None:
         ({"headers": {"X Y": "a"}}, "headers: expected header names"),
         ({"headers": {"X-A": "a\nb"}}, "headers.X-A: expected printable ASCII"),
         ({"prices": {"input": -1, "output": 1}}, "prices.input: expected greater than or equal to 0"),
+        (
+            {"prices": {"input": 1}},
+            "prices: expected both input and output, in USD per million tokens, found one",
+        ),
+        ({"prices": {"picture": 1, "cached_input": 1}}, "prices: expected both input and output"),
+        ({"prices": {}}, "prices: expected input and output, picture, or second, found none of them"),
+        (
+            {"extra": {"picture": {"steps": 3}}},
+            "extra.picture: expected only what Fabula does not set itself",
+        ),
         ({"patience": float("inf")}, "patience: expected a finite number"),
     ],
 )
@@ -121,3 +131,14 @@ def test_extra_when_it_would_cost_more_than_is_set_aside_or_is_no_json_is_refuse
         options_for(parse_spec("openai:gpt-x"), {"openai:gpt-x": {"extra": extra}})
     assert named in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_options_when_only_a_picture_has_a_price_are_read() -> None:
+    options = options_for(SPEC, given(prices={"picture": 0.04}))
+    assert options.prices is not None and (options.prices.picture, options.prices.input) == (0.04, None)
+
+
+def test_options_when_nothing_is_given_for_a_video_wait_longer() -> None:
+    spec = parse_spec("video:google:x")
+    assert options_for(spec, {}).call_timeout == 1800.0
+    assert options_for(spec, {spec.text: {"call_timeout": 60}}).call_timeout == 60.0

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,9 +13,20 @@ from genai_prices.data_snapshot import get_snapshot
 
 from fabula.errors import ConfigError
 from fabula.models import anthropic_chat, google_chat, openai_models
-from fabula.models.chat import Usage
+from fabula.models.chat import ChatRequest, Message, Usage
+from fabula.models.generators.request import PictureRequest
 from fabula.models.options import ModelOptions, Prices
-from fabula.models.prices import NAMES, MostTokens, Price, book, check_extra, highest_cost, price_of
+from fabula.models.prices import (
+    NAMES,
+    Booked,
+    MostTokens,
+    Price,
+    book,
+    check_extra,
+    highest_cost,
+    most_tokens,
+    price_of,
+)
 from fabula.models.spec import parse_spec
 
 SONNET = "anthropic:claude-sonnet-4-5"  # tiers, cache reads, writes, and writes for an hour
@@ -311,3 +323,85 @@ def test_extra_when_it_changes_the_price_is_refused_unless_prices_are_given(
 )
 def test_extra_when_no_listed_price_is_wrong_by_it_is_taken(spec: str, extra: dict[str, Any]) -> None:
     check_extra(parse_spec(spec), ModelOptions(extra=extra))
+
+
+# -- pictures and videos
+
+
+PICTURE = MostTokens(2000, 8192, files=1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "usage"),
+    [
+        (
+            "image:google:gemini-2.5-flash-image",
+            Usage(100, 1400, image_output_tokens=1290, thinking_tokens=10),
+        ),
+        ("image:openai:gpt-image-1.5", Usage(1100, 1400, image_input_tokens=1000, image_output_tokens=1290)),
+        ("image:openai:gpt-image-2", Usage(1100, 1400, image_input_tokens=1000, image_output_tokens=1290)),
+        ("video:google:gemini-omni-1.1-flash", Usage(1100, 8000, video_output_tokens=7000)),
+    ],
+)
+def test_cost_when_tokens_are_of_pictures_is_what_the_library_calculates(spec: str, usage: Usage) -> None:
+    booked = book(listed(spec), usage, PICTURE)
+    assert booked.is_read
+    assert booked.cost == float(by_the_library(spec.partition(":")[2], usage))
+    assert booked.cost <= highest_cost(listed(spec), PICTURE)
+
+
+def test_cost_when_tokens_of_pictures_are_not_told_takes_them_for_the_dearest() -> None:
+    price = listed("image:google:gemini-2.5-flash-image")
+    booked = book(price, Usage(100, 1400, image_input_tokens=0, image_output_tokens=None), PICTURE)
+    # 100 tokens at 0.30; 1,400 at 30 USD per million, the price of pictures, and not at 2.50, that of words
+    assert (booked.cost, booked.is_read) == (pytest.approx(0.00003 + 0.042), False)
+
+
+def test_cost_when_more_tokens_are_of_pictures_than_there_are_is_the_most() -> None:
+    price = listed("image:google:gemini-2.5-flash-image")
+    booked = book(price, Usage(100, 1400, image_output_tokens=1500), PICTURE)
+    assert (booked.cost, booked.is_read) == (pytest.approx(0.00003 + 0.042), False)
+
+
+@pytest.mark.parametrize(
+    ("prices", "most", "usd"),
+    [
+        ({"picture": 0.04}, MostTokens(2000, 8192, 1), 0.04),
+        ({"second": 0.1}, MostTokens(2000, 160_000, 1, 8.0), 0.8),
+        ({"picture": 0.02, "second": 0.1}, MostTokens(2000, 160_000, 1, 2.5), 0.27),
+        ({"picture": 0.04}, MostTokens(2000, 8192), 0.0),
+        # 10 tokens at 1 and 20 at 10 USD per million beside the picture's own price
+        ({"picture": 0.04, "input": 1.0, "output": 10.0}, MostTokens(2000, 8192, 1), 0.04021),
+    ],
+)
+def test_cost_when_files_and_seconds_have_prices_adds_them(
+    prices: dict[str, float], most: MostTokens, usd: float
+) -> None:
+    price = given(**prices)
+    assert book(price, Usage(10, 20), most) == Booked(pytest.approx(usd), is_read=True)
+    if "input" not in prices:
+        assert book(price, None, most) == Booked(pytest.approx(usd), is_read=True)
+        assert highest_cost(price, most) == pytest.approx(usd)
+
+
+def test_most_when_a_video_has_no_duration_is_that_of_a_long_one() -> None:
+    video = PictureRequest("video:google:x", "a fox")
+    assert most_tokens(video.chat(), ModelOptions()).seconds == 20.0
+    timed = most_tokens(replace(video, seconds=8.0).chat(), ModelOptions())
+    assert (timed.files, timed.seconds, timed.output) == (1, 8.0, 160_000)
+    picture = most_tokens(PictureRequest("image:google:x", "a fox").chat(), ModelOptions())
+    assert (picture.files, picture.seconds, picture.output) == (1, 0.0, 8192)
+    assert most_tokens(ChatRequest("google:x", (Message("user", ("hi",)),)), ModelOptions()).files == 0
+
+
+@pytest.mark.parametrize("provider", ["diffusers", "command", "drawn"])
+def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider: str) -> None:
+    spec = parse_spec(f"image:{provider}:x")
+    free = price_of(spec, ModelOptions())
+    assert free is not None and book(free, None, PICTURE) == Booked(0.0, is_read=True)
+    assert free.source == "it runs on this machine, and nobody charges for it"
+    own = price_of(spec, ModelOptions(prices=Prices(picture=0.01)))
+    assert own is not None and book(own, None, PICTURE).cost == pytest.approx(0.01)
+    assert price_of(parse_spec(f"{provider}:x"), ModelOptions()) is None, (
+        "for a chat model, a name like others"
+    )
