@@ -24,14 +24,14 @@ SPEC = StageSpec(
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return what was decided of each object, in order; by rules where no model gave an answer."""
     script = MemoryScript.model_validate(item["script"])
-    rows = await asyncio.gather(*(_classified(entity, script, tools) for entity in script.of("object")))
+    objects = script.of("object")
+    if tools.asker is None:
+        return Made({"classified": [classify_by_rules(entity, script).as_json() for entity in objects]})
+    rows = await asyncio.gather(*(_classified(entity, script, tools) for entity in objects))
     return Made({"classified": [row.as_json() for row in rows]})
 
 
 async def _classified(entity: ScriptEntity, script: MemoryScript, tools: Tools) -> Classified:
-    by_rules = classify_by_rules(entity, script)
-    if tools.asker is None:
-        return by_rules
     owners = [*script.of("character"), *script.of("location")]
 
     def read(reply: Json) -> tuple[Owner | None, str]:
@@ -46,7 +46,9 @@ async def _classified(entity: ScriptEntity, script: MemoryScript, tools: Tools) 
     except NoAnswer as none:
         if none.code == UNAVAILABLE:
             raise
-        return by_rules.model_copy(update={"by": f"{RULES}, as the model gave no answer ({none.code})"})
+        return classify_by_rules(entity, script).model_copy(
+            update={"by": f"{RULES}, as the model gave no answer ({none.code})"}
+        )
     owner, reason = answer.value
     return Classified(name=entity.name, owner=owner, reason=reason, by=answer.maker)
 

@@ -24,6 +24,11 @@ class ReferenceSettings(Own):
         description="Entities whose pictures a person saw to, as episode/type:name; found out from the bank.",
     )  # fmt: skip
 
+    labels: bool = Field(
+        default=True, exclude_if=lambda value: value is True,
+        description="Whether names are drawn below portraits.",
+    )  # fmt: skip
+
 
 SPEC = StageSpec(
     name="list_references", version=1, shape="expand", reads=("script", "classified", "style", "outputs"),
@@ -39,7 +44,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     episode = {
         "episode_id": script.episode_id, "overview": script.overview, "style": item["style"]["text"],
         "style_by": item["style"]["by"], "unregistered": list(script.unregistered),
-        "unscheduled": list(script.unscheduled),
+        "unscheduled": list(script.unscheduled), "labels": settings.labels,
     }  # fmt: skip
     listed = references_of(script, classified, item["style"]["text"], item["outputs"], settings.made)
     for place, reference in enumerate(listed):

@@ -1,0 +1,213 @@
+"""One try at a portrait or panorama: its candidates asked for, decoded, cut out and checked by rules."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...engine.stage import REHEARSED, Ask, BadReply, NoAnswer, Tools
+from ...errors import UserError
+from ...media.images import keep_file, open_picture
+from ...models.generators.drawn.scene import DrawnScene, Mark
+from ...models.generators.request import Generated, PictureRequest, read_generated
+from ...models.spec import parse_spec
+from ...models.vision.needs import opened
+from ...models.vision.segmenters import LAYOUTS
+from ...schemas.canonical import Json, sha256_bytes
+from ..render_pictures import LABEL, OUTCOMES
+from .bank import PANORAMA_SIZE, BankCheck
+from .checks import Subject, check_cut, check_panorama, composition, passes
+from .draw_settings import DrawSettings
+from .keying import CutOut, cut_by_colour, cut_by_mask
+from .keys import KEYS, Key, rgb_of
+from .pictures import panorama_of, png_bytes
+from .references import Reference
+from .write_prompts import with_ground
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_MARKS: Any = {"character": "character", "object": "object", "location": "place"}
+_ONE_AT_A_TIME = threading.Lock()
+"""A network that cuts out is one for all items, and is not to be used by two threads at once."""
+
+
+@dataclass
+class Candidate:
+    """One picture that was asked for, and what became of it.
+
+    Attributes:
+        number: from 1, among those of its try.
+        seed: with which it was asked for.
+        prompt: as it was sent.
+        outcome: ``made``, or as for pictures of storyboards; ``rehearsed`` where nothing was asked.
+        reason: why it was not made.
+        file: name in the run's store, as PNG.
+        cut_file: the same of the cut-out.
+        image: the picture itself, RGB.
+        cut: the cut-out of a portrait.
+        checks: what rules looked at.
+        score: how well it is composed, 0 to 1; of a panorama 1.
+        about: what the generator tells of how it was made.
+    """
+
+    number: int
+    seed: int
+    prompt: str
+    outcome: str = "made"
+    reason: str | None = None
+    file: str | None = None
+    cut_file: str | None = None
+    image: "Image | None" = field(default=None, repr=False)
+    cut: CutOut | None = field(default=None, repr=False)
+    checks: tuple[BankCheck, ...] = ()
+    score: float = 0.0
+    about: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is a picture, and rules know nothing against it."""
+        return self.file is not None and passes(self.checks)
+
+    @property
+    def rank(self) -> tuple[int, float, int]:
+        """By what rules choose: fewest failed checks, then composition, then number; the least is best."""
+        failed = sum(check.passed is False for check in self.checks)
+        return (failed if self.file is not None else 99, -self.score, self.number)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what is kept of it."""
+        return {
+            "number": self.number, "seed": self.seed, "prompt": self.prompt, "outcome": self.outcome,
+            "reason": self.reason, "file": self.file, "cutout": self.cut_file, "score": round(self.score, 4),
+            "checks": [check.as_json() for check in self.checks], **self.about,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Studio:
+    """Where the pictures of one entity are made.
+
+    Attributes:
+        reference: the entity.
+        prompt: what the generator is asked for, without the ground.
+        tools: of the stage.
+        settings: of the stage.
+    """
+
+    reference: Reference
+    prompt: str
+    tools: Tools
+    settings: DrawSettings
+
+    async def candidates(self, place: int, key: Key | None) -> list[Candidate]:
+        """Return the candidates of one try.
+
+        Args:
+            place: of the try, from 0.
+            key: the ground; None for a panorama, which has none.
+
+        Raises:
+            NoAnswer: the generator cannot be reached.
+        """
+        count = 1 if key is None else self.settings.candidates
+        prompt = self.prompt if key is None else with_ground(self.prompt, key)
+        first = self.tools.seed + self.settings.seed + place * self.settings.candidates
+        asked = [Candidate(number, first + number - 1, prompt) for number in range(1, count + 1)]
+        rows = await asyncio.gather(*(self._make(one, key) for one in asked), return_exceptions=True)
+        for row in rows:
+            if isinstance(row, BaseException):
+                raise row
+        return asked
+
+    async def _make(self, candidate: Candidate, key: Key | None) -> None:
+        assert self.tools.asker is not None
+        request = self._request(candidate, key)
+        question = Ask(request.chat(), _read, LABEL, repair=False, sample=self.settings.sample, plain=True)
+        try:
+            answer = await self.tools.asker.ask(question)
+        except NoAnswer as none:
+            if none.code == REHEARSED:
+                candidate.outcome = REHEARSED
+                return
+            if none.code not in OUTCOMES:
+                raise
+            candidate.outcome, candidate.reason = OUTCOMES[none.code], none.reason
+            return
+        await asyncio.to_thread(self._look, candidate, answer.value, key)
+        reply = None if answer.receipt is None else answer.receipt.reply
+        candidate.about |= {
+            "reported_model": None if reply is None else reply.reported_model,
+            "cost": None if answer.receipt is None else answer.receipt.cost,
+        }
+
+    def _request(self, candidate: Candidate, key: Key | None) -> PictureRequest:
+        reference, settings = self.reference, self.settings
+        assert settings.model is not None
+        sizes = {"character": settings.portrait, "object": settings.square, "location": PANORAMA_SIZE}
+        width, height = sizes[reference.type]
+        scene = None
+        if parse_spec(settings.model).provider == "drawn":
+            marks = [Mark(kind=_MARKS[reference.type], text=reference.name)]
+            marks += [Mark(kind="must_show", text=part.name) for part in reference.parts if key is None]
+            form = "panorama" if key is None else "portrait"
+            ground = None if key is None else KEYS[key]
+            scene = DrawnScene(form=form, marks=tuple(marks), ground=ground).as_json()
+        return PictureRequest(
+            settings.model, candidate.prompt, seed=candidate.seed, width=width, height=height, scene=scene
+        )
+
+    def _look(self, candidate: Candidate, generated: Generated, key: Key | None) -> None:
+        """Cut out and check a picture; it and its cut-out go to the run's store."""
+        image = open_picture(generated.file.data, name="the picture").image
+        about = generated.about()
+        candidate.about |= {name: about[name] for name in ("revised_prompt", "steps", "unsupported")}
+        candidate.about["effective_seed"] = about["seed"]
+        candidate.image = image
+        if key is None:
+            candidate.checks, candidate.score = check_panorama(image), 1.0
+            candidate.file = self._keep(panorama_of(image))
+            return
+        cut = self._cut(image, key)
+        subject = Subject(self.reference.type, self.reference.name)
+        candidate.cut, candidate.checks = cut, check_cut(cut, subject, self.settings.limits)
+        candidate.score = composition(cut, self.reference.type)
+        candidate.file, candidate.cut_file = self._keep(image), self._keep(cut.image)
+
+    def _cut(self, image: "Image", key: Key) -> CutOut:
+        name, colour = self.settings.segmenter, rgb_of(KEYS[key])
+        if name is None:
+            return cut_by_colour(image, colour)
+        with _ONE_AT_A_TIME:
+            model = opened(name, self.settings, "segmenter")
+            mask = model.segment([image], [LAYOUTS[self.reference.type]])[0]
+        return cut_by_mask(image, mask, model.identity, colour)
+
+    def _keep(self, image: "Image") -> str:
+        data = png_bytes(image)
+        name = f"{sha256_bytes(data)}.png"
+        if self.tools.store is not None:
+            keep_file(data, name, self.tools.store)
+        return name
+
+
+def _read(text: str) -> Generated:
+    """Return a picture that can be decoded.
+
+    Raises:
+        BadReply: the reply holds none.
+    """
+    try:
+        generated = read_generated(text)
+        open_picture(generated.file.data, name="the picture")
+    except UserError as error:
+        raise BadReply(f"the picture cannot be decoded: {error.what or error}") from error
+    except ValueError as error:
+        raise BadReply(str(error)) from error
+    return generated
+
+
+def sound_ones(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Yield the candidates that rules know nothing against."""
+    return (candidate for candidate in candidates if candidate.sound)

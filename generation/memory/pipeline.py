@@ -1,0 +1,275 @@
+"""The run that builds a bank of entities: its stages, what may be chosen, what it asks."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ...builders.spending import tell_plan
+from ...engine.config import RunConfig
+from ...engine.estimate import CallPlan, plan_calls
+from ...engine.execute import RunRequest, Source
+from ...engine.pipeline import Pipeline
+from ...engine.report import RunReport
+from ...engine.run_options import RunOptions, Sets, setting_texts
+from ...engine.running import RunKind
+from ...errors import ConfigError, MissingRequirement
+from ...evaluation.entities.looking.settings import EpisodeSelection
+from ...evaluation.looking import check_places, check_weights, device_named, missing_libraries, pinned
+from ...releases.entities.tree import read_entity_set
+from .bank import Made
+from .budget import MemoryBudget, budget_of
+from .draw_settings import DrawSettings
+from .labels import check_labels
+from .list_references import ReferenceSettings
+from .load_scripts import BOXES, EPISODES, OUTPUTS
+from .records import ENTITIES
+from .scripts import MemoryScript
+from .wall import PAGE, write_wall
+from .write_bank import kept_entities, write_bank
+
+if TYPE_CHECKING:
+    from ...engine.progress import Reporter
+
+MEMORY = "memory"
+"""Kind of these runs."""
+STAGES = (
+    "load_scripts", "classify_objects", "infer_style", "list_references", "write_prompts", "draw_references",
+    "crop_references",
+)  # fmt: skip
+PIPELINE = Pipeline(
+    name=MEMORY,
+    stages=tuple(f"{__package__}.{name}" for name in STAGES),
+    finish=f"{__package__}.records:finish",
+    final_fields=("episode", "reference", "prompt", "drawn", "cropped"),
+    identity=f"{__package__}.load_scripts:identity",
+)
+ASKING = ("classify_objects", "infer_style", "write_prompts")
+"""The stages that ask the agent about texts."""
+BY_RULES = "rules"
+"""In the place of a model: nobody is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions(RunOptions):
+    """How to build a bank of entities. What every run may choose comes as keywords.
+
+    Attributes:
+        image: model that makes the pictures, such as ``image:openai:gpt-image-2``.
+        agent: chat model that classifies objects, chooses the style and writes prompts [rules do].
+        viewer: chat model that sees pictures, chooses the best candidate and checks it; ``rules`` for nobody
+            [the agent].
+        segmenter: model that cuts subjects out, such as ``sam2.1-hiera-tiny`` [the ground's colour does].
+        candidates: pictures of each portrait to choose from [5].
+        retries: further grounds for a portrait that does not pass: magenta, blue, orange [2].
+        style: style of all pictures, in words [inferred from the overview].
+        without_verification: take the chosen picture as it is.
+        text_only: keep descriptions and make no pictures.
+        from_outputs: a method's videos, from whose first frames references are cut instead of being made.
+        boxes: where entities are in these frames, a line of JSON each [the whole frame].
+        licence: under what the pictures may be used, as you know it.
+        without_labels: draw no names below portraits.
+        episodes: only this episode.
+        tier: only episodes of this tier.
+        limit: only the first so many episodes.
+        device: where a segmenter runs: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the fastest here.
+    """
+
+    image: Annotated[str | None, Sets("draw_references.model")] = None
+    agent: Annotated[str | None, Sets(*(f"{stage}.model" for stage in ASKING))] = None
+    viewer: str | None = None
+    segmenter: Annotated[str | None, Sets("draw_references.segmenter")] = None
+    candidates: Annotated[int | None, Sets("draw_references.candidates")] = None
+    retries: Annotated[int | None, Sets("draw_references.retries")] = None
+    style: Annotated[str | None, Sets("infer_style.style")] = None
+    without_verification: bool = False
+    text_only: bool = False
+    from_outputs: Path | None = None
+    boxes: Path | None = None
+    licence: Annotated[str | None, Sets("draw_references.licence")] = None
+    without_labels: bool = False
+    episodes: Annotated[tuple[str, ...], Sets("load_scripts.episodes")] = ()
+    tier: Annotated[tuple[str, ...], Sets("load_scripts.tier")] = ()
+    limit: Annotated[int | None, Sets("load_scripts.limit")] = None
+    device: str = "auto"
+
+    @property
+    def made(self) -> Made:
+        """How references come about."""
+        return "words" if self.text_only else "outputs" if self.from_outputs is not None else "generated"
+
+
+def without_models(config: RunConfig) -> RunConfig:
+    """Return settings under which nobody is asked."""
+    bare: dict[str, dict[str, Any]] = {
+        **{name: {"model": None} for name in ASKING},
+        "draw_references": {"model": None, "viewer": None},
+    }
+    stages = {
+        name: settings.model_copy(update=bare.get(name, {})) for name, settings in config.stages.items()
+    }
+    return replace(config, stages=stages, models={})
+
+
+def tell_memory(request: RunRequest, reporter: "Reporter") -> None:
+    """Tell how many calls a new run makes and about what they cost, or what it has cost so far."""
+    tell_plan(request, reporter, without_models)
+
+
+def after(run: Path) -> None:
+    """Write the bank of a run and its page, once the entities are known."""
+    if (run / ENTITIES).is_file():
+        write_bank(run)
+        write_wall(run)
+
+
+RUN = RunKind(PIPELINE, tell_memory, after)
+"""How a bank is built; the page of a run is :data:`.wall.PAGE`."""
+
+
+def memory_request(episodes: Path | str, out: Path | str, options: MemoryOptions) -> RunRequest:
+    """Return what the engine is to execute.
+
+    Args:
+        episodes: the set: a release, a run with episodes, or a folder of scripts.
+        out: the run folder; what a person changed in its bank is kept.
+        options: how to build.
+
+    Raises:
+        ConfigError: an option or setting is wrong, or options exclude each other.
+        InputError: a record in the bank cannot be read.
+    """
+    _check_options(options)
+    kept = kept_entities(Path(out))
+    given: dict[str, object] = {
+        "list_references.made": options.made, "list_references.kept": list(kept),
+        # An entity whose model cannot be reached is an item that is run again; no share of the others is
+        # too small to go on with.
+        "run.threshold": 0.0,
+    }  # fmt: skip
+    viewer = options.viewer if options.viewer is not None else options.agent
+    if viewer is not None and viewer != BY_RULES:
+        given["draw_references.viewer"] = viewer
+    if options.without_verification:
+        given["draw_references.verify"] = False
+    if options.without_labels:
+        given["list_references.labels"] = False
+    if options.segmenter is not None:
+        given["draw_references.device"] = device_named(options.device)
+    sources = [Source(EPISODES, Path(episodes))]
+    if options.from_outputs is not None:
+        sources.append(Source(OUTPUTS, Path(options.from_outputs)))
+    if options.boxes is not None:
+        sources.append(Source(BOXES, Path(options.boxes)))
+    request = options.request(PIPELINE, out, sources, setting_texts(given))
+    config = request.config if options.made == "generated" else _words_alone(request.config)
+    _check_drawing(config, options)
+    return replace(request, config=pinned(config))
+
+
+def _check_options(options: MemoryOptions) -> None:
+    if options.text_only and options.from_outputs is not None:
+        raise ConfigError(
+            "--text-only", what="without pictures, nothing is taken from outputs", fix="leave out one of both"
+        )
+    if options.boxes is not None and options.from_outputs is None:
+        raise ConfigError(
+            "--boxes", what="boxes say where entities are in outputs, and none are named",
+            fix="add --from-outputs FOLDER",
+        )  # fmt: skip
+
+
+def _words_alone(config: RunConfig) -> RunConfig:
+    """Return settings with no generator and no viewer: nothing is drawn."""
+    update = {"model": None, "viewer": None}
+    stages = {**config.stages, "draw_references": config.stages["draw_references"].model_copy(update=update)}
+    stages["write_prompts"] = stages["write_prompts"].model_copy(update={"model": None})
+    from ...engine.config import models_of
+
+    left = {spec for settings in stages.values() for spec in models_of(settings)}
+    return replace(
+        config, stages=stages, models={spec: some for spec, some in config.models.items() if spec in left}
+    )
+
+
+def _check_drawing(config: RunConfig, options: MemoryOptions) -> None:
+    drawing = config.stages["draw_references"]
+    assert isinstance(drawing, DrawSettings)
+    if options.made == "generated" and drawing.model is None:
+        raise ConfigError(
+            "--image", what="no model is named that makes the pictures",
+            fix="name one, for example --image image:openai:gpt-image-2, or build --text-only",
+        )  # fmt: skip
+    if missing := missing_libraries(config):
+        raise MissingRequirement(
+            "--segmenter", what=f"it cannot run here. Missing: {'; '.join(missing)}",
+            fix='pip install "fabula[metrics]", or leave --segmenter out',
+        )  # fmt: skip
+    check_places(config)
+
+
+def scripts_chosen(request: RunRequest) -> tuple[MemoryScript, ...]:
+    """Return the episodes that a request chooses.
+
+    Raises:
+        FabulaError: the set or the choice is wrong.
+    """
+    from ...evaluation.entities.load_episodes import chosen_episodes
+    from .scripts import script_of
+
+    selection = request.config.stages["load_scripts"]
+    assert isinstance(selection, EpisodeSelection)
+    path = next(source.path for source in request.sources if source.role == EPISODES)
+    whole, _ = read_entity_set(path, rules=False)
+    chosen = chosen_episodes(whole, selection)
+    return tuple(script_of(episode.episode_id, episode.script) for episode in chosen.episodes)
+
+
+def memory_budget(request: RunRequest) -> MemoryBudget:
+    """Return how many questions a new build asks: at least, if all passes at once, and at most.
+
+    Raises:
+        FabulaError: the set or the choice of episodes is wrong.
+    """
+    drawing, listing = (request.config.stages[name] for name in ("draw_references", "list_references"))
+    assert isinstance(drawing, DrawSettings) and isinstance(listing, ReferenceSettings)
+    asks = bool(request.config.stages["classify_objects"].models())  # type: ignore[attr-defined]
+    styled = bool(request.config.stages["infer_style"].models())  # type: ignore[attr-defined]
+    return budget_of(scripts_chosen(request), drawing, listing, agent=asks, asks_style=styled)
+
+
+def estimate_memory(episodes: Path | str, out: Path | str, options: MemoryOptions | None = None) -> CallPlan:
+    """Tell what :func:`build_memory` would ask now if all passes at once, and about what that costs."""
+    request = memory_request(episodes, out, options or MemoryOptions())
+    return plan_calls(request, without_models(request.config))
+
+
+def build_memory(
+    episodes: Path | str,
+    out: Path | str,
+    options: MemoryOptions | None = None,
+    reporter: "Reporter | None" = None,
+) -> RunReport:
+    """Build a bank of entities; a run is continued, and no picture that was made is asked for again.
+
+    The run folder then holds ``entities.jsonl``, the folder ``bank`` and the page ``bank.html``.
+
+    Raises:
+        FabulaError: the set, an option, a model or the folder is wrong, something that is needed is missing,
+            the cost limit was reached, or the user stopped it; see :mod:`fabula.errors`.
+    """
+    request = memory_request(episodes, out, options or MemoryOptions())
+    listing = request.config.stages["list_references"]
+    assert isinstance(listing, ReferenceSettings)
+    if listing.labels and listing.made != "words":
+        check_labels(
+            entity.name for script in scripts_chosen(request)
+            for entity in script.entities if entity.type != "location"
+        )  # fmt: skip
+    check_weights(request.config)
+    return RUN.make(request, reporter)
+
+
+__all__ = [
+    "MEMORY", "PAGE", "PIPELINE", "RUN", "MemoryOptions", "build_memory", "estimate_memory", "memory_budget",
+    "memory_request",
+]  # fmt: skip

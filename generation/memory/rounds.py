@@ -1,0 +1,176 @@
+"""Tries at the picture of one entity, each with a ground of another colour, until one passes."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...engine.stage import REHEARSED, Tools
+from ...media.images import keep_file
+from ...schemas.canonical import Json, sha256_bytes
+from .bank import BankCheck
+from .candidates import Candidate, Studio, sound_ones
+from .checks import bounds_of
+from .draw_settings import DrawSettings
+from .judge_pictures import Choice, choose, choose_by_rules, verify
+from .keys import KEYS, Key, grounds_for
+from .pictures import grid_of, png_bytes
+from .references import Reference
+
+
+@dataclass
+class Try:
+    """One try.
+
+    Attributes:
+        key: its ground; None for a panorama.
+        candidates: what was asked for.
+        choice: which was chosen; None where no picture was made.
+        checks: of the chosen one, by rules and by the viewer.
+        passed: whether it did.
+        by: who let it pass or not.
+        retry: whether another ground might help: not where the viewer said nothing of use.
+    """
+
+    key: Key | None
+    candidates: list[Candidate]
+    choice: Choice | None = None
+    checks: tuple[BankCheck, ...] = ()
+    passed: bool = False
+    by: str = "rules"
+    retry: bool = True
+    grid: str | None = field(default=None)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """By what the best of several that failed is found: fewest failed checks, then composition."""
+        assert self.choice is not None
+        return sum(check.passed is False for check in self.checks), -self.choice.candidate.score
+
+
+class Rounds:
+    """The tries at one entity.
+
+    Args:
+        reference: the entity.
+        prompt: what the generator is asked for, without the ground.
+        tools: of the stage.
+    """
+
+    def __init__(self, reference: Reference, prompt: str, tools: Tools) -> None:
+        self._reference, self._tools = reference, tools
+        self._settings = tools.own(DrawSettings)
+        self._studio = Studio(reference, prompt, tools, self._settings)
+        self._calls = {"picture": 0, "choice": 0, "verification": 0}
+
+    async def drawn(self) -> dict[str, Json]:
+        """Return all tries, and what the bank keeps of the picture that was taken.
+
+        Raises:
+            NoAnswer: a model cannot be reached.
+        """
+        tries: list[Try] = []
+        for place, key in enumerate(self._grounds()):
+            tries.append(await self._try(place, key))
+            if tries[-1].passed or not tries[-1].retry:
+                break
+        return self._told(tries)
+
+    def _grounds(self) -> Sequence[Key | None]:
+        """Return the grounds to try; a panorama is tried anew with another seed."""
+        settings = self._settings
+        retries = settings.retries if settings.verify else 0
+        if self._reference.needs == "panorama":
+            return [None] * (retries + 1)
+        return grounds_for(self._reference.shown, retries)
+
+    async def _try(self, place: int, key: Key | None) -> Try:
+        made = Try(key, await self._studio.candidates(place, key))
+        self._calls["picture"] += len(made.candidates)
+        rehearsed = [one for one in made.candidates if one.outcome == REHEARSED]
+        usable = rehearsed or [one for one in made.candidates if one.file is not None]
+        if not usable:
+            return made
+        made.grid = await asyncio.to_thread(self._grid, made.candidates)
+        sound = rehearsed or list(sound_ones(usable))
+        if key is None or not sound:
+            made.choice = choose_by_rules(usable)
+        else:
+            made.choice = await choose(sound, self._reference, self._tools, self._settings)
+            self._calls["choice"] += made.choice.asked
+        made.checks = made.choice.candidate.checks
+        made.passed = bool(sound)
+        if made.passed and key is not None and self._settings.verify and self._settings.viewer is not None:
+            await self._verify(made, key)
+        return made
+
+    async def _verify(self, made: Try, key: Key) -> None:
+        assert made.choice is not None
+        verdict = await verify(made.choice.candidate, self._reference, key, self._tools, self._settings)
+        self._calls["verification"] += 1
+        made.checks = (*made.checks, *verdict.checks)
+        made.passed, made.by, made.retry = verdict.passed, verdict.by, verdict.answered
+
+    def _grid(self, candidates: Sequence[Candidate]) -> str | None:
+        """Return the name of the grid of candidates in the store; None where there is nothing to compare."""
+        cuts = [(one.number, one.cut.image) for one in candidates if one.cut is not None]
+        if not cuts:
+            return None
+        data = png_bytes(grid_of(cuts))
+        name = f"{sha256_bytes(data)}.png"
+        if self._tools.store is not None:
+            keep_file(data, name, self._tools.store)
+        return name
+
+    def _told(self, tries: Sequence[Try]) -> dict[str, Json]:
+        settings = self._settings
+        chosen = [made for made in tries if made.choice is not None]
+        best = next((made for made in chosen if made.passed), None)
+        taken = best or min(chosen, key=lambda made: made.rank, default=None)
+        status = "failed" if taken is None else "verified" if best and settings.verify else "unverified"
+        told: dict[str, Json] = {
+            "tries": [_try_json(made) for made in tries],
+            "status": status,
+            "reason": None if status == "verified" else self._reason(tries, taken),
+            "verified_by": None if status != "verified" or taken is None else taken.by,
+            "model": settings.model, "licence": settings.licence, "calls": dict(self._calls), "taken": None,
+        }  # fmt: skip
+        if taken is None or taken.choice is None or taken.choice.candidate.file is None:
+            return told
+        candidate = taken.choice.candidate
+        return told | {
+            "taken": {
+                "round": tries.index(taken) + 1, "candidate": candidate.number, "file": candidate.file,
+                "cutout": candidate.cut_file, "grid": taken.grid, "seed": candidate.seed,
+                "prompt": candidate.prompt, "key_colour": None if taken.key is None else KEYS[taken.key],
+                "checks": [check.as_json() for check in taken.checks], "why": taken.choice.why,
+                "segmenter": None if candidate.cut is None else candidate.cut.by,
+                "bounds": None if candidate.cut is None else bounds_of(candidate.cut.mask),
+            }
+        }  # fmt: skip
+
+    def _reason(self, tries: Sequence[Try], taken: Try | None) -> str:
+        if taken is None:
+            causes = dict.fromkeys(
+                f"{one.outcome}: {one.reason}" for made in tries for one in made.candidates if one.reason
+            )
+            return f"no picture was made ({'; '.join(causes) or 'no reply'})"[:600]
+        if not self._settings.verify:
+            return "nobody was to check it"
+        failed = [check for check in taken.checks if check.passed is False]
+        notes = "; ".join(f"{check.code}: {check.note}" for check in failed)
+        tried = ", ".join(made.key for made in tries if made.key is not None)
+        grounds = f" on {tried}" if tried else ""
+        if not taken.retry:
+            return "the model that checks gave no answer of use"
+        return f"no try passed{grounds}; the best: {notes or 'nothing to be seen'}"[:600]
+
+
+def _try_json(made: Try) -> dict[str, Json]:
+    chosen = None if made.choice is None else {
+        "number": made.choice.candidate.number, "why": made.choice.why, "by": made.choice.by,
+    }  # fmt: skip
+    return {
+        "key": made.key, "candidates": [one.as_json() for one in made.candidates], "chosen": chosen,
+        "checks": [check.as_json() for check in made.checks], "passed": made.passed, "by": made.by,
+        "grid": made.grid,
+    }  # fmt: skip
