@@ -7,6 +7,7 @@ their opacity. The same pictures give the same pixels everywhere; PNG files are 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,9 @@ TALLEST = 0.93
 """Most of the frame's height that anything takes."""
 ANCHOR = (3, 4)
 """Share of the rows that do not fit that are cut off the top of a place: three quarters."""
+CLOSEST, SMALLEST = 1.3, 0.6
+"""Where neighbours would hide each other, all characters of a keyframe are drawn smaller, in one measure:
+until the widest has at most 1.3 times the room between the two who stand closest, but never below 0.6."""
 OPAQUE = 16
 """Least opacity, of 255, of a pixel that counts as part of a cut-out whose bounds nobody gave."""
 
@@ -67,23 +71,24 @@ class Composed:
 
 
 def compose(
-    keyframe: Keyframe, cutouts: Mapping[str, Cutout], place: "Image | None", size: tuple[int, int]
+    keyframe: Keyframe, cutouts: Mapping[str, Cutout], view: "Image | None", size: tuple[int, int]
 ) -> Composed:
     """Return a keyframe as a picture; who has no cut-out is left out of it.
 
     Args:
         keyframe: who and what is where.
         cutouts: ``character:NAME`` or ``object:NAME`` -> the cut-out.
-        place: the third of the place that is in view, mode RGB; None for a plain ground.
+        view: the third of the place that is behind, mode RGB; None for a plain ground.
         size: width and height in pixels.
     """
-    canvas = np.asarray(_behind(place, size)).astype(np.int32)
+    canvas = np.asarray(_behind(view, size)).astype(np.int32)
     cells, boxes = places_of(keyframe), {}
+    figure = FIGURE * _crowding(cells, cutouts, size)
     for name, cell in sorted(cells.items(), key=lambda row: row[1]):
         cutout = cutouts.get(f"character:{name}")
         if cutout is not None:
             middle = (2 * cell + 1) * size[0] // (2 * len(CELLS))
-            boxes[f"character:{name}"] = _stand(canvas, cutout, middle, FIGURE)
+            boxes[f"character:{name}"] = _stand(canvas, cutout, middle, figure)
     free = [thing.name for thing in keyframe.objects if thing.user is None]
     taken: dict[str, int] = {}
     for thing in keyframe.objects:
@@ -121,17 +126,17 @@ def _neighbours(values: "Pixels") -> "Pixels":
     return np.stack([padded[y : y + height, x : x + width] for y in range(3) for x in range(3)])
 
 
-def _behind(place: "Image | None", size: tuple[int, int]) -> "Image":
+def _behind(view: "Image | None", size: tuple[int, int]) -> "Image":
     """Return a place that fills the frame: enlarged as little as needed, cut at its sides and at the top."""
     from PIL import Image
     from PIL.Image import Resampling
 
     width, height = size
-    if place is None:
+    if view is None:
         return Image.new("RGB", size, NO_PLACE)
-    across = max(width, -(-place.width * height // place.height))
-    down = max(height, -(-place.height * width // place.width))
-    large = place.convert("RGB").resize((across, down), Resampling.BILINEAR)
+    across = max(width, -(-view.width * height // view.height))
+    down = max(height, -(-view.height * width // view.width))
+    large = view.convert("RGB").resize((across, down), Resampling.BILINEAR)
     left, top = (across - width) // 2, (down - height) * ANCHOR[0] // ANCHOR[1]
     return large.crop((left, top, left + width, top + height))
 
@@ -143,6 +148,16 @@ def _fitted(cutout: Cutout, size: tuple[int, int], share: float) -> tuple[int, i
     height = min(share * cutout.height, TALLEST) * size[1]
     height = min(height, WIDEST * size[0] * tall / wide)
     return max(1, round(height * wide / tall)), max(1, round(height))
+
+
+def _crowding(cells: Mapping[str, int], cutouts: Mapping[str, Cutout], size: tuple[int, int]) -> float:
+    """Return by how much smaller all characters are drawn, 0.6 to 1."""
+    shown = [name for name in sorted(cells, key=cells.__getitem__) if f"character:{name}" in cutouts]
+    if len(shown) < 2:
+        return 1.0
+    gap = min(cells[right] - cells[left] for left, right in pairwise(shown)) * size[0] / len(CELLS)
+    widest = max(_fitted(cutouts[f"character:{name}"], size, FIGURE)[0] for name in shown)
+    return max(SMALLEST, min(1.0, CLOSEST * gap / widest))
 
 
 def _bounds(cutout: Cutout) -> Box:

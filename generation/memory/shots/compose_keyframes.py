@@ -14,6 +14,7 @@ from ....schemas.canonical import Json, sha256_bytes
 from ....schemas.plain_files import read_plain
 from ....schemas.values import Own
 from ..bank import View
+from ..pictures import opened_rgba
 from .known import KnownEntities, KnownPicture
 from .layout import Angle, Keyframe, ShotLayout
 
@@ -95,15 +96,15 @@ class _Maker:
         names = [f"character:{standing.name}" for standing in keyframe.characters]
         names += [f"object:{beside.name}" for beside in keyframe.objects]
         cutouts = {key: cutout for key in names if (cutout := self._cutout(key)) is not None}
-        place = None if keyframe.location is None else self._view(keyframe.location, keyframe.angle)
-        if not cutouts and place is None:
+        view = None if keyframe.location is None else self._view(keyframe.location, keyframe.angle)
+        if not cutouts and view is None:
             return None
-        composed = compose(keyframe, cutouts, place, (self._settings.width, self._settings.height))
+        composed = compose(keyframe, cutouts, view, (self._settings.width, self._settings.height))
         data = encode_image(composed.image, format="png")
         name = f"{sha256_bytes(data)}.png"
         if self._tools.store is not None:
             keep_file(data, name, self._tools.store)
-        return {"file": name, "boxes": listed(composed.boxes), "shows_place": place is not None}
+        return {"file": name, "boxes": listed(composed.boxes), "shows_place": view is not None}
 
     def _cutout(self, key: str) -> "Cutout | None":
         from .compose import Cutout
@@ -113,7 +114,7 @@ class _Maker:
             picture = None if entity is None else entity.pictures.get("cutout")
             cutout = None
             if entity is not None and picture is not None:
-                image = _rgba(read_known(self._root, picture))
+                image = opened_rgba(read_known(self._root, picture), key)
                 bounds = entity.bounds if entity.bounds and _fits(entity.bounds, image.size) else None
                 cutout = replace(Cutout(image, bounds), height=self._height(entity.name))
             self._cutouts[key] = cutout
@@ -132,15 +133,6 @@ class _Maker:
             data = None if picture is None else read_known(self._root, picture)
             self._views[location, angle] = None if data is None else open_picture(data, name=location).image
         return self._views[location, angle]
-
-
-def _rgba(data: bytes) -> "Image":
-    import io
-
-    from PIL import Image
-
-    with Image.open(io.BytesIO(data)) as image:
-        return image.convert("RGBA")
 
 
 def _fits(bounds: tuple[int, int, int, int], size: tuple[int, int]) -> bool:

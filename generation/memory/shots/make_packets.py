@@ -6,7 +6,7 @@ from ....schemas.entities import EntityEpisode
 from ....validators.entities.view import view_of
 from .known import KnownEntities
 from .layout import ShotLayout
-from .packets import PROMPT, Condition, Packet, packet_of
+from .packets import PROMPT, Condition, Packet, packet_of, scripted_shots
 
 SPEC = StageSpec(
     name="make_packets", version=1, shape="map",
@@ -21,16 +21,10 @@ def run(item: Item, tools: Tools) -> Outcome:
     view = view_of(episode_id, EntityEpisode.model_validate(item["script"]))
     known = KnownEntities.model_validate(item["known"])
     packets: list[Packet] = []
-    for index, (shot, layout, composed) in enumerate(
-        zip(view.shots, item["layouts"], item["keyframes"], strict=True)
+    for scripted, layout, composed in zip(
+        scripted_shots(view), item["layouts"], item["keyframes"], strict=True
     ):
-        before = view.shots[index - 1] if index else None
-        packets.append(
-            packet_of(
-                episode_id, index, shot, view.headers[index], known, ShotLayout.model_validate(layout),
-                composed, condition, before,
-            )
-        )  # fmt: skip
+        packets.append(packet_of(scripted, known, ShotLayout.model_validate(layout), composed, condition))
     lost = [f"{packet.shot} {name}" for packet in packets for name in packet.lost]
     if lost:
         return Failed(

@@ -6,6 +6,7 @@ and is no part of the memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from pydantic import Field
 from ....prompts.loader import load_prompt
 from ....schemas.entities import TYPES, EpisodeShot
 from ....schemas.values import Own
-from ....validators.entities.view import Header
+from ....validators.entities.view import EpisodeView, Header
 from .known import KnownEntities, KnownEntity
 from .layout import Keyframe, ShotLayout
 from .staging import find_name
@@ -112,28 +113,52 @@ class Condition(Own):
     keyframes: bool = Field(default=True, description="Whether entities come with keyframes.")
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptedShot:
+    """A shot in its episode.
+
+    Attributes:
+        episode_id: of the episode.
+        index: which shot of the episode, from 0.
+        shot: of the script.
+        header: the lines of its script that describe entities.
+        before: the shot before it in the episode; None for the first.
+    """
+
+    episode_id: str
+    index: int
+    shot: EpisodeShot
+    header: Header
+    before: EpisodeShot | None
+
+
+def scripted_shots(view: EpisodeView) -> Iterator[ScriptedShot]:
+    """Yield the shots of an episode, in story order."""
+    before = None
+    for index, (shot, header) in enumerate(zip(view.shots, view.headers, strict=True)):
+        yield ScriptedShot(view.episode_id, index, shot, header, before)
+        before = shot
+
+
 def packet_of(
-    episode_id: str, index: int, shot: EpisodeShot, header: Header, known: KnownEntities, layout: ShotLayout,
-    composed: Sequence[Mapping[str, object] | None], condition: Condition, before: EpisodeShot | None,
+    scripted: ScriptedShot, known: KnownEntities, layout: ShotLayout,
+    composed: Sequence[Mapping[str, object] | None], condition: Condition,
 ) -> Packet:  # fmt: skip
     """Return the packet of a shot.
 
     Args:
-        episode_id: of the episode.
-        index: place of the shot in it, from 0.
-        shot: of the script.
-        header: the lines of its script that describe entities.
+        scripted: the shot in its episode.
         known: what is known of the episode's entities.
         layout: of the shot.
         composed: what was made of each of its keyframes; None for one without a picture.
         condition: what of the memory it has.
-        before: the shot before it in the episode; None for the first.
     """
+    shot, before = scripted.shot, scripted.before
     scheduled = [
         known.by_key[f"{kind}:{name}"] for kind in TYPES for name in dict.fromkeys(shot.scheduled.names(kind))
     ]
     images = list(_images(scheduled, layout, composed, condition, before))
-    lines = _lines(scheduled, header)
+    lines = _lines(scheduled, scripted.header)
     also = [
         entity.name
         for entity in scheduled
@@ -145,7 +170,8 @@ def packet_of(
     )
     goes = layout.continues and before is not None and condition.memory != "text"
     return Packet(
-        episode_id=episode_id, shot=shot.key, scene=shot.scene, number=shot.number, index=index,
+        episode_id=scripted.episode_id, shot=shot.key, scene=shot.scene, number=shot.number,
+        index=scripted.index,
         memory=condition.memory, keyframes=condition.memory == "entities" and condition.keyframes,
         prompt=prompt, camera=camera, action=shot.action,
         described=tuple(line for line, _ in lines.values()),
@@ -185,14 +211,14 @@ def _images(
                 role="portrait", file=f"{number:02d}_portrait.png", sha256=picture.sha256, entity=entity.key,
                 verified=entity.status == "verified", shows=(entity.key, *_parts(entity, scheduled)),
             )  # fmt: skip
-    for place, made in enumerate(composed if condition.keyframes else (), 1):
+    for which, made in enumerate(composed if condition.keyframes else (), 1):
         if made is not None:
             number += 1
-            yield _keyframe_image(number, place, made, layout.keyframes[place - 1], scheduled)
+            yield _keyframe_image(number, which, made, layout.keyframes[which - 1], scheduled)
 
 
 def _keyframe_image(
-    number: int, place: int, made: Mapping[str, object], keyframe: Keyframe, scheduled: Sequence[KnownEntity]
+    number: int, which: int, made: Mapping[str, object], keyframe: Keyframe, scheduled: Sequence[KnownEntity]
 ) -> PacketImage:
     boxes = made["boxes"]
     assert isinstance(boxes, Mapping)
@@ -203,7 +229,7 @@ def _keyframe_image(
     parts = [part for key in shown for part in _parts(by_key[key], scheduled)]
     file = str(made["file"])
     return PacketImage(
-        role="keyframe", file=f"{number:02d}_keyframe.png", sha256=file.removesuffix(".png"), keyframe=place,
+        role="keyframe", file=f"{number:02d}_keyframe.png", sha256=file.removesuffix(".png"), keyframe=which,
         shows=tuple(dict.fromkeys([*shown, *parts])),
         boxes={key: tuple(box) for key, box in boxes.items()},
     )  # fmt: skip

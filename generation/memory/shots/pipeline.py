@@ -45,8 +45,8 @@ class PacketOptions(RunOptions):
         model: chat model that plans the layouts [rules].
         memory: what a generator is shown: ``entities``, ``last-frame`` (the whole last frame of the shot
             before, in the place of the bank) or ``text`` [entities].
-        keyframes: whether the entities come with keyframes.
-        heights: relative height of characters and objects, by name.
+        no_keyframes: leave keyframes out; portraits of characters stay.
+        heights: TOML file with the relative height of characters and objects: "Ana" = 0.9.
         width: of a keyframe, in pixels [832].
         height: the same [480].
         episodes: only this episode.
@@ -56,7 +56,7 @@ class PacketOptions(RunOptions):
 
     model: Annotated[str | None, Sets("plan_layouts.model")] = None
     memory: Annotated[Memory | None, Sets("make_packets.memory")] = None
-    keyframes: bool = True
+    no_keyframes: bool = False
     heights: Path | None = None
     width: Annotated[int | None, Sets("compose_keyframes.width")] = None
     height: Annotated[int | None, Sets("compose_keyframes.height")] = None
@@ -80,10 +80,10 @@ def packets_request(
         ConfigError: a setting is wrong. InputError: there is no bank, or a file cannot be read.
     """
     script_source = episodes or episodes_of(memory_run)
-    given: dict[str, object] = {"make_packets.keyframes": options.keyframes}
+    given: dict[str, object] = {"make_packets.keyframes": not options.no_keyframes}
     if options.heights is not None:
         given["compose_keyframes.heights"] = read_heights(options.heights)
-    if not options.keyframes or options.memory not in (None, "entities"):
+    if options.no_keyframes or options.memory not in (None, "entities"):
         given["compose_keyframes.wanted"] = False
     sources = [Source(EPISODES, script_source), Source(BANK, memory_run / BANK)]
     return options.request(PIPELINE, out, sources, setting_texts(given))

@@ -138,7 +138,7 @@ def _sides(staging: Staging, names: Collection[str]) -> dict[str, Side]:
 
 
 def _let_in(arrangements: list[Arrangement], names: Sequence[str], staging: Staging, angle: Angle) -> None:
-    """Add keyframes until all who come have been in one: with who is there, or without where they are many."""
+    """Add keyframes until all who come have been in one, with who is there, or without for want of room."""
     left = list(names)
     while left:
         here = arrangements[-1].places

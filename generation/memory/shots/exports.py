@@ -1,0 +1,279 @@
+"""Packets in the form that a named generator reads, from a description of its files.
+
+A description is a TOML file: which files there are, what is in them, where pictures go. Texts in it are Jinja
+templates, run in Jinja's sandbox; ``docs/memory_packets.md`` tells what they can use.
+"""
+
+import io
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from ....errors import ConfigError
+from ....media.images import encode_image
+from ....schemas.canonical import new_folder
+from ....schemas.plain_files import read_plain
+from ....schemas.values import Own
+from .place_packets import PlacedPacket
+
+QUALITY = 95
+"""Of a picture that goes out as JPEG, 1 to 95; colours are not subsampled."""
+
+
+class ExportFile(Own):
+    """One file that a generator reads."""
+
+    path: str = Field(description="Where it lies below the new folder; a template.")
+    per: Literal["set", "episode", "shot"] = Field(
+        default="set", description="One file for all, or one each."
+    )
+    form: Literal["json", "jsonl", "text"] = Field(
+        default="json", description="json and jsonl are read back and written anew; jsonl is a list."
+    )
+    indent: int | None = Field(default=None, ge=0, le=8, description="Spaces by level of JSON [one line].")
+    content: str = Field(description="A template.")
+
+
+class ExportForm(Own):
+    """What a generator reads."""
+
+    about: str = Field(description="The generator, and where the form is known from.")
+    values: dict[str, str | int | float] = Field(
+        default_factory=dict, description="Values that --value can change, with their defaults."
+    )
+    image: str = Field(
+        default="{{ episode.id }}/{{ shot.name }}/{{ image.file }}",
+        description="Where a picture goes; a template. One that ends in .jpg is written as JPEG.",
+    )
+    result: str = Field(
+        default="{{ episode.id }}/{{ shot.name }}.mp4",
+        description="Where the video of a shot goes, below the folder of outputs; a template.",
+    )
+    shot: dict[str, str] = Field(default_factory=dict, description="More texts of each shot; templates.")
+    file: tuple[ExportFile, ...] = Field(min_length=1, description="The files.")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        out: the folder.
+        files: paths of the files, in order.
+        images: how many pictures.
+        shots: of how many shots.
+        frames: how many shots need the last frame of the one before, which the generator has to pass on.
+    """
+
+    out: Path
+    files: tuple[str, ...]
+    images: int
+    shots: int
+    frames: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "out": str(self.out), "files": list(self.files), "images": self.images, "shots": self.shots,
+            "frames": self.frames,
+        }  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """Return it as lines for people."""
+        listed = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
+        passed = f"{self.frames} shots begin with the last frame of the shot before"
+        return [f"{self.out}: {listed}, {self.images} pictures for {self.shots} shots; {passed}"]
+
+
+def bundled_forms() -> tuple[str, ...]:
+    """Return the names of the bundled descriptions."""
+    names = (file.name for file in files(__package__).joinpath("generators").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def read_form(name: str) -> ExportForm:
+    """Return a description by its bundled name, or by the path of a TOML file.
+
+    Raises:
+        ConfigError: there is none, or it is not what it must be.
+    """
+    fix = "docs/memory_packets.md tells how to describe a generator"
+    try:
+        if name.endswith(".toml"):
+            text = read_plain(Path(name), follow=True).decode("utf-8")
+        elif name in bundled_forms():
+            text = files(__package__).joinpath("generators", f"{name}.toml").read_text("utf-8")
+        else:
+            what = f"{name} is none of {', '.join(bundled_forms())}, and no TOML file"
+            raise ConfigError("--for", what=what, fix=fix)
+        return ExportForm.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)
+        )
+        raise ConfigError(f"--for {name}", what=wrong, fix=fix) from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--for {name}", what=f"it cannot be read: {error}", fix=fix) from error
+
+
+def export_packets(
+    packets: Sequence[PlacedPacket], name: str, out: Path, values: Mapping[str, str | int | float]
+) -> Exported:
+    """Write packets in the form of a generator.
+
+    Args:
+        packets: by episode, in story order.
+        name: of a bundled description, or path of a TOML file.
+        out: a new folder.
+        values: that change those of the description.
+
+    Raises:
+        ConfigError: the description is wrong, cannot be filled, or has no such value.
+        InputError: a picture cannot be read. TargetError: the folder is not empty or cannot be written.
+    """
+    filling = _Filling(name, packets, values)
+    written = list(filling.files())
+    with new_folder(out):
+        for path, placed, file in filling.pictures:
+            _write(out / path, _picture(placed.picture(file), path))
+        for path, text in written:
+            _write(out / path, text.encode("utf-8"))
+    frames = sum(placed.packet.first_frame is not None for placed in packets)
+    return Exported(out, tuple(path for path, _ in written), len(filling.pictures), len(packets), frames)
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def _picture(data: bytes, path: str) -> bytes:
+    if not path.lower().endswith((".jpg", ".jpeg")):
+        return data
+    from PIL import Image
+
+    with Image.open(io.BytesIO(data)) as image:
+        return encode_image(image.convert("RGB"), format="jpeg", quality=QUALITY)
+
+
+class _Filling:
+    """The templates of a description, filled with packets.
+
+    Attributes:
+        pictures: path below the new folder, packet, and its file, of each picture.
+    """
+
+    def __init__(
+        self, name: str, packets: Sequence[PlacedPacket], values: Mapping[str, str | int | float]
+    ) -> None:
+        self._name, self._form, self._env = name, read_form(name), _environment()
+        unknown = sorted(set(values) - set(self._form.values))
+        if unknown:
+            known = ", ".join(sorted(self._form.values)) or "no values"
+            what = f"{name} has no value {', '.join(unknown)}; it has: {known}"
+            raise ConfigError("--value", what=what, fix="check the spelling")
+        self.pictures: list[tuple[str, PlacedPacket, str]] = []
+        self._common: dict[str, Any] = {"values": {**self._form.values, **values}}
+        episodes: dict[str, dict[str, Any]] = {}
+        for placed in packets:
+            key = placed.packet.episode_id
+            episode = episodes.setdefault(key, {"id": key, "shots": []})
+            episode["shots"].append(self._shot(placed, episode))
+        self._common["episodes"] = list(episodes.values())
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Yield path and text of each file.
+
+        Raises:
+            ConfigError: a template cannot be filled or gives no JSON, or two files have the same path.
+        """
+        seen = {path for path, _, _ in self.pictures}
+        for number, file in enumerate(self._form.file, 1):
+            where = f"file {number}"
+            for given in self._units(file.per):
+                path = self._path(file.path, where, **given)
+                if path in seen:
+                    raise self._bad(f"{where}: {path} is written twice")
+                seen.add(path)
+                yield path, self._written(file, self._filled(file.content, where, **given), where)
+
+    def _units(self, per: str) -> Iterator[dict[str, Any]]:
+        if per == "set":
+            yield {}
+        for episode in self._common["episodes"] if per != "set" else ():
+            if per == "episode":
+                yield {"episode": episode}
+            else:
+                yield from ({"episode": episode, "shot": shot} for shot in episode["shots"])
+
+    def _shot(self, placed: PlacedPacket, episode: Mapping[str, Any]) -> dict[str, Any]:
+        packet = placed.packet
+        shot: dict[str, Any] = {
+            **packet.as_json(), "name": packet.name, "continues": packet.first_frame is not None,
+            "before": episode["shots"][-1] if episode["shots"] else None,
+        }  # fmt: skip
+        given = {"episode": episode, "shot": shot}
+        shot["images"] = []
+        for image in packet.images:
+            if image.file is None:
+                continue
+            entry = {**image.as_json(), "place": len(shot["images"])}
+            entry["path"] = self._path(self._form.image, "image", **given, image=entry)
+            shot["images"].append(entry)
+            self.pictures.append((entry["path"], placed, image.file))
+        shot["result"] = self._path(self._form.result, "result", **given)
+        for name, template in self._form.shot.items():
+            shot[name] = self._filled(template, f"shot.{name}", **given)
+        return shot
+
+    def _written(self, file: ExportFile, text: str, where: str) -> str:
+        if file.form == "text":
+            return text.lstrip("\n")
+        try:
+            content = json.loads(text)
+        except ValueError as error:
+            raise self._bad(f"{where} gives no JSON: {error}") from error
+        if file.form == "json":
+            return json.dumps(content, indent=file.indent, ensure_ascii=False) + "\n"
+        if not isinstance(content, list):
+            raise self._bad(f"{where}: jsonl needs a list")
+        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in content)
+
+    def _filled(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
+        import jinja2
+
+        try:
+            return str(self._env.from_string(template).render(**self._common, **given))
+        except (jinja2.TemplateError, TypeError) as error:
+            raise self._bad(f"{where}: {error}") from error
+
+    def _path(self, template: str, where: str, **given: Any) -> str:  # noqa: ANN401 - values of templates
+        path = self._filled(template, where, **given)
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+            raise self._bad(f"{where}: {path!r} is no path below the new folder")
+        return "/".join(parts)
+
+    def _bad(self, what: str) -> ConfigError:
+        return ConfigError(
+            f"--for {self._name}", what=what,
+            fix="correct the description; docs/memory_packets.md tells its form",
+        )  # fmt: skip
+
+
+def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported late
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters["shell"] = shlex.quote
+    return environment
