@@ -13,11 +13,12 @@
 A folder has the files that its entity has; ``entity.json`` names them with their hashes.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -256,3 +257,20 @@ def _episode(path: Path, problems: list[UserError]) -> BankEpisode | None:
     read = [(folder, read_record(folder, problems)) for folder in listed]
     entries = tuple(BankEntry(folder, entry) for folder, entry in read if entry is not None)
     return BankEpisode(path.parent, record, entries)
+
+
+_MOST_TOLD = 10
+
+
+def told_of(bank: Bank) -> Iterator[str]:
+    """Yield what a person should know of a bank: how many entities are what, and which to look at."""
+    counts = Counter(entry.record.status for entry in bank.entries())
+    yield "entities: " + ", ".join(f"{counts[name]:,} {name}" for name in get_args(Status) if counts[name])
+    doubtful = [entry.record for entry in bank.entries() if entry.record.status in ("unverified", "failed")]
+    for record in doubtful[:_MOST_TOLD]:
+        yield f"{record.status}: {record.episode_id} {record.type} {record.name}: {record.reason}"
+    if len(doubtful) > _MOST_TOLD:
+        yield f"and {len(doubtful) - _MOST_TOLD:,} more; bank.html and entity.json say why"
+    unregistered = [key for episode in bank.episodes for key in episode.record.unregistered]
+    if unregistered:
+        yield f"{len(unregistered):,} scheduled entities are in no registry and known by name alone"
