@@ -176,15 +176,15 @@ def loss_named(name: str) -> Loss:
     )
 
 
-def _place_of(strip: Strip, scene: int) -> int:
-    for place, panel in enumerate(strip):
+def _position_of(strip: Strip, scene: int) -> int:
+    for position, panel in enumerate(strip):
         if panel.scene == scene:
-            return place
+            return position
     raise CannotPlant(f"no picture shows scene {scene}")
 
 
 def _swap(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
-    first, second = (_place_of(strip, scene) for scene in hit)
+    first, second = (_position_of(strip, scene) for scene in hit)
     changed = list(strip)
     changed[first], changed[second] = strip[second], strip[first]
     return tuple(changed)
@@ -193,39 +193,39 @@ def _swap(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
 def _remove(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
     if len(strip) < 3:
         raise CannotPlant("fewer than two pictures would be left")
-    place = _place_of(strip, hit[0])
-    return (*strip[:place], *strip[place + 1 :])
+    position = _position_of(strip, hit[0])
+    return (*strip[:position], *strip[position + 1 :])
 
 
 def _repeat(strip: Strip, hit: tuple[int, ...], _boxes: Boxes) -> Strip:
-    place = _place_of(strip, hit[0])
-    return (*strip[:place], strip[place - 1], *strip[place + 1 :])
+    position = _position_of(strip, hit[0])
+    return (*strip[:position], strip[position - 1], *strip[position + 1 :])
 
 
-def _with_picture(strip: Strip, place: int, data: bytes) -> Strip:
-    return (*strip[:place], Panel(strip[place].scene, data, "png"), *strip[place + 1 :])
+def _with_picture(strip: Strip, position: int, data: bytes) -> Strip:
+    return (*strip[:position], Panel(strip[position].scene, data, "png"), *strip[position + 1 :])
 
 
 def _erase(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
-    place = _place_of(strip, hit[0])
+    position = _position_of(strip, hit[0])
     if not boxes.decisive:
         raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show its act")
-    image = opened(strip[place].data)
+    image = opened(strip[position].data)
     paint_over(image, boxes.decisive)
-    return _with_picture(strip, place, encoded(image))
+    return _with_picture(strip, position, encoded(image))
 
 
 def _flatten(strip: Strip, hit: tuple[int, ...], boxes: Boxes) -> Strip:
-    place = _place_of(strip, hit[0])
+    position = _position_of(strip, hit[0])
     if not boxes.feelings:
         raise CannotPlant(f"the picture of scene {hit[0]} has nothing that is known to show a feeling")
-    image = opened(strip[place].data)
+    image = opened(strip[position].data)
     if boxes.emblems:
         flatten_emblems(image, boxes.feelings)
         flatten_faces(image, boxes.heads)
     else:
         paint_over(image, boxes.feelings)
-    return _with_picture(strip, place, encoded(image))
+    return _with_picture(strip, position, encoded(image))
 
 
 def _leave(strip: Strip, _hit: tuple[int, ...], _boxes: Boxes) -> Strip:

@@ -38,7 +38,7 @@ def cells_of(kind: MarkKind, code: str) -> tuple[int, ...]:
     """
     number = int(code, 16)
     value = (KINDS.index(kind) << _NUMBER_BITS | number) << _CHECK_BITS | _check(kind, number)
-    return tuple(value >> 2 * (SIDE * SIDE - 1 - place) & 3 for place in range(SIDE * SIDE))
+    return tuple(value >> 2 * (SIDE * SIDE - 1 - cell) & 3 for cell in range(SIDE * SIDE))
 
 
 def read_cells(cells: tuple[int, ...]) -> tuple[MarkKind, str] | None:

@@ -135,8 +135,8 @@ def _draw_portrait(sketch: _Sketch, marks: Sequence[Mark]) -> None:
 def _draw_panel(sketch: _Sketch, marks: Sequence[Mark], shift: float) -> None:
     by_row = _rows(marks)
     frame = sketch.canvas.frame
-    place = next((mark.text for row in ("top", "ground") for mark in by_row[row]), None)
-    draw_place(sketch.canvas, place, shift)
+    where = next((mark.text for row in ("top", "ground") for mark in by_row[row]), None)
+    draw_place(sketch.canvas, where, shift)
     columns = FIGURES[len(by_row["chest"])]
     people = {mark: column for mark, column in zip(by_row["chest"], columns, strict=True)}
     feelings = [mark.text for mark in by_row["air"] if mark.kind == "emotion"]

@@ -108,9 +108,9 @@ def _literal(symbol: int) -> tuple[int, int]:
 
 def _match(length: int) -> list[tuple[int, int]]:
     """Return the codes of the last byte so often again."""
-    place = max(number for number, base in enumerate(_BASES) if base <= length)
-    extra = [(length - _BASES[place], _EXTRA[place])] if _EXTRA[place] else []
-    return [_literal(257 + place), *extra, (0, 5)]  # distance 1
+    length_code = max(number for number, base in enumerate(_BASES) if base <= length)
+    extra = [(length - _BASES[length_code], _EXTRA[length_code])] if _EXTRA[length_code] else []
+    return [_literal(257 + length_code), *extra, (0, 5)]  # distance 1
 
 
 def _turned(bits: int, count: int) -> int:
