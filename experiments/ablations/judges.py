@@ -33,7 +33,6 @@ from ...schemas.judgement import HumanRow
 from ...schemas.katha import Question
 from ...schemas.values import Score
 from ..measures.human_correlation import NOBODY
-from ..measures.loading import judged_as
 from ..measures.shares import undefined
 from ..measures.views import View, view_scores
 from .measuring import Sources
@@ -76,7 +75,7 @@ def judge_aggregation(sources: Sources) -> tuple[JudgeRow, ...]:
     folder = sources.evaluations.get("katha")
     if folder is None:
         return ()
-    evaluation = judged_as(folder, sources.definitions)
+    evaluation = sources.judged(folder)
     rows, questions = sources.answers()
     people = _People(rows, questions, evaluation, sources.definitions)
     if rows:
@@ -89,7 +88,7 @@ def judge_aggregation(sources: Sources) -> tuple[JudgeRow, ...]:
             rates = dict.fromkeys(("text", "image", "gap"), undefined(NO_WEIGHTS))
         else:
             weighted = replace(sources.definitions, weights=weights)
-            own = judged_as(folder, weighted) if weights is not None else alone(evaluation, name)
+            own = sources.judged(folder, weighted) if weights is not None else alone(evaluation, name)
             rates = dict(view_scores(View.whole(own), weighted).together)
             rates.pop("pair_accuracy")
         made.append(JudgeRow(name, title, rates | people.followed(name), weights))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ...evaluation.archive.archive import read_manifest
 from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.matchers import is_rule
 from ...evaluation.recoverability.score import Judged
@@ -55,6 +56,8 @@ class Sources:
         plants: what was planted.
         base: the method whose outputs were changed, if it was judged there, too.
         people: file of people's answers.
+        adjust: makes of an evaluation of all methods the one that is scored, as where a method was not asked
+            for some generations; None to leave it.
     """
 
     evaluations: Mapping[str, Path]
@@ -63,6 +66,7 @@ class Sources:
     plants: Sequence[Plant] = ()
     base: str | None = None
     people: Path | None = None
+    adjust: Callable[[Judged], Judged] | None = field(default=None, repr=False)
     _judged: dict[str, Judged] = field(default_factory=dict, repr=False)
     _people: tuple[tuple[HumanRow, ...], Mapping[str, Question]] | None = field(default=None, repr=False)
 
@@ -70,6 +74,17 @@ class Sources:
         """Return the evaluation with an evaluator's questions, or that which it reuses."""
         folders = self.planted if planted else self.evaluations
         return folders.get(FULL if evaluator_of(evaluator).reuses else evaluator)
+
+    def judged(self, folder: Path, definitions: Definitions | None = None, read: Read = load) -> Judged:
+        """Return an evaluation, adjusted where it is of all methods.
+
+        Raises:
+            InputError: the folder or its release cannot be read.
+        """
+        judged = judged_as(folder, definitions or self.definitions, read)
+        if self.adjust is None or folder not in self.evaluations.values():
+            return judged
+        return self.adjust(judged)
 
     def view(self, setting: Setting, folder: Path, *, share: float = 0.0) -> View:
         """Return a folder as a setting sees it; with a share, that part of the questions made defective.
@@ -79,7 +94,7 @@ class Sources:
         """
         key = digest([str(folder), setting.name if setting.record else "", share])
         if key not in self._judged:
-            self._judged[key] = judged_as(folder, self.definitions, _reading(setting, share))
+            self._judged[key] = self.judged(folder, read=_reading(setting, share))
         return setting.of(seen_by(evaluator_of(setting.evaluator), self._judged[key]))
 
     def answers(self) -> tuple[tuple[HumanRow, ...], Mapping[str, Question]]:
@@ -90,7 +105,7 @@ class Sources:
                 self._people = ((), {})
             else:
                 release = release_of(folder)
-                methods = judged_as(folder, self.definitions).manifest.subject.get("methods")
+                methods = read_manifest(folder).subject.get("methods")
                 rows = people_of(self.people, release, methods if isinstance(methods, Mapping) else {})
                 questions = {
                     question.question_id: question for record in release for question in record.questions

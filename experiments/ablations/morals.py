@@ -42,7 +42,6 @@ from ...schemas.canonical import plain_fields
 from ...schemas.judgement import HumanRow
 from ...schemas.values import Score
 from ..measures.human_correlation import NOBODY
-from ..measures.loading import judged_as
 from ..measures.shares import undefined
 from ..measures.views import MEAN, View, side_by_side, view_scores
 from .measuring import Sources
@@ -123,7 +122,7 @@ def moral_granularity(sources: Sources) -> tuple[Granularity, ...]:
     folder = sources.evaluations.get("katha")
     if folder is None:
         return ()
-    evaluation = judged_as(folder, sources.definitions)
+    evaluation = sources.judged(folder)
     rows, questions = sources.answers()
     labels = lines_of(rows, "moral_label", condition="image")
     judge = None

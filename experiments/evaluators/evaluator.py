@@ -70,7 +70,6 @@ class Evaluator:
             and the evaluator names no dimension.
         transitions: whether its questions say which transition they are about.
         contrasts: whether contrastive pairs are part of it.
-        prefix: begins the number of its questions in their ids.
         build: makes the questions by rules; None where there are no such rules.
         prompt: id of the prompt by which a model writes them; None where no model does.
         read: makes questions of a model's reply; raises BadReply.
@@ -85,7 +84,6 @@ class Evaluator:
     dimensions: tuple[str, ...]
     transitions: bool = False
     contrasts: bool = False
-    prefix: str = "q"
     build: Callable[[Material], list[Asked]] | None = field(default=None, repr=False)
     prompt: str | None = None
     read: Callable[[Json, StoryRecord], list[Asked]] | None = field(default=None, repr=False)

@@ -97,7 +97,6 @@ EVALUATOR = Evaluator(
     by="rules",
     anchored="partial",
     dimensions=("action_visibility", "emotional", "consequence", "moral"),
-    prefix=PREFIX,
     build=build,
     prompt=PROMPT,
     read=read,

@@ -44,6 +44,5 @@ EVALUATOR = Evaluator(
     by="rules",
     anchored="no",
     dimensions=(),
-    prefix="oo",
     build=build,
 )

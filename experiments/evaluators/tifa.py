@@ -94,7 +94,6 @@ EVALUATOR = Evaluator(
     by="rules",
     anchored="partial",
     dimensions=("action_visibility", "emotional", "consequence"),
-    prefix=PREFIX,
     build=build,
     prompt=PROMPT,
     read=read,

@@ -284,3 +284,16 @@ def test_taxonomies_when_counted_cover_all_labels() -> None:
     assert len(set(FOUR.values())) == 4 and len(set(TEN.values())) == 10
     assert {list(FOUR.values()).count(group) for group in FOUR.values()} == {3}
     assert len(DIMENSIONS) == 6
+
+
+def test_evaluation_when_adjusted_is_scored_as_adjusted_and_plants_are_not(tmp_path: Path) -> None:
+    made = write_planted(tmp_path, 8, {"swapped": ("causal",)}, 0.0)
+    plants = read_plants(made.plants)
+    run = write_judged(tmp_path / "all", made.release, ("m", "n"), lambda m, q, c: c != "image" or m == "m")
+    given = Sources({"katha": run}, FEW, {"katha": made.run}, plants)
+    (six,) = [row for row in dimension_sets(given) if row.name == "six"]
+    assert six.scores["image"].value == 0.5  # m keeps all, n nothing
+    alone_m = replace(given, adjust=lambda judged: replace(judged, methods=judged.methods[:1]), _judged={})
+    (six,) = [row for row in dimension_sets(alone_m) if row.name == "six"]
+    assert six.scores["image"].value == 1.0 and six.scores["image"].counts["methods"] == 1
+    assert six.scores["localisation"].value == 1.0  # of base and changed outputs, which are not adjusted
