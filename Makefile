@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev all demo history replays test endurance check clean
+.PHONY: dev all demo study history replays test endurance check clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -84,3 +84,11 @@ check: .venv/installed-dev
 
 clean:
 	rm -rf .venv build dist runs *.egg-info
+
+# The sample study, offline: a toy generator, a toy judge, Semantic Compass, evaluators, planted losses, tables, page.
+STUDY := runs/study
+study: demo
+	@$(BIN)/python -m fabula.testing.model_server --port 8123 --handler fabula.testing.drawn_service:study_service >/dev/null & \
+	server=$$!; trap 'kill $$server' EXIT; sleep 5; \
+	$(BIN)/fabula experiment run examples/study.toml --out $(STUDY)
+	@echo "page: $(CURDIR)/$(STUDY)/index.html"
