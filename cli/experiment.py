@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .build import run_folder
 from .command import command
-from .common import show
+from .common import answer, chosen_form, emit, released, say, show
 
 if TYPE_CHECKING:
     from ..experiments.desk import ExperimentOptions
@@ -74,3 +74,82 @@ def status(folder: Path, *, as_json: bool = False) -> int:
     desk = reopen_study(folder)
     show(study_status(desk, states_of(desk)), as_json=as_json)
     return 0
+
+
+@command("experiment tables")
+def tables(
+    folder: Path,
+    *,
+    table: Sequence[str] = (),
+    form: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Print the tables of a study: those of the KathaTrace paper, from what lies in its folder.
+
+    A table whose input is not there is listed with the reason. Nothing is asked.
+
+    Options:
+        folder: Folder of the study.
+        table: Only the table of this number in the paper, or of this name.
+
+    Examples:
+        fabula experiment tables runs/study
+        fabula experiment tables runs/study --table 57 --table leaderboard --format latex
+        fabula experiment tables runs/study --format csv > tables.csv
+    """
+    from ..evaluation.report.formats import written
+    from ..experiments.tables.registry import study_tables
+
+    form = chosen_form(form, as_json=as_json)
+    made = study_tables(folder, table)
+    if form == "json":
+        emit({"tables": [each.as_json() for each in made]})
+    else:
+        say(written(made, "markdown" if form == "text" else form))  # type: ignore[arg-type]
+    return 0
+
+
+@command("experiment plant")
+def plant(
+    outputs: Path,
+    *,
+    release: Path,
+    out: Path,
+    loss: Sequence[str] = (),
+    split: Sequence[str] = (),
+    truth: Path | None = None,
+    boxes: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Make outputs with known losses, by which evaluators are measured without people.
+
+    Each loss becomes a method of its own: frames swapped, removed or repeated, a decisive thing erased, a
+    feeling flattened, or nothing lost. Which scene of a story is hit follows from the master seed. What was
+    done stands in plants.jsonl, which judges never see; what could not be planted in unplanted.jsonl, with
+    the reason.
+
+    Options:
+        outputs: Outputs of one method; see `outputs check`.
+        release: Release folder, or user/name@tag.
+        out: A new folder, or an interrupted one.
+        loss: Only this loss: {experiments.losses:NAMES}.
+        split: Only stories of this split.
+        truth: What drawn pictures show, as truth/METHOD.jsonl of a study has it.
+        boxes: Where things are in other pictures; see docs/drawn.md.
+
+    Examples:
+        fabula experiment plant outputs/model-x --release dist/mine-0.1.0 --out planted
+        fabula experiment plant outputs/model-x --release dist/mine-0.1.0 --boxes boxes.jsonl
+            --loss object_erased --loss none --out planted
+    """
+    from ..experiments.planting import PlantOptions
+    from ..experiments.planting import plant as planted_into
+    from ..releases.loading import load
+
+    options = PlantOptions(tuple(loss), tuple(split), truth, boxes)
+    planted = planted_into(outputs, load(released(release)), out, options)
+    document = {
+        "out": str(out), "methods": {name: str(path) for name, path in planted.methods.items()},
+        "planted": len(planted.rows), "unplanted": len(planted.unplanted),
+    }  # fmt: skip
+    return answer(document, planted.told().splitlines(), as_json=as_json)

@@ -274,3 +274,4 @@ LOSSES: tuple[Loss, ...] = (
     ),
 )  # fmt: skip
 """All losses; the control is the last."""
+NAMES = tuple(loss.name for loss in LOSSES)
