@@ -114,6 +114,20 @@ def even_indices(frames: int, count: int) -> tuple[int, ...]:
     return tuple(step * (frames - 1) // (count - 1) for step in range(count))
 
 
+def middle_indices(frames: int, count: int) -> tuple[int, ...]:
+    """Return the middle frame of each of so many equal parts of a video.
+
+    Index i of n is ``floor(((2 i + 1) * frames - n) / (2 n))``; of one part the middle frame of the video, as
+    :func:`even_indices` has it.
+
+    Raises:
+        ValueError: fewer than one, or more than there are frames.
+    """
+    if not 1 <= count <= frames:
+        raise ValueError(f"{count} of {frames} frames")
+    return tuple(((2 * part + 1) * frames - count) // (2 * count) for part in range(count))
+
+
 def sample_frames(path: Path, count: int, limits: VideoLimits = LIMITS) -> Iterator[Frame]:
     """Yield so many frames of a video, evenly as :func:`even_indices` says, in order, decoded one by one.
 

@@ -21,9 +21,9 @@ from ...media.images import (
     fitted,
     keep_file,
     kept_bytes,
-    open_picture,
 )
 from ...media.images import Picture as Opened
+from ...media.moving import pictures_in
 from ...media.stretching import Filter, stretched
 from ...models.chat import Image
 from ...schemas.canonical import sha256_bytes
@@ -163,9 +163,15 @@ class PreparedPicture:
 
 
 def prepare_storyboard(
-    files: Sequence[Path], settings: ImageSettings, limits: PictureLimits = LIMITS
+    files: Sequence[Path], settings: ImageSettings, limits: PictureLimits = LIMITS, *, frames: int = 1
 ) -> tuple[PreparedPicture, ...]:
     """Decode the files of a storyboard with limits and encode each once, in the order given.
+
+    Args:
+        files: pictures, or videos of which frames are taken.
+        settings: how they are encoded.
+        limits: what a picture may be at most.
+        frames: how many frames of each video, the middles of equal parts.
 
     Raises:
         InputError: one or more files cannot be used; all of them are listed, each a ``MediaProblem``.
@@ -174,7 +180,7 @@ def prepare_storyboard(
     problems: list[UserError] = []
     for file in files:
         try:
-            prepared.append(prepare_picture(open_picture(file, limits), settings))
+            prepared += [prepare_picture(shown, settings) for shown in pictures_in(file, frames, limits)]
         except UserError as problem:
             problems.append(problem)
     if problems:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import ConfigError, InputError, UserError
+from ...media.moving import is_video
 from ...releases.loading import Release, load
 from ...releases.subsets.requests import FOLDER
 from ...schemas.canonical import Json, digest
@@ -117,7 +118,7 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=4,
+    version=5,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),
@@ -169,7 +170,7 @@ def _of_variants(report: Storyboards, release: Release, about: Json) -> Iterator
             continue
         variant = variants[board.unit]
         record = release.by_id[variant.base_story_id].as_json()
-        shown = {**_shown(report.method, board), "story_id": variant.base_story_id, "variant": board.unit}
+        shown = {**_shown(report, board), "story_id": variant.base_story_id, "variant": board.unit}
         fields = {
             "record": {**record, "questions": [], "moral_label": None},
             "variants": [variant.as_json()],
@@ -224,16 +225,24 @@ def checked_outputs(
 
 def _generations(report: Storyboards) -> Iterator[dict[str, Json]]:
     for board in (*report.valid, *report.invalid):
-        yield _shown(report.method, board)
+        yield _shown(report, board)
 
 
-def _shown(method: str, board: Output) -> dict[str, Json]:
+def _shown(report: Storyboards, board: Output) -> dict[str, Json]:
+    """Return what is shown of one generation; of a video each frame shows the scene that the video does."""
+    films = [is_video(panel.file) for panel in board.files]
+    sampled: dict[str, Json] = {"sampled": report.frames} if any(films) else {}
     return {
-        "method": method, "story_id": board.unit, "seed": board.seed,
+        "method": report.method, "story_id": board.unit, "seed": board.seed,
         "invalid": list(board.codes) or None,
         "files": [str(panel.file.absolute()) for panel in board.files],
         "sha256": [panel.sha256 for panel in board.files],
-        "scenes": [panel.scene for panel in board.files],
+        "scenes": [
+            panel.scene
+            for panel, is_film in zip(board.files, films, strict=True)
+            for _ in range(report.frames if is_film else 1)
+        ],
+        **sampled,
     }  # fmt: skip
 
 

@@ -37,6 +37,9 @@ KEPT = (
     "seeds",
 )
 
+STATED = ("unit", "frames_each")
+"""Said of outputs that name their unit: what one file is, and how many frames of a video judges see."""
+
 
 class Accounting:
     """Counts the generations of one method.
@@ -67,6 +70,7 @@ class Accounting:
     def as_json(self) -> dict[str, Any]:
         """Return the counts, and the hash of the content of all valid storyboards."""
         told = {name: self._outputs[name] for name in KEPT}
+        told |= {name: self._outputs[name] for name in STATED if name in self._outputs}
         told["outputs_sha256"] = self._outputs["sha256"]
         if not self._unusable:
             return told

@@ -10,7 +10,7 @@ from ..outputs.checked import UNREADABLE
 
 SPEC = StageSpec(
     name="prepare_images",
-    version=2,
+    version=3,
     shape="map",
     reads=("shown",),
     writes=("frames", "unusable"),
@@ -22,6 +22,8 @@ SPEC = StageSpec(
 def run(item: Item, tools: Tools) -> Outcome:
     """Return name, size and notes of each picture, in story order; none for an invalid generation.
 
+    Of a video these are the frames that the outputs ask for.
+
     A storyboard with a file that holds no picture is as invalid as one with a missing file: ``unusable`` says
     so. It fails only where files are no longer those that were found.
     """
@@ -29,7 +31,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     shown = item["shown"]
     files = [Path(file) for file in shown["files"]]
     try:
-        pictures = prepare_storyboard(files, tools.settings)
+        pictures = prepare_storyboard(files, tools.settings, frames=shown.get("sampled", 1))
     except InputError as error:
         changed = [file for file, sha256 in zip(files, shown["sha256"], strict=True) if _hash(file) != sha256]
         if changed:

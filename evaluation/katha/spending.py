@@ -104,11 +104,12 @@ def _generations(folder: Path, records: Sequence[StoryRecord], release: Release)
     panels = sum(manifest.panels_of(record) for record in records)
     known = [*release.records, *variant_stories(release, release.records)]
     places = find_story_folders(folder, manifest.folders, known).places
-    listed = [list_folder(places[one.story_id]) for one in records if one.story_id in places]
+    unit = manifest.unit
+    listed = [list_folder(places[one.story_id], unit=unit) for one in records if one.story_id in places]
     seeds = {seed for one in listed for seed, _ in one.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)
     pictures = sum(len(one.panels) for one in listed) + sum(
-        len(list_folder(place, with_seeds=False).panels)
+        len(list_folder(place, with_seeds=False, unit=unit).panels)
         for one in listed
         for seed, place in one.seeds
         if seed in wanted

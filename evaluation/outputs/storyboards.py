@@ -18,12 +18,11 @@ from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
-from .checked import Output, OutputFile, Outputs, finding, listed_numbers, look_at, look_at_picture, report_of
+from .checked import Output, OutputFile, Outputs, finding, listed_numbers, look_at, report_of
 from .named import MANIFEST, NamedFolders, entries, read_manifest
 from .story_folders import find_story_folders, nothing_found
+from .units import MOST_FRAMES, MOVING, Unit, look_at_unit, number_of
 
-# The numbers may be padded; one plain word may stand before them.
-_PANEL = re.compile(r"(?:(?:scene|panel|frame|image)[_-]?)?([0-9]{1,6})\.(?:png|jpe?g|webp)", re.I | re.ASCII)
 _SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
 
 
@@ -41,6 +40,16 @@ class OutputsManifest(NamedFolders):
     )
     seeds: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="Seeds of every story [those that any story has]."
+    )
+    unit: Unit | None = Field(
+        default=None,
+        description="What one file is: panel, page, keyframe or shot; the last two may be videos.",
+    )
+    frames: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_FRAMES,
+        description="Frames of each video that judges see: the middles of so many equal parts.",
     )
 
     def panels_of(self, record: StoryRecord) -> int:
@@ -77,17 +86,22 @@ class Listed:
     strays: tuple[str, ...] = ()
 
 
-def list_folder(folder: Path, *, with_seeds: bool = True) -> Listed:
+def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = None) -> Listed:
     """Return what lies in the folder of a story, or of a seed; hidden files are left out.
+
+    Args:
+        folder: the folder.
+        with_seeds: whether folders of seeds may lie in it.
+        unit: what one file is; videos count only where that may be one.
 
     Raises:
         InputError: the folder cannot be read.
     """
     panels, seeds, strays = [], [], []
     for entry in entries(folder):
-        panel, seed = _PANEL.fullmatch(entry.name), _SEED.fullmatch(entry.name)
-        if panel and not entry.is_dir():
-            panels.append((int(panel[1]), entry))
+        number, seed = number_of(entry.name, unit), _SEED.fullmatch(entry.name)
+        if number is not None and not entry.is_dir():
+            panels.append((number, entry))
         elif seed and with_seeds and entry.is_dir():
             seeds.append((int(seed[1]), entry))
         else:
@@ -101,15 +115,20 @@ class Storyboards(Outputs):
 
     Attributes:
         variants: the storyboards of contrastive variants that are there, called by the variant's id.
+        unit: what one file is; None where the outputs do not say, for panels.
+        frames: frames of each video that judges see.
     """
 
     variants: tuple[Output, ...] = field(default=(), repr=False)
+    unit: Unit | None = None
+    frames: int = 1
 
     @property
     def sha256(self) -> str:
         """Hash of the content of all valid storyboards."""
         boards = [*self.valid, *(board for board in self.variants if not board.codes)]
-        return digest([[board.unit, board.seed, [file.sha256 for file in board.files]] for board in boards])
+        content = [[board.unit, board.seed, [file.sha256 for file in board.files]] for board in boards]
+        return digest(content if self.frames == 1 else [self.frames, content])
 
     def accounting(self) -> dict[str, Any]:
         """Return how much was requested and is valid (Table 57 of the KathaTrace paper).
@@ -130,8 +149,12 @@ class Storyboards(Outputs):
         }
 
     def details(self) -> dict[str, Json]:
-        """Return the seeds, the hash of the content and which generations are invalid."""
+        """Return the seeds, the hash of the content, what is invalid, and the unit where it is stated."""
+        stated: dict[str, Json] = {} if self.unit is None else {"unit": self.unit}
+        if self.unit in MOVING:
+            stated["frames_each"] = self.frames
         return {
+            **stated,
             "seeds": list(self.seeds),
             "sha256": self.sha256,
             "invalid": [
@@ -178,17 +201,23 @@ def check_outputs(
     folders = find_story_folders(folder, manifest.folders, stories.values())
     findings.extend(folders.issues)
     if not folders.places.keys() & wanted.keys():
-        findings.add(nothing_found(folder, folders, wanted, holds_panels=bool(list_folder(folder).panels)))
+        findings.add(
+            nothing_found(
+                folder, folders, wanted, holds_panels=bool(list_folder(folder, unit=manifest.unit).panels)
+            )
+        )
     findings.extend(_strangers(manifest, set(stories)))
     listed = {
-        story_id: list_folder(folders.places[story_id]) if story_id in folders.places else Listed()
+        story_id: list_folder(folders.places[story_id], unit=manifest.unit)
+        if story_id in folders.places
+        else Listed()
         for story_id in sorted(wanted.keys() | told.keys() & folders.places.keys())
     }
     seeds = _seeds(manifest, listed.values())
     for story_id, there in listed.items():
-        findings.extend(_around(story_id, there, seeds))
+        findings.extend(_around(story_id, there, seeds, manifest.unit))
     generations = [
-        _Generation(stories[story_id], seed, _of_seed(there, seed), manifest, limits, decode)
+        _Generation(stories[story_id], seed, _of_seed(there, seed, manifest.unit), manifest, limits, decode)
         for story_id, there in listed.items()
         for seed in seeds
     ]
@@ -200,7 +229,7 @@ def check_outputs(
     if beside:
         checked["variants"] = len({board.unit for board in beside})
     named: dict[str, Any] = {} if manifest.method is None else {"method": manifest.method}
-    named |= {"outputs": outputs, "variants": beside}
+    named |= {"outputs": outputs, "variants": beside, "unit": manifest.unit, "frames": manifest.frames}
     return report_of(Storyboards, folder, findings, checked, seeds=seeds, **named)
 
 
@@ -257,8 +286,8 @@ def check_splits(release: Release, splits: Sequence[str]) -> None:
 
 
 def can_be_shown(board: Output, limits: PictureLimits = LIMITS) -> bool:
-    """Return whether every picture of a storyboard can be decoded."""
-    return all(look_at_picture(panel.file, "", limits)[0] is not None for panel in board.files)
+    """Return whether every picture of a storyboard, or the middle of every video, can be decoded."""
+    return all(look_at_unit(panel.file, "", 1, limits)[0] is not None for panel in board.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +323,8 @@ class _Generation:
         scenes = self.manifest.scenes_of(self.record)
         files = []
         for number, file in panels:
-            sha256, more = look_at_picture(file, f"{self.where}/{file.name}", self.limits, decode=self.decode)
+            place, frames = f"{self.where}/{file.name}", self.manifest.frames
+            sha256, more = look_at_unit(file, place, frames, self.limits, decode=self.decode)
             scene = scenes[number - 1] if 0 < number <= len(scenes) else None
             files.append(OutputFile(number, file, sha256 or "", scene))
             issues += more
@@ -332,7 +362,9 @@ def _strangers(manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:
         yield finding(MANIFEST, "unknown-story", message, "correct the id or remove it", "warning")
 
 
-def _around(story_id: str, listed: Listed, seeds: tuple[int | None, ...]) -> Iterator[Issue]:
+def _around(
+    story_id: str, listed: Listed, seeds: tuple[int | None, ...], unit: Unit | None
+) -> Iterator[Issue]:
     """Yield what is wrong in a story's folder besides its generations."""
     yield from _strays(story_id, listed)
     for seed, folder in listed.seeds:
@@ -345,7 +377,7 @@ def _around(story_id: str, listed: Listed, seeds: tuple[int | None, ...]) -> Ite
                 where, "repeated-seed", f"more than one folder is of seed {seed}", "keep one of them"
             )
         else:
-            yield from _strays(where, list_folder(folder, with_seeds=False))
+            yield from _strays(where, list_folder(folder, with_seeds=False, unit=unit))
     if listed.panels and seeds != (None,):
         message = f"expected folders such as seed_{seeds[0]}, found pictures beside them"
         yield finding(story_id, "mixed-layout", message, "put them into the folder of their seed")
@@ -353,7 +385,7 @@ def _around(story_id: str, listed: Listed, seeds: tuple[int | None, ...]) -> Ite
 
 def _strays(where: str, listed: Listed) -> Iterator[Issue]:
     for name in listed.strays:
-        message = "expected pictures named by number, such as 01.png"
+        message = "expected pictures named by number, such as 01.png"  # or videos, where the unit may be one
         yield finding(f"{where}/{name}", "stray-file", message, "rename it or move it elsewhere", "warning")
 
 
@@ -363,8 +395,10 @@ def _seeds(manifest: OutputsManifest, listed: Iterable[Listed]) -> tuple[int | N
     return tuple(sorted({seed for there in listed for seed, _ in there.seeds})) or (None,)
 
 
-def _of_seed(listed: Listed, seed: int | None) -> tuple[Listed, ...]:
+def _of_seed(listed: Listed, seed: int | None, unit: Unit | None) -> tuple[Listed, ...]:
     """Return what lies in the folders of a seed: one if all is well."""
     if seed is None:
         return (listed,)
-    return tuple(list_folder(folder, with_seeds=False) for number, folder in listed.seeds if number == seed)
+    return tuple(
+        list_folder(folder, with_seeds=False, unit=unit) for number, folder in listed.seeds if number == seed
+    )

@@ -287,8 +287,24 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
         "Methods": f"{len(scores.methods):,}",
         "Judges": f"{len(scores.scope['judges']):,}",
         "Replies": f"{accounts.total:,}",
+        **_units(judged),
         **({"Judged": str(created)[:10]} if created else {}),
     }
+
+
+def _units(judged: Judged) -> dict[str, str]:
+    """Return what one picture or video of the outputs is, where they say so."""
+    told = [unit_text(_about(judged, method.name)) for method in judged.methods]
+    named = dict.fromkeys(text for text in told if text)
+    return {"Units": ", ".join(named)} if named else {}
+
+
+def unit_text(about: Mapping[str, Any]) -> str:
+    """Return the unit of a method's outputs, as its manifest says it; empty where it does not."""
+    unit, frames = about.get("unit"), about.get("frames_each")
+    if not isinstance(unit, str):
+        return ""
+    return f"{unit}, {counted(frames, 'frame')} of each" if isinstance(frames, int) else unit
 
 
 def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterator[str]:

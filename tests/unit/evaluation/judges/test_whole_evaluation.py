@@ -12,7 +12,6 @@ import pytest
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.judging import pictures as images_module
 from fabula.evaluation.judging.pictures import ImageSettings
 from fabula.evaluation.katha import prepare_images
 from fabula.evaluation.katha.pipeline import FRAMES
@@ -26,6 +25,7 @@ from fabula.evaluation.katha.spending import judging_budget
 from fabula.evaluation.outputs import checked as outputs_module
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.kinds.registry import foreign_sections
+from fabula.media import moving as moving_module
 from fabula.media.images import Picture, PictureLimits, open_picture
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
@@ -293,7 +293,7 @@ def test_evaluation_when_files_hold_no_pictures_counts_as_a_check_does_and_decod
         return open_picture(data, limits, **named)
 
     monkeypatch.setattr(outputs_module, "open_picture", looking)
-    monkeypatch.setattr(images_module, "open_picture", counting)
+    monkeypatch.setattr(moving_module, "open_picture", counting)
     archive = evaluate(outputs=seeded, questions_only=True)
     method = archive.manifest.subject["methods"]["seeded"]
     assert {name: method[name] for name in told.accounting() if name != "method"} == {
@@ -456,6 +456,10 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
             "--judge embedding:openai:m: this model gives vectors of texts",
         ),
         ({"settings": ["match_vectors.judges=['openai:m']"]}, "gives answers; vectors are wanted here"),
+        ({"judges": ("image:openai:m",)}, "--judge image:openai:m: this model makes pictures; it cannot answer"),
+        ({"judges": ("video:google:m",)}, "makes videos; it cannot answer questions"),
+        ({"matcher": "image:openai:m"}, "image:openai:m gives pictures; answers are wanted here"),
+        ({"settings": ["judge_text.judges=['image:openai:m']"]}, "gives pictures; answers are wanted here"),
         ({"settings": ["match_vectors.threshold=1.0"]}, "less than 1"),
         ({"matcher": "openai:m", "settings": ["match_answers.votes=2"]}, "one matcher, and one verdict"),
     ],

@@ -1,0 +1,148 @@
+"""Outputs whose unit is named: pages, keyframes and shots, of which judges see the middles of equal parts."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fabula.errors import InputError
+from fabula.evaluation.archive.archive import read_archive
+from fabula.evaluation.judging.pictures import ImageSettings, prepare_storyboard
+from fabula.evaluation.katha.report.page import katha_report
+from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.outputs.storyboards import check_outputs
+from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.media.moving import pictures_in
+from fabula.media.video import middle_indices
+from fabula.schemas.katha import StoryRecord
+from fabula.testing.drawn_storyboards import draw_panel, drawn_release, numbers_in
+from fabula.testing.drawn_videos import write_frames
+from fabula.testing.judge_model import JudgeModel
+from fabula.testing.model_server import ModelServer
+
+
+def write_shot(path: Path, story: int, panels: Sequence[int], side: int = 96) -> None:
+    """Write a video whose frames show these panels of a story, one after another."""
+    import io
+
+    frames = [np.asarray(Image.open(io.BytesIO(draw_panel(story, panel, side)))) for panel in panels]
+    write_frames(path, frames)
+
+
+def write_films(
+    folder: Path, records: Sequence[StoryRecord], unit: str = "shot", frames: int | None = None
+) -> Path:
+    """Write a video a scene; only its middle frame, or its three middles of thirds, shows that scene."""
+    folder.mkdir(parents=True)
+    about = {"unit": unit, **({} if frames is None else {"frames": frames})}
+    (folder / "outputs.json").write_text(json.dumps(about))
+    for number, record in enumerate(records):
+        (folder / record.story_id).mkdir()
+        for scene in range(1, len(record.scenes) + 1):
+            # Nine frames: the middle is frame 4, the middles of thirds are frames 1, 4 and 7.
+            shown = [511] * 9
+            for index in middle_indices(9, frames or 1):
+                shown[index] = scene
+            write_shot(folder / record.story_id / f"shot_{scene:02}.mp4", number, shown)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("frames", "count", "expected"),
+    [(9, 1, (4,)), (10, 1, (4,)), (9, 3, (1, 4, 7)), (10, 2, (2, 7)), (1, 1, (0,)), (4, 4, (0, 1, 2, 3))],
+)
+def test_middle_indices_when_worked_by_hand_are_the_middles_of_equal_parts(frames, count, expected):
+    # 10 frames in halves of 5: the middles are 2 and 7. 9 in thirds of 3: 1, 4 and 7.
+    assert middle_indices(frames, count) == expected
+
+
+def test_middle_indices_when_there_are_fewer_frames_refuse():
+    with pytest.raises(ValueError, match="3 of 2 frames"):
+        middle_indices(2, 3)
+
+
+def test_outputs_when_their_unit_is_shot_are_videos_with_the_frames_that_are_asked_for(tmp_path, records):
+    report = check_outputs(write_films(tmp_path / "film", records, frames=3), records)
+    assert report.ok
+    assert (report.unit, report.frames) == ("shot", 3)
+    assert {len(board.files) for board in report.valid} == {5}
+    assert [file.scene for file in report.valid[0].files] == [1, 2, 3, 4, 5]
+    assert report.details()["unit"] == "shot" and report.details()["frames_each"] == 3
+
+
+def test_pictures_when_a_video_is_prepared_are_its_middle_frames(tmp_path):
+    write_shot(tmp_path / "01.mp4", 2, [511] * 4 + [7] + [511] * 4)
+    (middle,) = prepare_storyboard([tmp_path / "01.mp4"], ImageSettings(format="png"))
+    assert numbers_in(middle.data) == (2, 7)
+    write_shot(tmp_path / "02.mp4", 2, [511, 1, 511, 511, 2, 511, 511, 3, 511])
+    three = prepare_storyboard([tmp_path / "02.mp4"], ImageSettings(format="png"), frames=3)
+    assert [numbers_in(one.data)[1] for one in three] == [1, 2, 3]
+    assert [picture.format for picture in pictures_in(tmp_path / "02.mp4", 3)] == ["VIDEO"] * 3
+
+
+def test_outputs_when_no_unit_is_named_take_videos_for_strays(tmp_path, records):
+    folder = write_films(tmp_path / "film", records)
+    (folder / "outputs.json").write_text(json.dumps({"unit": "page"}))
+    report = check_outputs(folder, records)
+    assert {issue.code for issue in report.issues if issue.level == "error"} == {"missing-storyboard"}
+    assert {issue.code for issue in report.issues if issue.level == "warning"} == {"stray-file"}
+
+
+def test_outputs_when_pages_are_pictures_are_read_as_before_and_name_their_unit(outputs, records):
+    plain = check_outputs(outputs, records)
+    assert "unit" not in plain.details()
+    (outputs / "outputs.json").write_text(json.dumps({"unit": "page"}))
+    named = check_outputs(outputs, records)
+    assert named.ok and named.details()["unit"] == "page"
+    assert "frames_each" not in named.details()
+    assert named.sha256 == plain.sha256
+
+
+def test_outputs_when_a_video_is_broken_or_too_short_are_invalid(tmp_path, records):
+    folder = write_films(tmp_path / "film", records, frames=3)
+    first, second, third = (record.story_id for record in records)
+    (folder / first / "shot_02.mp4").write_bytes(b"no video")
+    write_shot(folder / second / "shot_03.mp4", 1, [1, 1])  # three frames are wanted
+    report = check_outputs(folder, records)
+    assert {board.unit: board.codes for board in report.outputs} == {
+        first: ("unreadable-video",), second: ("unreadable-video",), third: (),
+    }  # fmt: skip
+    told = [issue.message for issue in report.issues]
+    assert any("[too_few_frames] expected at least 3 frames, found 2" in message for message in told)
+    # Without decoding, as evaluations look first, what cannot be opened is found as well.
+    assert [board.codes for board in check_outputs(folder, records, decode=False).invalid] == [
+        ("unreadable-video",), ("unreadable-video",),
+    ]  # fmt: skip
+
+
+def test_manifest_when_the_unit_is_unknown_or_frames_are_too_many_says_so(outputs, records):
+    for about, told in (({"unit": "film"}, "unit"), ({"frames": 99}, "frames"), ({"frames": 0}, "frames")):
+        (outputs / "outputs.json").write_text(json.dumps(about))
+        with pytest.raises(InputError, match=told):
+            check_outputs(outputs, records)
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_evaluation_when_outputs_are_videos_shows_judges_their_frames_in_order(tmp_path, frames):
+    release = drawn_release(tmp_path / "release", 3)
+    films = write_films(tmp_path / "film", release.records, frames=frames)
+    with ModelServer(JudgeModel(release.records)) as server:
+        judge = f"{server.openai_url}#one"
+        options = EvaluateOptions(
+            judges=(judge,), models={judge: {"attempts": 2, "patience": 5}}, workers=0, questions_only=True,
+            created_at="2026-01-01T00:00:00Z",
+        )  # fmt: skip
+        # The judge refuses pictures that are not those of one story in order: all others show panel 511.
+        evaluate_katha(release.path, films, tmp_path / "run", options)
+    archive = read_archive(tmp_path / "run")
+    assert {one.outcome for one in archive.judgements} == {"answered"}
+    about = archive.manifest.subject["methods"]["film"]
+    assert (about["unit"], about["frames_each"]) == ("shot", frames)
+    assert about["panels"] == 5 * frames * len(release.records)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "frames.jsonl").read_text().splitlines()]
+    assert all(line["scenes"] == [scene for scene in range(1, 6) for _ in range(frames)] for line in lines)
+    report = katha_report(tmp_path / "run", release.path, definitions=Definitions(resamples=0))
+    assert report.facts["Units"] == f"shot, {frames} frame{'' if frames == 1 else 's'} of each"
