@@ -13,9 +13,10 @@ from ..baselines.compass.questions import Half
 from ..baselines.compass.rendering import FrameMaker
 from ..baselines.compass.requests import CompassRequest, apply, tune
 from ..baselines.compass.spending import Ledger
+from ..engine.journal_file import NAME as JOURNAL
 from ..errors import TargetError
 from ..evaluation.judging.settings import MAIN, PromptSet
-from ..evaluation.katha.requests import evaluate_katha
+from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from ..generation.pipeline import GenerateOptions
 from .desk import Desk, ExperimentOptions
 from .evaluators.deriving import derive, write_by_model, writing_request
@@ -23,7 +24,17 @@ from .evaluators.evaluator import Evaluator
 from .evaluators.registry import evaluator_of
 from .pictures import judging_options
 from .planting import PlantOptions, plant
-from .study import COMPASS, EVALUATIONS, EVALUATORS, PLANTED, RELEASES, STORYBOARDS, TRUTH, method_name
+from .study import (
+    COMPASS,
+    EVALUATION,
+    EVALUATIONS,
+    EVALUATORS,
+    PLANTED,
+    RELEASES,
+    STORYBOARDS,
+    TRUTH,
+    method_name,
+)
 
 FULL_PROTOCOL = "katha"
 """Name of the evaluator that asks the benchmark's own questions."""
@@ -104,13 +115,14 @@ def plants_part(desk: Desk) -> None:
     except TargetError:  # of pictures that were other ones then: nothing in it was paid for
         shutil.rmtree(place, ignore_errors=True)
         planted = plant(desk.outputs(wanted.method), desk.release, place, options)
-    shown = list(planted.methods.values())
-    evaluate_katha(
-        desk.release.path, shown, desk.folder / PLANTED / FULL_PROTOCOL,
-        judging_options(desk, desk.folder / PLANTED / FULL_PROTOCOL), reporter=desk.reporter,
-    )  # fmt: skip
+    # The unchanged outputs are beside them; what was answered about these elsewhere is not paid for again.
+    shown = [desk.outputs(wanted.method), *planted.methods.values()]
+    run = desk.folder / PLANTED / FULL_PROTOCOL
+    judging = _reusing(judging_options(desk, run), desk.folder / EVALUATION)
+    evaluate_katha(desk.release.path, shown, run, judging, reporter=desk.reporter)
     for evaluator in _others(desk):
-        _judge(desk, evaluator, shown, desk.folder / PLANTED / evaluator.name)
+        run = desk.folder / PLANTED / evaluator.name
+        _judge(desk, evaluator, shown, run, desk.folder / EVALUATORS / evaluator.name)
 
 
 def tables_part(desk: Desk) -> None:
@@ -130,10 +142,19 @@ def _others(desk: Desk) -> list[Evaluator]:
     return [evaluator for evaluator in named if not evaluator.reuses]
 
 
-def _judge(desk: Desk, evaluator: Evaluator, outputs: Sequence[Path], run: Path) -> None:
+def _judge(
+    desk: Desk, evaluator: Evaluator, outputs: Sequence[Path], run: Path, known: Path | None = None
+) -> None:
     release = _questions(desk, evaluator)
     options = replace(judging_options(desk, run), questions_only=not evaluator.contrasts)
-    evaluate_katha(release, outputs, run, options, reporter=desk.reporter)
+    evaluate_katha(release, outputs, run, _reusing(options, known), reporter=desk.reporter)
+
+
+def _reusing(options: EvaluateOptions, run: Path | None) -> EvaluateOptions:
+    """Return options with which replies of a run are taken over, where there is one."""
+    if run is None or not (run / JOURNAL).is_file():
+        return options
+    return replace(options, reuse=(*options.reuse, run))
 
 
 def _questions(desk: Desk, evaluator: Evaluator) -> Path:

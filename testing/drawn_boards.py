@@ -190,6 +190,25 @@ def shown_record(records: Sequence[StoryRecord], frames: Sequence[Codes]) -> Sto
     return records[counts.index(best)] if best else None
 
 
+def whole_frames(record: StoryRecord) -> tuple[Codes, ...]:
+    """Return a frame for each scene that shows all that the story says of it: what its text alone tells."""
+    return tuple(
+        frozenset(
+            code_of(text)
+            for texts in (
+                scene_texts(scene),
+                *(
+                    transition_texts(each)
+                    for each in record.transitions
+                    if scene.scene_index in (each.from_scene, each.to_scene)
+                ),
+            )
+            for text in texts
+        )
+        for scene in record.scenes
+    )
+
+
 def known_codes(record: StoryRecord) -> Codes:
     """Return the codes of all texts of a story that a picture may show, phrases included."""
     texts = [text for scene in record.scenes for text in scene_texts(scene)]

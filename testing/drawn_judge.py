@@ -11,7 +11,7 @@ and says nothing about any.
 - Both: ``source_answer`` and ``final_answer`` by the text, ``image_support`` by the rule.
 - Pairs: the text whose changed scene is visible by an own text of it, or by a phrase of its changed scene.
 - Questions that no record has (of other evaluators): by what the frames show and the question names
-  (:mod:`.drawn_questions`).
+  (:mod:`.drawn_questions`); with the text, as if frames showed all that it says.
 
 ``error`` turns a share of the answers: a right one wrong, and one that cannot be told right. Which, follows
 from a hash of question, frames and model name, so that the same question about the same frames is always
@@ -32,7 +32,7 @@ from ..schemas.katha import Question, StoryRecord
 from ..schemas.text import normalize_answer
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import fenced_texts, prompt_of, user_text
-from .drawn_boards import Board, Codes, own_codes, shown_record
+from .drawn_boards import Board, Codes, own_codes, shown_record, whole_frames
 from .drawn_questions import UNCLEAR, Unknown, answer_unknown, turned_answer
 from .model_server import Asked, word_vector
 
@@ -85,7 +85,8 @@ class DrawnJudge:
     ) -> Json:
         known = self._asked_about(texts[-1], frames, texts[0] if condition != "image" else None)
         if known is None:
-            return _reply(condition, *self._unknown(texts[-1], frames, draw))
+            told = None if condition == "image" else texts[0]
+            return _reply(condition, *self._unknown(texts[-1], frames, draw, told))
         record, question = known
         reading = "right" if condition == "text" else Board(record, frames).read(question)
         is_right, turned = reading == "right", draw.share() < self.error
@@ -121,8 +122,15 @@ class DrawnJudge:
                 asked.setdefault(question.question, []).append((record, question))
         return asked
 
-    def _unknown(self, text: str, frames: tuple[Codes, ...], draw: "Draw") -> tuple[str, bool]:
-        unknown = Unknown(text, shown_record(self.records, frames), frames, tuple(self.records))
+    def _unknown(
+        self, text: str, frames: tuple[Codes, ...], draw: "Draw", story: str | None
+    ) -> tuple[str, bool]:
+        record = next((each for each in self.records if each.story_text == story), None)
+        if record is None:
+            record = shown_record(self.records, frames)
+        else:
+            frames = whole_frames(record)
+        unknown = Unknown(text, record, frames, tuple(self.records))
         if self.guessing:
             return turned_answer(unknown, None, draw.below), True
         answer = answer_unknown(unknown)

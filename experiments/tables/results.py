@@ -21,6 +21,7 @@ from ...evaluation.report.accounts import Accounts, read_lines
 from ...schemas.plain_files import open_plain, parse_json, read_json, reason_of
 from ...schemas.values import Wire
 from ..ablations.measuring import FULL, Sources
+from ..evaluators.registry import evaluator_of
 from ..measures.plants import read_plants
 from ..planting import PLANTS
 from ..study import (
@@ -202,9 +203,13 @@ def _is_evaluation(folder: Path) -> bool:
 def _sources(folder: Path, study: Study, definitions: Definitions) -> Sources:
     plants = folder / PLANTED / STORYBOARDS / PLANTS
     own = {FULL: folder / EVALUATION} if _is_evaluation(folder / EVALUATION) else {}
+    planted = evaluations_below(folder / PLANTED)
+    if FULL in planted:
+        reusing = [name for name in study.evaluators if evaluator_of(name).reuses]
+        planted |= dict.fromkeys(reusing, planted[FULL])
     return Sources(
         {**evaluations_below(folder / EVALUATORS), **own}, definitions,
-        planted=evaluations_below(folder / PLANTED), plants=read_plants(plants) if plants.is_file() else (),
+        planted=planted, plants=read_plants(plants) if plants.is_file() else (),
         base=None if study.plants is None else study.plants.method,
     )  # fmt: skip
 
