@@ -270,4 +270,4 @@ def _arm(arm: Arm, boards: Sequence[Board]) -> dict[str, Json]:
 
 
 def _plain(score: Score) -> dict[str, Json]:
-    return {"value": score.value, "reason": score.reason}
+    return {"value": score.value, "reason": score.reason, "counts": score.counts}

@@ -283,7 +283,7 @@ class _Compared:
 
 def _price(spent: Mapping[str, Mapping[str, Any]]) -> float | None:
     """Return about what a call of a judge costs; None where a price is not known."""
-    runs = [run for name, run in spent.items() if not name.startswith(FRAMES)]
+    runs = [run for name, run in spent.items() if name != FRAMES]
     calls = sum(run["calls"] for run in runs)
     if not calls or any(run["unpriced"] for run in runs):
         return None

@@ -126,7 +126,7 @@ class Encoders:
 def open_encoders(
     coverage: str,
     copies: str,
-    place: Place | None = None,
+    run_on: Place | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     store: VectorStore | None = None,
 ) -> Encoders:
@@ -135,7 +135,7 @@ def open_encoders(
     Args:
         coverage: name of the encoder of pictures and texts.
         copies: name of the encoder of pictures.
-        place: where they run; None: on the CPU.
+        run_on: where they run; None: on the CPU.
         options: name -> settings of its loader, such as ``local``.
         store: keeps vectors; None for the user's.
 
@@ -143,10 +143,10 @@ def open_encoders(
         ConfigError: there is no such encoder, or the first takes no texts.
         MissingRequirement: a library or the weights are missing.
     """
-    place, options = place or Place(), options or {}
+    run_on, options = run_on or Place(), options or {}
     return Encoders(
-        cast("TextEncoder", _opened(coverage, place, options, texts=True)),
-        _opened(copies, place, options, texts=False),
+        cast("TextEncoder", _opened(coverage, run_on, options, texts=True)),
+        _opened(copies, run_on, options, texts=False),
         VectorStore.of_user() if store is None else store,
     )
 
@@ -165,7 +165,7 @@ def _dot(first: Rows, second: Rows) -> float:
     return math.fsum(products[products != 0].tolist())
 
 
-def _opened(name: str, place: Place, options: Mapping[str, Mapping[str, Any]], *, texts: bool) -> Encoder:
+def _opened(name: str, run_on: Place, options: Mapping[str, Mapping[str, Any]], *, texts: bool) -> Encoder:
     if name in OWN:
         model = OWN[name]()
         if texts and not isinstance(model, TextEncoder):
@@ -176,7 +176,7 @@ def _opened(name: str, place: Place, options: Mapping[str, Mapping[str, Any]], *
         fix = f"name one of them, or package.module:loader; {', '.join(OWN)} need no weights"
         raise ConfigError(f"encoder {name}", what=f"there are {', '.join((*names(), *OWN))}", fix=fix)
     kind: Kind = "text encoder" if texts else "encoder"
-    return cast("Encoder", open_vision(name, place, options.get(name, {}), kind))
+    return cast("Encoder", open_vision(name, run_on, options.get(name, {}), kind))
 
 
 def _bag(codes: Sequence[str]) -> Floats:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from ...engine.execute import STORE
 from ...engine.run_options import RunOptions
 from ...errors import TargetError
-from ...generation.orders import ORDERS, Order, PanelOrder, write_orders
+from ...generation.orders import ORDERS, Order, PanelOrder, read_orders, write_orders
 from ...generation.pipeline import GenerateOptions, generate
 from ...generation.placing import generations_of
-from ...schemas.canonical import digest
 from .frames import FrameRequest, Frames
 from .spending import Ledger
 
@@ -20,16 +19,19 @@ if TYPE_CHECKING:
 
 _SEPARATOR = "~"
 METHOD = "inserted"
-FRAMES = "frames-"
-"""What the names of its runs begin with in a ledger."""
+FRAMES = "frames"
+"""What its run is called in a ledger."""
 
 
 @dataclass(frozen=True)
 class FrameMaker:
-    """Has frames made by one generator, in engine runs below a folder; a :data:`.frames.Render`.
+    """Has frames made by one generator; a :data:`.frames.Render`.
+
+    All frames are orders of one engine run, which grows: what was made is not asked for again, whoever wants
+    it next.
 
     Attributes:
-        folder: where the runs lie.
+        folder: where the orders and the run lie.
         model: spec of the generator, such as ``image:drawn``.
         options: how to run.
         width: of a frame in pixels; None leaves it to the generator.
@@ -59,19 +61,19 @@ class FrameMaker:
         if not requests:
             return {}
         orders = [self._order(request) for request in requests]
-        name = digest([order.key for order in sorted(orders, key=lambda order: order.key)])[:12]
-        folder = self.folder / name
+        path = self.folder / ORDERS
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_orders(folder / ORDERS, orders)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            before = read_orders(path) if path.is_file() else ()
+            write_orders(path, {order.key: order for order in (*before, *orders)}.values())
         except OSError as error:
             raise TargetError(
-                str(folder), what=f"the orders cannot be written: {error.strerror or error}",
+                str(self.folder), what=f"the orders cannot be written: {error.strerror or error}",
                 fix="check the path, its permissions and the space on the disk",
             ) from error  # fmt: skip
-        run = folder / "run"
-        options = replace(self.options, max_cost=self.ledger.left(FRAMES + name))
-        self.ledger.enter(FRAMES + name, generate(folder / ORDERS, run, options, self.reporter))
+        run = self.folder / "run"
+        options = replace(self.options, max_cost=self.ledger.left(FRAMES), replace_sources=True)
+        self.ledger.enter(FRAMES, generate(path, run, options, self.reporter))
         rows = {
             (row["method"], row["story_id"], row["seed"]): row
             for some in generations_of(run).values()
@@ -98,7 +100,7 @@ def frame_maker(
     """Return what has frames made by a generator, with the options that every run has.
 
     Args:
-        folder: where its runs lie.
+        folder: where its orders and its run lie.
         model: spec of the generator.
         options: of the evaluation; what is judges' own is left out.
         ledger: shared with the judges.

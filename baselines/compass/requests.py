@@ -88,8 +88,8 @@ class CompassRequest:
 
     def encoders(self) -> Encoders:
         """Return the two encoders."""
-        place = Place(device_named(self.device))  # type: ignore[arg-type]
-        return open_encoders(self.coverage, self.copies, place, self.encoder_options)
+        run_on = Place(device_named(self.device))  # type: ignore[arg-type]
+        return open_encoders(self.coverage, self.copies, run_on, self.encoder_options)
 
     def workroom(self, halved: HalvedRelease, name: str, render: Render) -> Workroom:
         """Return what selecting and repairing need; runs lie in a folder of that name."""

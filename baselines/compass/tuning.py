@@ -79,7 +79,7 @@ def grid_of(stories: Sequence[Sequence[Measured]]) -> Grid:
 
 
 @dataclass(frozen=True)
-class Found:
+class Searched:
     """What the search without repair chose.
 
     Attributes:
@@ -95,7 +95,7 @@ class Found:
     tried: int
 
 
-def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]], grid: Grid) -> Found:
+def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]], grid: Grid) -> Searched:
     """Return the best weights, delta and gamma on stories with candidates.
 
     Args:
@@ -126,7 +126,7 @@ def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]
     assert best is not None
     rank, setting, places = best
     tried = len(grid.weights) * len(grid.deltas) * len(grid.gammas)
-    return Found(setting, rank[0], tuple(int(place_of) for place_of in places), tried)
+    return Searched(setting, rank[0], tuple(int(place_of) for place_of in places), tried)
 
 
 def tune_compass(
@@ -151,28 +151,28 @@ def tune_compass(
     looked = measure_candidates(work, candidates)
     aims = _aims(work, looked)
     grid = grid_of(list(looked.stories.values()))
-    found = search(list(looked.stories.values()), [aims[story] for story in looked.stories], grid)
-    places = dict(zip(looked.stories, found.chosen, strict=True))
+    searched = search(list(looked.stories.values()), [aims[story] for story in looked.stories], grid)
+    places = dict(zip(looked.stories, searched.chosen, strict=True))
     chosen = {story: some[places[story]] for story, some in looked.stories.items()}
     values = transitions_recovered(work, {"best": chosen}, looked.answers, looked.method)
-    most = with_threshold(found.setting, max(THRESHOLDS))
+    most = with_threshold(searched.setting, max(THRESHOLDS))
     repairs = repaired(work, {"best": chosen}, values, most, candidates.seeds)["best"]
     plain = {story: aims[story][index] for story, index in places.items()}
     reached = _by_threshold(plain, _bridged_aims(work, repairs), repairs)
     threshold = max(THRESHOLDS, key=lambda value: (reached[value] or 0.0, -value))
     return Frozen(
         version=VERSION,
-        setting=with_threshold(found.setting, threshold),
+        setting=with_threshold(searched.setting, threshold),
         conditions=conditions_of(work.halved, work.judging.judges(), work.encoders.identities, work.weakest),
         split="+".join(splits),
         stories=tuple(sorted(looked.stories)),
         method=candidates.method,
         seeds=candidates.seeds,
         search=Search(
-            method=METHOD, seed=seed, tried=found.tried + len(THRESHOLDS), objective=OBJECTIVE, ties=TIES,
+            method=METHOD, seed=seed, tried=searched.tried + len(THRESHOLDS), objective=OBJECTIVE, ties=TIES,
             grid={"weights": tuple(f"{w.recoverability:g}/{w.coverage:g}/{w.copies:g}" for w in grid.weights),
                   "delta": grid.deltas, "gamma": grid.gammas, "repair_threshold": THRESHOLDS},
-            reranked=round(found.objective, 9),
+            reranked=round(searched.objective, 9),
             repaired={f"{value:g}": reached[value] for value in THRESHOLDS},
             base=_mean([_mean([aim.value for aim in some]) for some in aims.values()]),
             stories=sum(aim.value is not None for aim in plain.values()),

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,11 @@ class Stage:
         request = self.request(out, ["validation"])
         return tune(request, self.render(request))  # type: ignore[arg-type]
 
+    @cached_property
+    def done(self) -> Applied:
+        """All arms, in the folder applied."""
+        return self.applied()
+
     def applied(self, out: str = "applied", arms: Sequence[str] = ()) -> Applied:
         request = self.request(out, ["public_test"])
         return apply(request, self.render(request), self.folder / "tuned" / FROZEN, arms)  # type: ignore[arg-type]
@@ -75,7 +81,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         with ModelServer(MarksJudge(release.records)) as server:
             made = Stage(folder, release, server)
             made.tuned()
-            made.applied()
+            assert made.done.outputs
             yield made
 
 
@@ -101,7 +107,7 @@ def test_tuning_when_done_freezes_what_it_stands_on(stage: Stage) -> None:
 
 
 def test_arms_when_applied_are_outputs_that_evaluations_take(stage: Stage) -> None:
-    applied = stage.applied()
+    applied = stage.done
     records = [record for record in stage.release.records if record.split == "public_test"]
     for name, folder in applied.outputs.items():
         checked = check_outputs(folder, records, known=stage.release.records)
@@ -221,11 +227,7 @@ def test_copied_storyboard_when_a_candidate_loses_to_the_others(stage: Stage, tm
             if source is not None:
                 for number in range(1, 5):
                     shutil.copyfile(source, below / f"{number:02}.png")
-    request = stage.request("unused", ["public_test"])
-    request = CompassRequest(
-        request.release, tmp_path / "model-x", tmp_path / "out", request.options, "drawn-marks", "pixels",
-        splits=("public_test",),
-    )  # fmt: skip
+    request = with_outputs(stage, tmp_path / "model-x", tmp_path / "out")
     arms = ("rerank-only", "copies", "recoverability+copies")
     applied = apply(request, _no_frames, stage.folder / "tuned" / FROZEN, arms)
     for story in applied.document["stories"].values():
@@ -285,6 +287,61 @@ def test_cost_limit_when_shared_by_all_runs_stops_them(stage: Stage) -> None:
     )  # fmt: skip
     with pytest.raises(BudgetStop):
         tune(request, _no_frames)
+
+
+def with_outputs(stage: Stage, outputs: Path, out: Path) -> CompassRequest:
+    """A request for the test stories in another folder of outputs."""
+    options = stage.request("unused", ["public_test"]).options
+    return CompassRequest(
+        stage.release.path, outputs, out, options, "drawn-marks", "pixels", splits=("public_test",)
+    )
+
+
+def test_candidates_when_without_seeds_are_one_of_each_story_and_get_one_frame(
+    stage: Stage, tmp_path: Path
+) -> None:
+    for record in stage.release.records:
+        shutil.copytree(
+            stage.folder / "model-x" / record.story_id / "seed_42", tmp_path / "plain" / record.story_id
+        )
+    request = with_outputs(stage, tmp_path / "plain", tmp_path / "out")
+    arms = ("base", "first-seed", "random-extra", "full", "bridge-only")
+    applied = apply(request, stage.render(request), stage.folder / "tuned" / FROZEN, arms)  # type: ignore[arg-type]
+    assert applied.document["seeds"] == [None]
+    assert {len(boards) for boards in applied.boards.values()} == {TEST}
+    assert applied.boards["full"] == applied.boards["bridge-only"]
+    assert applied.document["arms"]["random-extra"]["inserted"] == TEST
+    for story in applied.document["stories"].values():
+        assert len(story["repairs"]["best"]["trials"]) in (0, 1)
+
+
+def test_candidates_when_one_is_broken_are_chosen_from_the_others_and_counted(
+    stage: Stage, tmp_path: Path
+) -> None:
+    shutil.copytree(stage.folder / "model-x", tmp_path / "model-x")
+    story = next(record.story_id for record in stage.release.records if record.split == "public_test")
+    (tmp_path / "model-x" / story / "seed_42" / "03.png").write_bytes(b"no picture")
+    request = with_outputs(stage, tmp_path / "model-x", tmp_path / "out")
+    arms = ("base", "first-seed", "rerank-only")
+    applied = apply(request, _no_frames, stage.folder / "tuned" / FROZEN, arms)
+    document = applied.document
+    assert document["invalid"] == [[story, 42]]
+    assert story not in {board.story_id for board in applied.boards["first-seed"]}
+    assert document["stories"][story]["selected"].keys() == {"rerank-only"}
+    counted = {name: (arm["storyboards"], arm["requested"]) for name, arm in document["arms"].items()}
+    assert counted == {
+        "base": (3 * TEST - 1, 3 * TEST), "first-seed": (TEST - 1, TEST), "rerank-only": (TEST, TEST),
+    }  # fmt: skip
+
+
+def test_frames_when_wanted_again_by_other_arms_are_not_made_again(stage: Stage, tmp_path: Path) -> None:
+    request = with_outputs(stage, stage.folder / "model-x", tmp_path / "out")
+    maker = stage.render(request)
+    apply(request, maker, stage.folder / "tuned" / FROZEN, ("full",))  # type: ignore[arg-type]
+    first = request.ledger.spent["frames"].calls
+    applied = apply(request, maker, stage.folder / "tuned" / FROZEN, ("full", "caption-bridge"))  # type: ignore[arg-type]
+    assert request.ledger.spent["frames"].calls == first + TEST
+    assert applied.document["arms"]["caption-bridge"]["inserted"] == TEST
 
 
 PROGRAM = """
