@@ -93,8 +93,8 @@ def read_compass(folder: Path, definitions: Definitions) -> CompassResults | str
         return f"{folder.name}/{COMPASS} is not there: Semantic Compass was tuned and not applied yet"
     document = _document(folder / COMPASS)
     cells: dict[Cell, Path] = {}
-    for place in _evaluations(folder):
-        cells.setdefault(cell_of(place, frozen.conditions), place)
+    for evaluation in _evaluations(folder):
+        cells.setdefault(cell_of(evaluation, frozen.conditions), evaluation)
     return CompassResults(frozen, document, cells, definitions)
 
 
@@ -118,9 +118,9 @@ def _evaluations(folder: Path) -> Iterator[Path]:
     """Yield the finished evaluations below a folder whose methods are arms."""
     names = {arm.name for arm in ARMS}
     for manifest in sorted(folder.rglob(EVALUATION)):
-        place = manifest.parent
-        if len(place.relative_to(folder).parts) > DEEPEST or not (place / JUDGEMENTS).is_file():
+        evaluation = manifest.parent
+        if len(evaluation.relative_to(folder).parts) > DEEPEST or not (evaluation / JUDGEMENTS).is_file():
             continue
-        methods = read_manifest(place).subject.get("methods")
+        methods = read_manifest(evaluation).subject.get("methods")
         if isinstance(methods, Mapping) and methods and set(methods) <= names:
-            yield place
+            yield evaluation

@@ -116,21 +116,21 @@ def effects(some: Sequence[Contrast], items: Items, definitions: Definitions) ->
 def _add(sheet: Sheet, number: int, contrast: Contrast, items: Items) -> None:
     every = [method for pair in contrast.pairs for method in pair]
     chosen = common_questions(every)
-    for place, method in enumerate(every):
+    for position, method in enumerate(every):
         mask = chosen & method.outcomes.requested
-        sheet.add(_key(number, place, "questions"), sums_of(method.outcomes, mask, items).columns())
-        sheet.add(_key(number, place, "moral"), moral_columns(method.labels, method.made, items))
+        sheet.add(_key(number, position, "questions"), sums_of(method.outcomes, mask, items).columns())
+        sheet.add(_key(number, position, "moral"), moral_columns(method.labels, method.made, items))
 
 
-def _key(number: int, place: int, of: str) -> tuple[str, ...]:
-    return (str(number), str(place), of)
+def _key(number: int, position: int, of: str) -> tuple[str, ...]:
+    return (str(number), str(position), of)
 
 
 def _pair(
     sheet: Sheet, number: int, contrast: Contrast, value: str, label: str, sums: tuple[Floats, Floats, Floats]
 ) -> Pair:
     """Return the contrast by one value: per story, of all stories, and of resampled ones."""
-    rows, whole, resampled = (_difference(sheet, number, contrast, value, one) for one in sums)
+    rows, whole, resampled = (_difference(sheet, number, contrast, value, each) for each in sums)
     return Pair(
         contrast.first, contrast.second, rows[~np.isnan(rows)], about={"value": label}, value=float(whole),
         replicates=resampled,
@@ -139,16 +139,16 @@ def _pair(
 
 def _difference(sheet: Sheet, number: int, contrast: Contrast, value: str, sums: Floats) -> Floats:
     """Return the mean difference over the levels of the other factor, of sums of shape (..., columns)."""
-    values = [_value(sheet, number, place, value, sums) for place in range(2 * len(contrast.pairs))]
+    values = [_value(sheet, number, position, value, sums) for position in range(2 * len(contrast.pairs))]
     differences = [first - second for first, second in zip(values[::2], values[1::2], strict=True)]
     return np.asarray(np.mean(differences, axis=0), dtype=np.float64)
 
 
-def _value(sheet: Sheet, number: int, place: int, value: str, sums: Floats) -> Floats:
+def _value(sheet: Sheet, number: int, position: int, value: str, sums: Floats) -> Floats:
     if value == "moral_target":
-        moral = values_of(columns.MORAL[1:2], sheet.part(sums, _key(number, place, "moral")))
+        moral = values_of(columns.MORAL[1:2], sheet.part(sums, _key(number, position, "moral")))
         return np.asarray(moral[..., 0], dtype=np.float64)
-    rates = Rates.of(Sums.of(sheet.part(sums, _key(number, place, "questions"))))
+    rates = Rates.of(Sums.of(sheet.part(sums, _key(number, position, "questions"))))
     if value == "latent_gap":
         return rates.mean_gap(LATENT)
     _, image, gap = rates.overall()

@@ -52,12 +52,12 @@ def planted_losses(results: StudyResults) -> ScoreTable:
 
 
 def _planted_row(row: PlantedRow) -> ScoreRow:
-    told = [
+    remarks = [
         f"{counted(row.plants, 'changed storyboard')} and {row.controls:,} unchanged, of "
         f"{counted(row.stories, 'story')}"
     ]
-    told += [f"{count} left out: {why}" for why, count in row.left_out.items()]
-    return ScoreRow(label=row.title, scores=dict(row.scores), note="; ".join(told))
+    remarks += [f"{count} left out: {why}" for why, count in row.left_out.items()]
+    return ScoreRow(label=row.title, scores=dict(row.scores), note="; ".join(remarks))
 
 
 def by_loss(results: StudyResults) -> ScoreTable:

@@ -61,9 +61,9 @@ class Facts:
     def spread(self, part: Literal[0, 1]) -> Floats:
         """Return how far plans (0) or renderers (1) differ in mean STG, shape (stories,); ``nan`` if one."""
         levels: dict[str, list[int]] = {}
-        for place, method in enumerate(self.methods):
+        for position, method in enumerate(self.methods):
             if method in self.cells:
-                levels.setdefault(self.cells[method][part], []).append(place)
+                levels.setdefault(self.cells[method][part], []).append(position)
         if len(levels) < 2:
             return np.full(self.gaps.shape[1], np.nan)
         means = np.stack([self.gaps[places].mean(axis=0) for places in levels.values()])
@@ -89,7 +89,7 @@ class Rule:
     takes: Literal["highest", "lowest", "median"] = "highest"
 
     def choose(self, facts: Facts, taken: Sequence[int]) -> int | None:
-        """Return the place of the story; the earlier one where several are alike. None where there is none.
+        """Return the position of the story, the earlier of those that are alike; None where there is none.
 
         Args:
             facts: what is known of the stories.
@@ -107,10 +107,10 @@ class Rule:
 
 
 def _of_dimension(dimension: str) -> Callable[[Facts], Floats]:
-    place = DIMENSIONS.index(dimension)
+    position = DIMENSIONS.index(dimension)
 
     def value(facts: Facts) -> Floats:
-        return np.asarray(facts.dimensions[:, :, place].mean(axis=0), dtype=np.float64)
+        return np.asarray(facts.dimensions[:, :, position].mean(axis=0), dtype=np.float64)
 
     return value
 
@@ -149,7 +149,7 @@ class Chosen:
 
     Attributes:
         rule: by which.
-        story: its place.
+        story: its position.
         value: what it was chosen by.
     """
 
@@ -162,9 +162,9 @@ def chosen_stories(facts: Facts, rules: Sequence[Rule] = RULES) -> tuple[Chosen,
     """Return a story for each rule that has one, no story twice."""
     chosen: list[Chosen] = []
     for rule in rules:
-        place = rule.choose(facts, [each.story for each in chosen])
-        if place is not None:
-            chosen.append(Chosen(rule, place, float(rule.value(facts)[place])))
+        position = rule.choose(facts, [each.story for each in chosen])
+        if position is not None:
+            chosen.append(Chosen(rule, position, float(rule.value(facts)[position])))
     return tuple(chosen)
 
 
@@ -176,10 +176,10 @@ def facts_of(
     Args:
         methods: in the order in which they are shown.
         items: the stories.
-        seeds: seeds of the evaluation, by place.
+        seeds: seeds of the evaluation, by position.
         cells: method -> plan and renderer.
     """
-    seeded = [place for place, seed in enumerate(seeds) if seed is not None]
+    seeded = [position for position, seed in enumerate(seeds) if seed is not None]
     shared = _shared_seed(methods, seeded, items.stories)
     shown = [_shown(method, shared, seeded) for method in methods]
     there = np.all([rows.any(axis=0) for rows in shown], axis=0)
@@ -197,19 +197,19 @@ def facts_of(
     ]
     return Facts(
         tuple(method.name for method in methods), cells,
-        tuple(None if place < 0 else seeds[place] for place in shared.tolist()), usable,
+        tuple(None if position < 0 else seeds[position] for position in shared.tolist()), usable,
         np.stack([rate.overall()[2] for rate in rates]), np.stack([rate.overall()[1] for rate in rates]),
         np.stack([rate.gaps for rate in rates]),
     )  # fmt: skip
 
 
 def _shared_seed(methods: Sequence[Method], seeded: Sequence[int], stories: int) -> NDArray[np.int64]:
-    """Return the place of the first seed with which all seeded methods have a valid story; -1 for none."""
+    """Return the position of the first seed with which all seeded methods have a valid story; -1 for none."""
     shared = np.full(stories, -1, dtype=np.int64)
     asked = [method for method in methods if _is_seeded(method, seeded)]
-    for place in reversed(seeded if asked else ()):
-        everywhere = np.all([method.made.valid[place] for method in asked], axis=0)
-        shared[everywhere] = place
+    for position in reversed(seeded if asked else ()):
+        everywhere = np.all([method.made.valid[position] for method in asked], axis=0)
+        shared[everywhere] = position
     return shared
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...evaluation.katha.report.page import unit_text
 from ...evaluation.recoverability import columns, recoverability
 from ...evaluation.recoverability.definitions import Definitions
 from ...evaluation.recoverability.estimates import Sheet, estimates
@@ -80,20 +81,22 @@ def leaderboard(results: StudyResults) -> ScoreTable:
 
 def remark(results: StudyResults, method: str) -> str | None:
     """Return what a reader must know of a method's row."""
-    told = []
+    remarks = []
     plan_renderer = results.cells.get(method)
     if plan_renderer is not None and results.study.renderers[plan_renderer[1]].closed is not None:
-        told.append("closed system, a reference")
+        remarks.append("closed system, a reference")
     if plan_renderer is not None and plan_renderer[0] == "oracle":
-        told.append("oracle plan on gold stories, an upper bound")
+        remarks.append("oracle plan on gold stories, an upper bound")
+    if unit := unit_text(results.about(method)):
+        remarks.append(f"unit: {unit}")
     made = results.scores.methods[method].generations
     asked, stories = int(made["stories_requested"]), results.evaluation.items.stories
     if asked < stories:
-        told.append(f"asked for {asked:,} of {counted(stories, 'story')}")
+        remarks.append(f"asked for {asked:,} of {counted(stories, 'story')}")
     gap = main_of(results.scores.methods[method]).gap.value
     if gap is not None and gap < 0:
-        told.append("negative gap: inspect the judging before concluding anything")
-    return "; ".join(told) or None
+        remarks.append("negative gap: inspect the judging before concluding anything")
+    return "; ".join(remarks) or None
 
 
 def latent_gaps(results: StudyResults) -> ScoreTable:

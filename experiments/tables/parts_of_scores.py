@@ -45,10 +45,10 @@ def robustness(results: StudyResults) -> CountTable:
 
 
 def _renderer_only(results: StudyResults) -> list[CountRow]:
-    told: Mapping[str, str] = {factor: _largest(results, factor) for factor in ("plan", "renderer")}
-    found = f"plans: {told['plan']}; renderers: {told['renderer']}"
+    largest: Mapping[str, str] = {factor: _largest(results, factor) for factor in ("plan", "renderer")}
+    answer = f"plans: {largest['plan']}; renderers: {largest['renderer']}"
     control = "Largest difference of STG between plans, and between renderers"
-    return [CountRow(label="Renderer-only explanation", values={"control": control, "found": found})]
+    return [CountRow(label="Renderer-only explanation", values={"control": control, "found": answer})]
 
 
 def _largest(results: StudyResults, factor: str) -> str:

@@ -54,25 +54,25 @@ def pipelines(results: StudyResults) -> CountTable:
 
 
 def _made_with(renderer: Renderer) -> str:
-    told = [renderer.model]
+    settings = [renderer.model]
     if renderer.width is not None and renderer.height is not None:
-        told.append(f"{renderer.width} x {renderer.height} pixels")
+        settings.append(f"{renderer.width} x {renderer.height} pixels")
     if renderer.steps is not None:
-        told.append(counted(renderer.steps, "step"))
+        settings.append(counted(renderer.steps, "step"))
     if renderer.negative is not None:
-        told.append(f"negative prompt: {renderer.negative}")
-    return ", ".join(told)
+        settings.append(f"negative prompt: {renderer.negative}")
+    return ", ".join(settings)
 
 
 def _fairness(of_plan: str | None, renderer: Renderer) -> str:
-    told = [of_plan] if of_plan else []
+    remarks = [of_plan] if of_plan else []
     if renderer.rewrite is not None:
-        told.append(f"prompts written anew by {renderer.rewrite}, a condition of its own")
+        remarks.append(f"prompts written anew by {renderer.rewrite}, a condition of its own")
     if renderer.closed is not None:
-        told.append("reported as a reference: what happens inside is not controlled")
+        remarks.append("reported as a reference: what happens inside is not controlled")
     if renderer.model.startswith("image:drawn"):
-        told.append("drawn from data to try the path out; no generator to be compared")
-    return "; ".join(told)
+        remarks.append("drawn from data to try the path out; no generator to be compared")
+    return "; ".join(remarks)
 
 
 def controls(results: StudyResults) -> CountTable:
@@ -110,14 +110,14 @@ def _controls(results: StudyResults) -> Iterator[tuple[str, str, str]]:
     )  # fmt: skip
     yield "Evidence packets", _packets(results), "no text of the story reaches a judge that sees images only"
     prompts = protocol.get("prompts")
-    told = (
+    asked_with = (
         f"{len(prompts)} prompts, hashes in the manifest"
         if isinstance(prompts, (dict, list))
         else study.prompts
     )
     yield (
         "Judge prompts",
-        f"{told}; {counted(len(judged.replies.judges), 'judge')}",
+        f"{asked_with}; {counted(len(judged.replies.judges), 'judge')}",
         "the same words for every method",
     )
     yield "Invalid generations", _invalid(results), "failures are counted, not left away"
@@ -150,24 +150,24 @@ def _common(results: StudyResults) -> int:
 
 
 def _packets(results: StudyResults) -> str:
-    told = []
+    scans = []
     for name in results.judged_methods:
         about = results.about(name)
         scanned, leaks = about.get("packets_scanned"), about.get("leaks")
         if isinstance(scanned, int):
             stopped = len(leaks) if isinstance(leaks, list) else 0
-            told.append(
+            scans.append(
                 f"{name}: {counted(scanned, 'packet')} scanned, {counted(stopped, 'storyboard')} stopped"
             )
-    return "; ".join(told) or "the manifest does not say how many were scanned"
+    return "; ".join(scans) or "the manifest does not say how many were scanned"
 
 
 def _invalid(results: StudyResults) -> str:
-    told = []
+    counts = []
     for name in results.judged_methods:
         made = results.scores.methods[name].generations
-        told.append(f"{name}: {made['generations_invalid']:,} of {made['generations_requested']:,}")
-    return "; ".join(told)
+        counts.append(f"{name}: {made['generations_invalid']:,} of {made['generations_requested']:,}")
+    return "; ".join(counts)
 
 
 def _seeds(results: StudyResults, method: str) -> str:

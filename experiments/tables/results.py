@@ -145,8 +145,8 @@ class StudyResults:
     def about(self, method: str) -> Mapping[str, Any]:
         """Return what the evaluation's manifest says of a method's outputs."""
         listed = self.evaluation.manifest.subject.get("methods")
-        told = listed.get(method) if isinstance(listed, Mapping) else None
-        return told if isinstance(told, Mapping) else {}
+        outputs = listed.get(method) if isinstance(listed, Mapping) else None
+        return outputs if isinstance(outputs, Mapping) else {}
 
 
 def read_results(
@@ -171,10 +171,10 @@ def read_results(
         absent["generations"] = (
             f"no method has a file {OUTPUTS}/METHOD/{GENERATIONS}: no picture was asked for"
         )
-    place = folder / EVALUATION
+    evaluation = folder / EVALUATION
     judged = None
-    if _is_evaluation(place):
-        judged = _narrowed(judged_folder(place, release, used), pictures)
+    if _is_evaluation(evaluation):
+        judged = _narrowed(judged_folder(evaluation, release, used), pictures)
     else:
         absent["evaluation"] = f"{EVALUATION}/ holds no finished evaluation: judges were not asked yet"
     compass = read_compass(folder / COMPASS, used)
@@ -225,8 +225,8 @@ def _study(folder: Path) -> Study:
         raise _unreadable(path, f"{where}: {first['msg']}") from error
     except (OSError, ValueError, TypeError, LookupError) as error:
         missing = isinstance(error, FileNotFoundError)
-        told = "there is no such file: this is no study folder" if missing else reason_of(error)
-        raise _unreadable(path, told, "give the folder of a study" if missing else CURE) from error
+        reason = "there is no such file: this is no study folder" if missing else reason_of(error)
+        raise _unreadable(path, reason, "give the folder of a study" if missing else CURE) from error
 
 
 def _pictures(folder: Path, study: Study) -> dict[str, tuple[AskedPicture, ...]]:
@@ -251,16 +251,16 @@ def _lines(path: Path) -> list[AskedPicture]:
                 lines.append(picture)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise _unreadable(path, told, line=at) from error
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise _unreadable(path, reason, line=at) from error
     except (OSError, ValueError) as error:
         raise _unreadable(path, reason_of(error), line=at) from error
     return lines
 
 
-def _unreadable(path: Path, told: str, fix: str = CURE, line: int = 0) -> InputError:
+def _unreadable(path: Path, reason: str, fix: str = CURE, line: int = 0) -> InputError:
     where = f"{path}:{line}" if line else str(path)
-    return InputError([UserError(where, what=f"this cannot be used: {told}", fix=fix)])
+    return InputError([UserError(where, what=f"this cannot be used: {reason}", fix=fix)])
 
 
 def _narrowed(judged: Judged, pictures: Mapping[str, tuple[AskedPicture, ...]]) -> Judged:

@@ -108,12 +108,12 @@ def _story(
 ) -> ShownStory:
     record = judged.items.records[chosen.story]
     shown = []
-    for place, (name, label) in enumerate(labels.items()):
+    for position, (name, label) in enumerate(labels.items()):
         seed = facts.seeds[chosen.story]
         frames = pictures.every((name, record.story_id, seed))
         if not frames and (frames := pictures.every((name, record.story_id, None))):
             seed = None
-        shown.append(ShownMethod(label, seed, _values(facts, place, chosen.story), frames))
+        shown.append(ShownMethod(label, seed, _values(facts, position, chosen.story), frames))
     why = f"{chosen.rule.why} ({value_text(chosen.value, 'points')} points)"
     return ShownStory(
         record.story_id, record.title, chosen.rule.label, why, record.moral_label,
@@ -121,15 +121,15 @@ def _story(
     )  # fmt: skip
 
 
-def _values(facts: Facts, place: int, story: int) -> dict[str, str]:
+def _values(facts: Facts, position: int, story: int) -> dict[str, str]:
     """Return the fields of Table 69 that can be computed; the others need people or a rubric."""
-    gaps = facts.dimensions[place, story]
+    gaps = facts.dimensions[position, story]
     values = {
-        "From images": f"{value_text(float(facts.images[place, story]), 'percent')} %",
-        "STG": value_text(float(facts.gaps[place, story]), "points"),
+        "From images": f"{value_text(float(facts.images[position, story]), 'percent')} %",
+        "STG": value_text(float(facts.gaps[position, story]), "points"),
     }
     if not np.isnan(gaps).all() and np.nanmax(gaps) > 0:
         worst = [name for name, gap in zip(DIMENSIONS, gaps, strict=True) if gap == np.nanmax(gaps)]
-        told = label_text(worst[0]).lower() if len(worst) == 1 else counted(len(worst), "dimension")
-        values["Lost most"] = f"{told} {value_text(float(np.nanmax(gaps)), 'points')}"
+        dimension = label_text(worst[0]).lower() if len(worst) == 1 else counted(len(worst), "dimension")
+        values["Lost most"] = f"{dimension} {value_text(float(np.nanmax(gaps)), 'points')}"
     return values

@@ -59,8 +59,8 @@ def question_audit(results: StudyResults) -> ScoreTable:
             **_gaps(gaps, name, "common_questions"),
         }  # fmt: skip
         left = {"of invalid generations": asked["invalid_generation"], "unjudged": asked["unjudged"]}
-        told = [f"{counted(count, 'question')} {what}" for what, count in left.items() if count]
-        rows.append(ScoreRow(label=name, scores=scores, note=", ".join(told) or None))
+        remarks = [f"{counted(count, 'question')} {what}" for what, count in left.items() if count]
+        rows.append(ScoreRow(label=name, scores=scores, note=", ".join(remarks) or None))
     return ScoreTable(
         name="question_audit", title="What ambiguity filtering does", heading="Plan + renderer",
         note="Seeds are counted apart. Raw here is before ambiguity filtering: all questions of valid "

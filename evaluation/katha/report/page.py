@@ -294,8 +294,8 @@ def _facts(scores: KathaScores, accounts: Accounts, judged: Judged) -> dict[str,
 
 def _units(judged: Judged) -> dict[str, str]:
     """Return what one picture or video of the outputs is, where they say so."""
-    told = [unit_text(_about(judged, method.name)) for method in judged.methods]
-    named = dict.fromkeys(text for text in told if text)
+    units = [unit_text(_about(judged, method.name)) for method in judged.methods]
+    named = dict.fromkeys(text for text in units if text)
     return {"Units": ", ".join(named)} if named else {}
 
 
