@@ -25,7 +25,7 @@ _GOES = re.compile(
     r"|storm(?:s|ing)? (?:out|off)|depart(?:s|ing)?)\b",
     re.IGNORECASE,
 )
-_FROM = re.compile(rf"\bfrom (?:the )?{_SIDE}\b(?! to\b)", re.IGNORECASE)
+_FROM = re.compile(rf"\bfrom (?:the )?{_SIDE}\b(?! to (?:the )?(?:left|right)\b)", re.IGNORECASE)
 _TO = re.compile(rf"\b(?:to|toward|towards|off) (?:the )?{_SIDE}\b", re.IGNORECASE)
 _ACROSS = re.compile(
     r"\bfrom (?:the )?(?P<start>left|right) to (?:the )?(?P<side>left|right)\b", re.IGNORECASE
@@ -42,7 +42,9 @@ _PANS = re.compile(
     re.IGNORECASE,
 )
 _REVEALS = re.compile(
-    r"\b(?:reveal|settl|land|show|find|ends?|com)(?:s|es|ing)?(?: (?:up )?on| to)?\b", re.IGNORECASE
+    r"\b(?:reveal(?:s|ing)?|settl(?:es?|ing)|land(?:s|ing)?|show(?:s|ing)?|find(?:s|ing)?|ends?"
+    r"|com(?:es|ing) to)\b",
+    re.IGNORECASE,
 )
 _LOOKS = re.compile(
     r"\b(?:look|gaz|glanc|star|peer|eye|turn|fac|gestur|point|off-?screen|off-?camera|off-?frame)\w*",

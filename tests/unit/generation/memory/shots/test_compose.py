@@ -1,0 +1,135 @@
+"""The compositor: boxes and edges by hand, and small pictures that must stay as they are, pixel by pixel.
+
+After a change that is meant: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k test_compose"
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from fabula.generation.memory.shots.compose import Cutout, compose, soft
+from fabula.generation.memory.shots.layout import Beside, Keyframe, standing_at
+from fabula.media.images import encode_image
+
+GOLDEN = Path(__file__).parents[4] / "golden" / "keyframes"
+SIZE = (140, 80)
+"""Seven cells of 20 pixels."""
+
+
+def figure(width: int, height: int, colour: tuple[int, int, int], height_of: float = 1.0) -> Cutout:
+    """A rectangle of one colour with 10 pixels of nothing around it."""
+    image = Image.new("RGBA", (width + 20, height + 20), (0, 0, 0, 0))
+    ImageDraw.Draw(image).rectangle((10, 10, 9 + width, 9 + height), fill=(*colour, 255))
+    return Cutout(image, height=height_of)
+
+
+def place() -> Image.Image:
+    """A square with a grid of colours, by which scaling and cutting show."""
+    image = Image.new("RGB", (64, 64))
+    draw = ImageDraw.Draw(image)
+    for row in range(8):
+        for column in range(8):
+            draw.rectangle(
+                (8 * column, 8 * row, 8 * column + 7, 8 * row + 7), fill=(30 * column, 30 * row, 128)
+            )
+    return image
+
+
+CAST = {
+    "character:Ana": figure(30, 90, (200, 40, 40)), "character:Ben": figure(40, 90, (40, 60, 200)),
+    "object:the cup": figure(20, 20, (235, 180, 40)), "object:the lamp": figure(10, 40, (250, 250, 250)),
+}  # fmt: skip
+
+
+def keyframe(places: dict[str, int], *things: Beside) -> Keyframe:
+    return Keyframe(characters=standing_at(places), objects=things, location="Hall")
+
+
+def test_edge_when_softened_loses_a_pixel_and_falls_off_in_two() -> None:
+    alpha = np.zeros((7, 7), np.uint8)
+    alpha[1:6, 1:6] = 255
+    # One pixel less leaves 3 x 3; the mean of nine at its corner has 4 of 9, on its side 6 of 9, inside all.
+    row = [(255 * count + 4) // 9 for count in (1, 2, 3, 2, 1)]
+    middle = [(255 * count + 4) // 9 for count in (3, 6, 9, 6, 3)]
+    assert soft(alpha)[1].tolist() == [0, *row, 0]
+    assert soft(alpha)[3].tolist() == [0, *middle, 0]
+
+
+def test_boxes_when_figures_stand_in_cells_are_those_worked_by_hand() -> None:
+    made = compose(keyframe({"Ana": 1, "Ben": 5}), CAST, None, SIZE)
+    # Height 0.72 * 80 = 57.6, so 58; width 57.6 * 30 / 90 = 19.2, so 19, and 57.6 * 40 / 90 = 25.6, so 26.
+    # Middles of cells 1 and 5: 30 and 110. Feet at 0.95 * 80 = 76, tops at 76 - 58 = 18.
+    assert made.boxes == {"character:Ana": (21, 18, 40, 76), "character:Ben": (97, 18, 123, 76)}
+    assert made.image.getpixel((30, 50)) == (200, 40, 40) and made.image.getpixel((2, 2)) == (128, 128, 128)
+
+
+def test_height_when_a_file_gives_it_scales_the_figure_and_no_other() -> None:
+    small = {**CAST, "character:Ana": figure(30, 90, (200, 40, 40), 0.5)}
+    made = compose(keyframe({"Ana": 1, "Ben": 5}), small, None, SIZE)
+    # 0.36 * 80 = 28.8, so 29, and 28.8 / 3 = 9.6, so 10.
+    assert made.boxes["character:Ana"] == (25, 47, 35, 76)
+    assert made.boxes["character:Ben"] == (97, 18, 123, 76)
+    tall = {"character:Ana": figure(30, 90, (200, 40, 40), 3.0)}
+    left, top, right, bottom = compose(keyframe({"Ana": 3}), tall, None, SIZE).boxes["character:Ana"]
+    assert (bottom - top, right - left) == (74, 25)  # at most 0.93 * 80 = 74.4
+
+
+def test_figures_when_they_would_hide_each_other_are_smaller_in_one_measure() -> None:
+    made = compose(keyframe({"Ana": 2, "Ben": 3}), CAST, None, SIZE)
+    # The widest, Ben, has 26 pixels; the room between neighbours is 20, and 1.3 * 20 = 26: as before.
+    assert made.boxes["character:Ben"][3] - made.boxes["character:Ben"][1] == 58
+    wide = {name: figure(60, 60, (9, 9, 9)) for name in ("character:Ana", "character:Ben")}
+    boxes = compose(keyframe({"Ana": 2, "Ben": 3}), wide, None, SIZE).boxes
+    # 58 wide: 26 / 58 = 0.448, but never below 0.6: 0.6 * 57.6 = 34.56.
+    assert [box[3] - box[1] for box in boxes.values()] == [35, 35]
+
+
+def test_object_when_somebody_uses_it_stands_beside_them_where_the_next_cell_is_free() -> None:
+    cup = Beside(name="the cup", user="Ana")
+    ana, cup_box = (
+        compose(keyframe({"Ana": 3}, cup), CAST, None, SIZE).boxes[key]
+        for key in ("character:Ana", "object:the cup")
+    )
+    # 0.3 * 80 = 24 high and wide. Its middle: 70 + 9 + 12 - 6 = 85.
+    assert cup_box == (73, 52, 97, 76) and ana == (61, 18, 80, 76)
+    left = compose(keyframe({"Ana": 3, "Ben": 4}, cup), CAST, None, SIZE).boxes["object:the cup"]
+    assert left[0] < ana[0], "the cell on the right is taken"
+    free = compose(keyframe({}, Beside(name="the cup"), Beside(name="the lamp")), CAST, None, SIZE).boxes
+    # Two that nobody uses are at a third and two thirds: 46 and 93.
+    assert free["object:the cup"][0] == 46 - 12 and free["object:the lamp"][0] == 93 - 3
+
+
+def test_place_when_it_has_another_shape_fills_the_frame() -> None:
+    image = compose(keyframe({}), {}, place(), SIZE).image
+    # 64 x 64 becomes 140 x 140; of the 60 rows too many, 45 are cut off at the top. The grid's column 0 ends
+    # at 17.5, its row 8 * 140 / 64 = 17.5 high: row 45 + 79 = 124 is in the last one, 7.
+    assert image.size == SIZE
+    assert image.getpixel((5, 79)) == (0, 210, 128) and image.getpixel((135, 79)) == (210, 210, 128)
+    assert image.getpixel((5, 2)) == (0, 60, 128)
+
+
+SCENES = {
+    "two-and-a-cup": (keyframe({"Ana": 2, "Ben": 5}, Beside(name="the cup", user="Ana")), True),
+    "crowd": (
+        keyframe({"Ana": 0, "Ben": 1}, Beside(name="the lamp"), Beside(name="the cup", user="Ben")),
+        True,
+    ),
+    "no-place": (keyframe({"Ben": 3}), False),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_keyframe_when_composed_again_is_the_same_pixel_by_pixel(name: str) -> None:
+    scene, has_place = SCENES[name]
+    image = compose(scene, CAST, place() if has_place else None, SIZE).image
+    path = GOLDEN / f"{name}.png"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode_image(image, format="png"))
+    with Image.open(path) as golden:
+        assert np.array_equal(np.asarray(image), np.asarray(golden.convert("RGB")))
+    again = compose(scene, CAST, place() if has_place else None, SIZE).image
+    assert encode_image(again, format="png") == encode_image(image, format="png")
