@@ -12,6 +12,7 @@ from .candidates import Candidate, Studio, sound_ones
 from .checks import bounds_of
 from .draw_settings import DrawSettings
 from .judge_pictures import Choice, choose, choose_by_rules, verify
+from .keying import CutOut
 from .keys import KEYS, Key, grounds_for
 from .pictures import grid_of, png_bytes
 from .references import Reference
@@ -144,7 +145,7 @@ class Rounds:
                 "prompt": candidate.prompt, "key_colour": None if taken.key is None else KEYS[taken.key],
                 "checks": [check.as_json() for check in taken.checks], "why": taken.choice.why,
                 "segmenter": None if candidate.cut is None else candidate.cut.by,
-                "bounds": None if candidate.cut is None else bounds_of(candidate.cut.mask),
+                "bounds": None if candidate.cut is None else _bounds(candidate.cut),
             }
         }  # fmt: skip
 
@@ -163,6 +164,11 @@ class Rounds:
         if not taken.retry:
             return "the model that checks gave no answer of use"
         return f"no try passed{grounds}; the best: {notes or 'nothing to be seen'}"[:600]
+
+
+def _bounds(cut: CutOut) -> list[int] | None:
+    edges = bounds_of(cut.mask)
+    return None if edges is None else list(edges)
 
 
 def _try_json(made: Try) -> dict[str, Json]:
