@@ -135,9 +135,9 @@ def picture_to_check(spec: ModelSpec) -> PictureRequest:
     prompt = "A fox under an oak tree, in plain colours, without any text."
     if spec.makes == "video":
         return PictureRequest(spec.text, prompt, seed=SEED, seconds=SECONDS)
-    # Services have sizes of their own; a pipeline on this machine takes small ones, and is not to take long.
-    small = {"width": 256, "height": 256, "steps": 2} if spec.provider == "diffusers" else {}
-    return PictureRequest(spec.text, prompt, seed=SEED, **small)
+    if spec.provider == "diffusers":
+        return PictureRequest(spec.text, prompt, seed=SEED, width=256, height=256, steps=2)
+    return PictureRequest(spec.text, prompt, seed=SEED)  # services have sizes of their own
 
 
 async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) -> Reply:

@@ -1,5 +1,6 @@
 """Tiny pipelines of the published ones' classes, with random weights: their pictures mean nothing."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,12 @@ WORDS = 77
 def write_sdxl(folder: Path, seed: int = 0) -> Path:
     """Write a pipeline of SDXL's classes that makes 64 x 64 pixels in well under a second."""
     import torch
-    from diffusers import (
-        AutoencoderKL,
-        EulerDiscreteScheduler,
-        StableDiffusionXLPipeline,
-        UNet2DConditionModel,
-    )
     from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
     torch.manual_seed(seed)
+    parts: Any = import_module("diffusers")  # without types
     words, config = _words(), _text_config()
-    unet = UNet2DConditionModel(
+    unet = parts.UNet2DConditionModel(
         block_out_channels=(32, 64),
         layers_per_block=1,
         sample_size=32,
@@ -34,16 +30,16 @@ def write_sdxl(folder: Path, seed: int = 0) -> Path:
         projection_class_embeddings_input_dim=80,
         cross_attention_dim=64,
     )
-    vae = AutoencoderKL(
+    vae = parts.AutoencoderKL(
         block_out_channels=(32, 64),
         down_block_types=("DownEncoderBlock2D",) * 2,
         up_block_types=("UpDecoderBlock2D",) * 2,
         latent_channels=4,
         sample_size=64,
     )
-    pipe = StableDiffusionXLPipeline(
+    pipe = parts.StableDiffusionXLPipeline(
         vae, CLIPTextModel(config).eval(), CLIPTextModelWithProjection(config).eval(), words, words,
-        unet.eval(), EulerDiscreteScheduler(), add_watermarker=False,
+        unet.eval(), parts.EulerDiscreteScheduler(), add_watermarker=False,
     )  # fmt: skip
     pipe.save_pretrained(folder)
     return folder
@@ -52,21 +48,16 @@ def write_sdxl(folder: Path, seed: int = 0) -> Path:
 def write_flux(folder: Path, seed: int = 0) -> Path:
     """Write a pipeline of FLUX's classes that makes small pictures in a moment."""
     import torch
-    from diffusers import (
-        AutoencoderKL,
-        FlowMatchEulerDiscreteScheduler,
-        FluxPipeline,
-        FluxTransformer2DModel,
-    )
     from transformers import CLIPTextModel, T5Config, T5EncoderModel
 
     torch.manual_seed(seed)
+    parts: Any = import_module("diffusers")  # without types
     words = _words()
-    transformer = FluxTransformer2DModel(
+    transformer = parts.FluxTransformer2DModel(
         patch_size=1, in_channels=4, num_layers=1, num_single_layers=1, attention_head_dim=16,
         num_attention_heads=2, joint_attention_dim=32, pooled_projection_dim=32, axes_dims_rope=(4, 4, 8),
     )  # fmt: skip
-    vae = AutoencoderKL(
+    vae = parts.AutoencoderKL(
         sample_size=32, in_channels=3, out_channels=3, block_out_channels=(4,), layers_per_block=1,
         latent_channels=1, norm_num_groups=1, use_quant_conv=False, use_post_quant_conv=False,
         shift_factor=0.0609, scaling_factor=1.5035,
@@ -74,8 +65,8 @@ def write_flux(folder: Path, seed: int = 0) -> Path:
     long_text = T5EncoderModel(
         T5Config(vocab_size=len(words), d_model=32, d_kv=8, d_ff=37, num_layers=1, num_heads=4)
     )
-    pipe = FluxPipeline(
-        scheduler=FlowMatchEulerDiscreteScheduler(), vae=vae, transformer=transformer.eval(),
+    pipe = parts.FluxPipeline(
+        scheduler=parts.FlowMatchEulerDiscreteScheduler(), vae=vae, transformer=transformer.eval(),
         text_encoder=CLIPTextModel(_text_config()).eval(), tokenizer=words,
         text_encoder_2=long_text.eval(), tokenizer_2=words,
     )  # fmt: skip

@@ -33,7 +33,10 @@ def creation(model: str, request: ChatRequest) -> dict[str, Any]:
         wanted |= {"aspect_ratio": ratio, "resolution": resolution(picture.width, picture.height)}
     if picture.seconds is not None:
         wanted["duration"] = f"{picture.seconds:g}s"
-    parts: tuple[Part, ...] = (picture.prompt, *picture.references)
+    first = picture.first_frame
+    # One picture cannot be told from another here: where a first frame is wanted, it is the only one.
+    shown = picture.references if first is None else (first,)
+    parts: tuple[Part, ...] = (picture.prompt, *shown)
     body: dict[str, Any] = {
         "model": model,
         "input": [{"type": "user_input", "content": [_content(part) for part in parts]}],
@@ -41,8 +44,12 @@ def creation(model: str, request: ChatRequest) -> dict[str, Any]:
         "background": True,
         "store": True,
     }
-    if picture.seed is not None:
-        body["generation_config"] = {"seed": picture.seed}
+    config: dict[str, Json] = {} if picture.seed is None else {"seed": picture.seed}
+    if shown:
+        task = "reference_to_video" if first is None else "image_to_video"
+        config["video_config"] = {"task": task}
+    if config:
+        body["generation_config"] = config
     return {**body, **extras(request)}
 
 
@@ -102,7 +109,7 @@ def read_video(picture: PictureRequest, data: bytes | None, document: Mapping[st
     if data is None:
         outcome, text, detail = _without_video(document, status)
         return Reply(outcome, text, detail, status, model, usage)
-    taken: list[Choice] = ["references", "seed", "seconds"]
+    taken: list[Choice] = ["seed", "seconds", "references" if picture.first_frame is None else "first_frame"]
     if aspect_ratio(picture.width, picture.height, RATIOS) is not None:
         taken.append("size")
     made = Generated(
@@ -129,13 +136,14 @@ def _usage(usage: Json, picture: PictureRequest) -> Usage | None:
         return None
     thinking = tokens(usage, "total_thought_tokens") or 0
     seen = _of(usage.get("input_tokens_by_modality"), "image")
+    has_pictures = bool(picture.references) or picture.first_frame is not None
     return usage_or_none(
         Usage(
             added(tokens(usage, "total_input_tokens"), tokens(usage, "total_tool_use_tokens") or 0),
             added(tokens(usage, "total_output_tokens"), thinking),
             cached_tokens=tokens(usage, "total_cached_tokens") or 0,
             thinking_tokens=thinking,
-            image_input_tokens=seen if seen is not None or picture.references else 0,
+            image_input_tokens=seen if seen is not None or has_pictures else 0,
             video_output_tokens=_of(usage.get("output_tokens_by_modality"), "video"),
         )
     )

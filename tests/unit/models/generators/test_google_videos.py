@@ -265,6 +265,20 @@ def test_resolution_when_a_size_is_given_is_the_next_lower(size: tuple[int, int]
     assert resolution(*size) == word
 
 
+def test_first_frame_when_there_is_one_is_the_only_picture_and_references_are_recorded(
+    server: ModelServer,
+) -> None:
+    first, reference = Image(b"first", "image/png"), Image(b"reference", "image/png")
+    alone = read_generated(ask(server, request=replace(REQUEST, first_frame=first).chat()).text)
+    both = replace(REQUEST, first_frame=first, references=(reference,))
+    with_reference = read_generated(ask(server, request=both.chat()).text)
+    for exchange in server.log:
+        if exchange.asked.step == "create":
+            assert exchange.asked.references == (first,)
+            assert exchange.asked.body["generation_config"] == {"video_config": {"task": "image_to_video"}}
+    assert (alone.unsupported, with_reference.unsupported) == ((), ("references",))
+
+
 def test_creation_when_sent_is_what_the_sdk_sends_for_the_same(server: ModelServer) -> None:
     from google import genai
     from google.genai import types
@@ -285,9 +299,10 @@ def test_creation_when_sent_is_what_the_sdk_sends_for_the_same(server: ModelServ
     form: Any = {
         "type": "video", "aspect_ratio": "16:9", "resolution": "720p", "duration": "4s", "delivery": "uri",
     }  # fmt: skip
+    config: Any = {"seed": 7, "video_config": {"task": "reference_to_video"}}
     created = client.interactions.create(
         model="gemini-omni", input=[text, image], response_format=form,
-        generation_config={"seed": 7}, background=True, store=True,
+        generation_config=config, background=True, store=True,
     )  # fmt: skip
     theirs = server.log[-1].asked
     assert (ours.path, ours.body) == (theirs.path, theirs.body)

@@ -493,3 +493,85 @@ def test_handler_when_asked_sees_prompt_seed_and_size(server: ModelServer) -> No
         "image",
     )
     assert (made.seed, made.unsupported) == (42, ())
+
+
+# -- what runs on this machine
+
+REGISTERED = [
+    (makes, provider)
+    for makes, adapters in (("image", IMAGES), ("video", VIDEOS))
+    for provider, _ in adapters
+]
+LOCALS = [pair for pair in REGISTERED if pair[1] in LOCAL and pair[1] != "diffusers"]
+"""Without the one that needs weights; it is asked in test_diffusers_images.py."""
+
+
+def local(makes: str, provider: str, folder: Path) -> tuple[str, ModelOptions]:
+    """Return spec and settings of a generator that runs here; the program copies a file."""
+    if provider != "command":
+        return f"{makes}:{provider}:storyboard", ModelOptions()
+    file = folder / "made"
+    file.write_bytes(PNG if makes == "image" else MP4)
+    command = ["sh", "-c", f"cp {file} $1; test -s $0", "{prompt_file}", "{out}"]
+    return f"{makes}:{provider}:mine", ModelOptions(extra={"command": command})
+
+
+@pytest.mark.parametrize("pair", REGISTERED, ids=":".join)
+def test_generator_when_asked_a_question_says_that_it_answers_none(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    makes, provider = pair
+    text, options = (
+        local(makes, provider, tmp_path) if provider in LOCAL else (f"{makes}:{provider}:x", ModelOptions())
+    )
+    spec = parse_spec(f"{makes}:http://127.0.0.1:1/v1#x" if provider == "compatible" else text)
+
+    async def play() -> None:
+        model = open_model(spec, options, Redactor())
+        try:
+            await model.complete(ChatRequest(spec.text, (Message("user", ("Who is it?",)),)))
+        finally:
+            await model.close()
+
+    with pytest.raises(CallFault, match="answers no questions") as caught:
+        asyncio.run(play())
+    assert caught.value.kind == "unsupported"
+
+
+@pytest.mark.parametrize("pair", LOCALS, ids=":".join)
+def test_local_generator_when_asked_through_a_desk_makes_one_file_for_nothing(
+    pair: tuple[str, str], tmp_path: Path
+) -> None:
+    text, options = local(*pair, tmp_path)
+    spec = parse_spec(text)
+    seconds = 1.0 if pair[0] == "video" else None
+    picture = PictureRequest(text, "A fox sits under a tree.", seed=7, steps=30, seconds=seconds)
+    request = options.apply(picture.chat())
+
+    def opened(_: str) -> Line:
+        return Line(
+            ModelClient(open_model(spec, options, Redactor()), options), options, price_of(spec, options)
+        )
+
+    async def play(desk: Desk) -> Reply:
+        _, reply = await desk.reply(request, 0, "pictures")
+        await desk.shut()
+        return reply
+
+    with Journal.open(tmp_path) as journal:
+        calls = Calls(journal)
+        first = asyncio.run(play(Desk(calls, Budget(0.0, 0.0), {text: options}, opened)))
+        journal.flush()
+        again = asyncio.run(
+            play(Desk(calls, Budget(0.0, 0.0), {text: options}, lambda _: pytest.fail("asked")))
+        )
+        calls.close()
+    assert again == first
+    made = read_generated(first.text)
+    assert made.file.media_type == ("video/mp4" if pair[0] == "video" else "image/png")
+    assert "steps" in made.unsupported
+    assert first.usage is not None and first.usage.output_tokens == 0
+    (use,) = model_uses(tmp_path / JOURNAL)
+    assert (use.calls, use.cost, use.unread, use.unpriced) == (1, 0.0, 0, 0)
