@@ -52,10 +52,11 @@ def entity_folder(kind: str, name: str) -> str:
     """Return the folder of an entity: its type and name in ASCII; a name that loses letters gets a hash.
 
     >>> entity_folder("object", "the red cup")
-    'object-the-red-cup'
+    'object-the_red_cup'
     """
-    plain = slug(name)
-    if name.replace(" ", "-") != plain:
+    joined = name.replace(" ", "_")
+    plain = slug(joined)
+    if plain != joined or "_" in name:
         plain = f"{plain[:40]}-{sha256_bytes(name.encode('utf-8'))[:8]}".lstrip("-")
     return f"{kind}-{plain}"
 

@@ -52,7 +52,7 @@ def times(folder: Path) -> dict[str, int]:
     }
 
 
-def test_portrait_when_a_person_replaces_it_stays_and_its_cut_out_and_label_are_made_anew(
+def test_portrait_when_a_person_replaces_it_stays_and_what_follows_is_made_anew(
     folder: Path,
 ) -> None:
     ben = entry(folder, "character", "Ben")
@@ -65,9 +65,7 @@ def test_portrait_when_a_person_replaces_it_stays_and_its_cut_out_and_label_are_
     assert (after.folder / "portrait.png").read_bytes() == theirs
     record = after.record
     assert record.by_person == ("portrait.png",) and record.verified_by == "person"
-    assert (
-        record.status == "verified" and record.model is None and record.seed is None and record.prompt is None
-    )
+    assert record.status == "verified" and record.seed is record.model is record.prompt is None
     # The figure of 120 x 160 begins at 16 and ends at 145; the coat goes from 40 to 79.
     assert record.bounds == (40, 16, 80, 146)
     assert {check.code for check in record.checks} >= {"holes", "pieces", "border"}
@@ -198,7 +196,9 @@ def test_names_when_they_cannot_be_drawn_stop_the_build_before_anything_is_paid(
 
 
 def test_folders_when_names_lose_letters_stay_apart() -> None:
-    assert entity_folder("object", "the red cup") == "object-the-red-cup"
+    assert entity_folder("object", "the red cup") == "object-the_red_cup"
+    assert entity_folder("character", "Ana-Li") != entity_folder("character", "Ana Li")
+    assert entity_folder("character", "Ana_Li") != entity_folder("character", "Ana Li")
     assert entity_folder("character", "李小龙") != entity_folder("character", "李小虎")
     assert entity_folder("character", "Zoë").startswith("character-Zoe-")
     assert episode_folder("a__b") == "a__b" and episode_folder("ä") != episode_folder("a")

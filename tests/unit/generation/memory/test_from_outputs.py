@@ -1,0 +1,120 @@
+"""References cut from a method's own videos, instead of being made before."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from fabula.errors import InputError
+from fabula.generation.memory.bank import Bank, read_bank
+from fabula.generation.memory.boxes import read_boxes
+from fabula.generation.memory.pipeline import MemoryOptions, build_memory
+from fabula.testing.drawn_videos import write_frames
+from fabula.testing.written_episodes import SHOTS, write_episodes, written_episode
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+pytest.importorskip("av")
+COLOURS = {"001_002": (200, 40, 40), "002_001": (40, 40, 200), "002_002": (40, 160, 40)}
+"""Shots that have a video, and the colour of their first frame; the first shot has none."""
+
+
+def first(colour: tuple[int, int, int]) -> "Image":
+    """A frame of a colour whose left half is half as bright."""
+    from PIL import Image
+
+    image = Image.new("RGB", (192, 64), colour)
+    image.paste(tuple(part // 2 for part in colour), (0, 0, 96, 64))
+    return image
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    from PIL import Image
+
+    write_episodes(tmp_path / "set", [written_episode("ep_a", SHOTS[:4])])
+    videos = tmp_path / "my-model" / "ep_a"
+    videos.mkdir(parents=True)
+    for name, colour in COLOURS.items():
+        frames = [first(colour), *[Image.new("RGB", (192, 64))] * 5]
+        write_frames(videos / f"{name}.mp4", [np.asarray(frame) for frame in frames])
+    return tmp_path
+
+
+def built(folder: Path, **given: Any) -> Bank:
+    options = MemoryOptions(
+        from_outputs=folder / "my-model", workers=0, created_at="2026-01-01T00:00:00Z", **given
+    )
+    build_memory(folder / "set", folder / "run", options)
+    return read_bank(folder / "run")
+
+
+def colour_of(bank: Bank, kind: str, name: str, file: str = "portrait.png") -> tuple[int, ...]:
+    from PIL import Image
+
+    entry = bank.entry("ep_a", kind, name)  # type: ignore[arg-type]
+    assert entry is not None
+    path = entry.file(file)
+    assert path is not None, entry.record.reason
+    with Image.open(path) as image:
+        pixel = image.getpixel((image.width - 8, image.height // 2))
+    assert isinstance(pixel, tuple)
+    return tuple(int(part) for part in pixel)
+
+
+def near(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Videos do not keep colours exactly."""
+    return all(abs(one - other) <= 12 for one, other in zip(found, wanted, strict=True))
+
+
+def test_reference_when_outputs_are_given_is_the_first_frame_of_the_first_shot_that_has_a_video(
+    folder: Path,
+) -> None:
+    bank = built(folder)
+    # Shot 1:1, Ana's first, has no video: hers is from 1:2, as Ben's is, whose first it is.
+    for name in ("Ana", "Ben"):
+        assert near(colour_of(bank, "character", name), COLOURS["001_002"])
+    garden = bank.entry("ep_a", "location", "The Garden")
+    assert garden is not None and garden.record.cropped is not None
+    assert garden.record.cropped.shot == "2:1" and garden.record.cropped.method == "my-model"
+    assert {"panorama.png", "left.png", "centre.png", "right.png"} == set(garden.record.files)
+    assert near(colour_of(bank, "location", "The Garden", "right.png"), COLOURS["002_001"])
+    assert garden.record.status == "unverified" and garden.record.made == "outputs"
+
+
+def test_reference_when_no_shot_has_a_video_fails_and_is_told(folder: Path) -> None:
+    cup = built(folder).entry("ep_a", "object", "the red cup")
+    assert cup is not None and cup.record.status == "failed"
+    assert cup.record.reason == "no shot that should show it has a video" and not cup.record.files
+
+
+def test_reference_when_a_box_is_given_is_cut_by_it(folder: Path) -> None:
+    from PIL import Image
+
+    boxes = folder / "boxes.jsonl"
+    row = {"episode_id": "ep_a", "shot": "1:2", "type": "character", "name": "Ana", "box": [0, 0.25, 0.5, 1]}
+    boxes.write_text(json.dumps(row) + "\n", "utf-8")
+    bank = built(folder, boxes=boxes)
+    ana = bank.entry("ep_a", "character", "Ana")
+    assert ana is not None and ana.record.cropped is not None and ana.record.cropped.box == (0, 0.25, 0.5, 1)
+    with Image.open(ana.folder / "portrait.png") as image:
+        assert image.size == (96, 48)
+    assert near(colour_of(bank, "character", "Ana"), tuple(part // 2 for part in COLOURS["001_002"]))
+
+
+def test_boxes_when_lines_are_none_are_all_told(tmp_path: Path) -> None:
+    path = tmp_path / "boxes.jsonl"
+    good = {"episode_id": "e", "shot": "1:1", "type": "object", "name": "x", "box": [0, 0, 1, 1]}
+    path.write_text(
+        "\n".join([json.dumps(good), "", json.dumps({**good, "box": [0.5, 0, 0.5, 1]}), "{}"]), "utf-8"
+    )
+    with pytest.raises(InputError) as caught:
+        read_boxes(path)
+    assert [str(problem.where).rpartition(":")[2] for problem in caught.value.problems] == ["3", "4"]
+    with pytest.raises(InputError, match="cannot be read"):
+        read_boxes(tmp_path / "none")
+    path.write_text(json.dumps(good), "utf-8")
+    assert list(read_boxes(path)) == ["e"]
