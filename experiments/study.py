@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError
 from ..evaluation.judging.settings import FOLDERS, PromptSet
 from ..models.spec import parse_spec
 from ..schemas.canonical import Json, digest
@@ -140,15 +140,13 @@ def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
     """Return the study in a file, and the settings of models that stand beside it.
 
     Raises:
-        InputError: the file cannot be read or is no TOML.
-        ConfigError: a key or value is wrong; the first is told.
+        ConfigError: the file cannot be read, is no TOML, or a key or value is wrong; the first is told.
     """
     try:
         document = tomllib.loads(read_plain(path, follow=True).decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(
-            [UserError(str(path), what=f"the study cannot be read: {error}", fix="see docs/experiments.md")]
-        ) from error
+        fix = "see docs/experiments.md, or begin with examples/study.toml"
+        raise ConfigError(str(path), what=f"the study cannot be read: {error}", fix=fix) from error
     models = document.pop(SETTINGS_OF_MODELS, {})
     study = document.pop("study", None)
     if not isinstance(study, Mapping):
