@@ -1,5 +1,6 @@
 """The run that makes packets: its stages, what may be chosen, and the folder that it leaves."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,12 +82,15 @@ def packets_request(
     """
     script_source = episodes or episodes_of(memory_run)
     given: dict[str, object] = {"make_packets.keyframes": not options.no_keyframes}
-    if options.heights is not None:
-        given["compose_keyframes.heights"] = read_heights(options.heights)
     if options.no_keyframes or options.memory not in (None, "entities"):
         given["compose_keyframes.wanted"] = False
     sources = [Source(EPISODES, script_source), Source(BANK, memory_run / BANK)]
-    return options.request(PIPELINE, out, sources, setting_texts(given))
+    texts = setting_texts(given)
+    if options.heights is not None:
+        heights = read_heights(options.heights).items()
+        table = ", ".join(f"{json.dumps(name, ensure_ascii=False)} = {height}" for name, height in heights)
+        texts.append(f"compose_keyframes.heights={{{table}}}")
+    return options.request(PIPELINE, out, sources, texts)
 
 
 def episodes_of(memory_run: Path) -> Path:

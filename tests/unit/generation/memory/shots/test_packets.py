@@ -187,8 +187,8 @@ def test_camera_words_when_it_turns_say_where() -> None:
     )
     assert camera_words(made[0].layout) == "The camera sees the place from the front and does not turn."
     assert camera_words(made[1].layout) == (
-        "It goes on from the shot before without a cut. The camera sees the place from the left side, it pans to the"
-        " left."
+        "It goes on from the shot before without a cut. The camera sees the place from the left side,"
+        " it pans to the left."
     )
 
 

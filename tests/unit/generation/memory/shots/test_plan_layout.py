@@ -136,7 +136,8 @@ def test_spread_when_sides_are_given_keeps_them_and_the_others_apart() -> None:
 
 
 SCRAPS = (
-    "{0} enters from the left.", "{0} enters from the right.", "{0} walks out of the frame.", "{0} and {1} enter.",
+    "{0} enters from the left.", "{0} enters from the right.", "{0} walks out of the frame.",
+    "{0} and {1} enter.",
     "The camera pans left.", "The camera pans right, following {0}.", "{0} runs from left to right.",
     "On the left, {0} stands with {1}.", "{0} holds the cup.", "The camera pans to the right to reveal {0}.",
     "{1} exits the frame.", "Nothing moves.", "{0} stands in the centre.", "In the Yard, {0} joins {1}.",
