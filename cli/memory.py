@@ -1,7 +1,9 @@
 """``fabula memory``: verified references of every entity of an episode, for generators."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from .build import dry_folder, run_folder
 from .command import command
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @command("memory build", "generation.memory.pipeline:MemoryOptions", without=("replace_sources",))
 def build(
-    episodes: Path,
+    source: Annotated[Path, typer.Argument(metavar="EPISODES")],
     *,
     options: "MemoryOptions",
     out: Path | None = None,
@@ -29,7 +31,7 @@ def build(
     the same command goes on, keeps what you corrected, and pays for no picture twice.
 
     Options:
-        episodes: A release, a run of `build entities`, or a folder of official episodes.
+        source: A release, a run of `build entities`, or a folder of official episodes.
 
     Examples:
         fabula memory build runs/episodes --image image:drawn:faithful --out runs/memory
@@ -43,7 +45,7 @@ def build(
     from ..generation.memory.bank import read_bank, told_of
     from ..generation.memory.pipeline import build_memory, estimate_memory, memory_budget, memory_request
 
-    source = released(episodes)
+    source = released(source)
     if dry_run:
         with dry_folder(out) as folder:
             budget = memory_budget(memory_request(source, folder, options))
