@@ -103,3 +103,17 @@ def test_halves_when_changed_or_of_another_release_are_refused(tmp_path: Path) -
     path.write_text("[]")
     with pytest.raises(InputError, match="no halves"):
         read_halves(path)
+
+
+def test_halved_release_when_writing_was_cut_short_is_written_again(tmp_path: Path) -> None:
+    release = compass_release(tmp_path / "release", 1, 1)
+    whole = halve_release(release, tmp_path / "out").sha256(SELECTION)
+    half = tmp_path / "out" / SELECTION
+    (half / "release.json").unlink()  # it is written last
+    (half / ".annotations.jsonl.abc.part").write_bytes(b"{")
+    assert halve_release(release, tmp_path / "out").sha256(SELECTION) == whole
+    assert not list(half.glob(".*.part"))
+    (half / "release.json").unlink()
+    (half / "mine.txt").write_text("somebody's")
+    with pytest.raises(TargetError, match="something else"):
+        halve_release(release, tmp_path / "out")
