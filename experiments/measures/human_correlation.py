@@ -81,10 +81,10 @@ def human_correlation(ours: Boards, people: Boards | None, uncertainty: Uncertai
     value = weighted_spearman(pairs, np.ones((1, len(keys))))[0]
     if np.isnan(value):
         return undefined("all storyboards are alike", **counts)
-    place = np.array([names.index(story) for story, _ in keys], dtype=np.int64)
+    owner = np.array([names.index(story) for story, _ in keys], dtype=np.int64)
     resamples = uncertainty.resamples if len(names) > 1 else 0
     blocks = [
-        weighted_spearman(pairs, weights[:, place])
+        weighted_spearman(pairs, weights[:, owner])
         for weights in draws(len(names), resamples, uncertainty.seed)
     ]
     drawn = np.concatenate([np.zeros(0), *blocks])
