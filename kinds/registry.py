@@ -20,6 +20,8 @@ BOOKS = "import-books"
 """Kind of a run that splits books into stories: no benchmark is of it."""
 GENERATE = "generate"
 """Kind of a run that has pictures made: no benchmark is of it either."""
+MEMORY, PACKETS, SHOTS = "memory", "memory-packets", "memory-generate"
+"""Kinds of runs that prepare and make the shots of episodes with a memory of entities: the same."""
 GROUP = "fabula.kinds"
 """The entry-point group in which a package names its own: ``comics = "comic_pages.kind:KIND"``."""
 
@@ -124,7 +126,28 @@ def _generate() -> "RunKind":
     return RUN
 
 
-_WITHOUT_KIND = {BOOKS: _books, GENERATE: _generate}
+def _memory() -> "RunKind":
+    from ..generation.memory.pipeline import RUN
+
+    return RUN
+
+
+def _packets() -> "RunKind":
+    from ..generation.memory.shots.pipeline import RUN
+
+    return RUN
+
+
+def _shots() -> "RunKind":
+    from ..generation.memory.shots.generating import RUN
+
+    return RUN
+
+
+_WITHOUT_KIND = {
+    BOOKS: _books, GENERATE: _generate, MEMORY: _memory, PACKETS: _packets, SHOTS: _shots,
+}  # fmt: skip
+"""Kind of a run that is of no kind of benchmark -> what executes it."""
 
 
 def foreign_sections() -> frozenset[str]:

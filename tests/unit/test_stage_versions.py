@@ -16,11 +16,18 @@ import pytest
 import fabula
 from fabula.builders.books.building import PIPELINE as BOOKS
 from fabula.engine.pipeline import Stage, load_pipeline
+from fabula.experiments.evaluators.write_questions import PIPELINE as QUESTIONS
+from fabula.generation.memory.pipeline import PIPELINE as MEMORY
+from fabula.generation.memory.shots.generating import PIPELINE as SHOTS
+from fabula.generation.memory.shots.pipeline import PIPELINE as PACKETS
+from fabula.generation.pipeline import PIPELINE as GENERATING
 from fabula.kinds.registry import kinds, run_kinds
 from fabula.prompts.loader import prompt_source
 from fabula.testing.stage_code import Code
 
 ROOT = Path(fabula.__file__).parent
+OTHERS = (BOOKS, GENERATING, QUESTIONS, MEMORY, PACKETS, SHOTS)
+"""Pipelines of no kind of benchmark."""
 GOLDEN = Path(__file__).parents[1] / "golden" / "stage_versions.json"
 
 
@@ -35,7 +42,7 @@ def hash_of(stage: Stage, code: Code) -> str:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="syntax trees differ between versions of Python")
 def test_stage_versions_when_code_changed_are_raised() -> None:
     code = Code(ROOT)
-    pipelines = [*(run.pipeline for kind in kinds() for run in run_kinds(kind)), BOOKS]
+    pipelines = [*(run.pipeline for kind in kinds() for run in run_kinds(kind)), *OTHERS]
     stages = {
         f"{pipeline.name}/{stage.name}": stage
         for pipeline in pipelines
