@@ -101,11 +101,11 @@ class Studio:
     tools: Tools
     settings: DrawSettings
 
-    async def candidates(self, place: int, key: Key | None) -> list[Candidate]:
+    async def candidates(self, attempt: int, key: Key | None) -> list[Candidate]:
         """Return the candidates of one try.
 
         Args:
-            place: of the try, from 0.
+            attempt: number of the try, from 0.
             key: the ground; None for a panorama, which has none.
 
         Raises:
@@ -113,9 +113,11 @@ class Studio:
         """
         count = 1 if key is None else self.settings.candidates
         prompt = self.prompt if key is None else with_ground(self.prompt, key)
-        first = self.tools.seed + self.settings.seed + place * self.settings.candidates
+        first = self.tools.seed + self.settings.seed + attempt * self.settings.candidates
         asked = [Candidate(number, first + number - 1, prompt) for number in range(1, count + 1)]
-        rows = await asyncio.gather(*(self._make(one, key) for one in asked), return_exceptions=True)
+        rows = await asyncio.gather(
+            *(self._make(candidate, key) for candidate in asked), return_exceptions=True
+        )
         for row in rows:
             if isinstance(row, BaseException):
                 raise row

@@ -108,8 +108,8 @@ def _side_by_side(mask: Mask, least: int) -> bool:
             spans.append((columns[1].start, columns[1].stop))
     return any(
         first[1] <= other[0] or other[1] <= first[0]
-        for place, first in enumerate(spans)
-        for other in spans[place + 1 :]
+        for number, first in enumerate(spans)
+        for other in spans[number + 1 :]
     )
 
 

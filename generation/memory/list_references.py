@@ -47,7 +47,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         "unscheduled": list(script.unscheduled), "labels": settings.labels,
     }  # fmt: skip
     listed = references_of(script, classified, item["style"]["text"], item["outputs"], settings.made)
-    for place, reference in enumerate(listed):
+    for number, reference in enumerate(listed):
         key = f"{script.episode_id}/{reference.key}"
         kept = reference.model_copy(update={"kept": key in settings.kept})
-        yield Child(key, Made({"episode": {**episode, "place": place}, "reference": kept.as_json()}))
+        yield Child(key, Made({"episode": {**episode, "place": number}, "reference": kept.as_json()}))

@@ -85,12 +85,12 @@ def _names(entity: ScriptEntity, other: ScriptEntity) -> bool:
 
 def _likeness(entity: ScriptEntity, other: ScriptEntity) -> int:
     """Return how many words of an object stand in somebody's description; none without its head noun."""
-    told = set(words_of(other.description))
+    described = set(words_of(other.description))
     head = head_phrase(entity.name)
-    if not head or head[-1] not in told:
+    if not head or head[-1] not in described:
         return 0
     own = set(words_of(entity.name)) | set(words_of(entity.description))
-    return len((own - _SMALL) & told)
+    return len((own - _SMALL) & described)
 
 
 def _mentions_before(

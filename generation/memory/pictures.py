@@ -80,8 +80,8 @@ def grid_of(cuts: "Sequence[tuple[int, Image]]") -> "Image":
     width = len(cuts) * (CELL[0] + _GAP) + _GAP
     grid = Image.new("RGB", (width, CELL[1] + _BAND + 2 * _GAP), _FRAME)
     draw, font = ImageDraw.Draw(grid), ImageFont.load_default(24)
-    for place, (number, cut) in enumerate(cuts):
-        left = _GAP + place * (CELL[0] + _GAP)
+    for column, (number, cut) in enumerate(cuts):
+        left = _GAP + column * (CELL[0] + _GAP)
         scale = min(CELL[0] / cut.width, CELL[1] / cut.height)
         size = (max(1, round(cut.width * scale)), max(1, round(cut.height * scale)))
         cell = checkered(CELL)
@@ -115,6 +115,6 @@ def thirds_of(panorama: "Image") -> "dict[View, Image]":
     """Return the thirds of a panorama, by the camera angle that each is the background of."""
     third = panorama.width // 3
     return {
-        view: panorama.crop((place * third, 0, (place + 1) * third, panorama.height))
-        for place, view in enumerate(VIEWS)
+        view: panorama.crop((column * third, 0, (column + 1) * third, panorama.height))
+        for column, view in enumerate(VIEWS)
     }

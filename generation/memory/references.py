@@ -104,8 +104,8 @@ def _needs(entity: ScriptEntity, about: Classified | None) -> Needs | None:
 
 def _source(entity: ScriptEntity, script: MemoryScript, outputs: Mapping[str, Json]) -> Source | None:
     """Return the first video that should show an entity; None where none of these shots has one."""
-    for place in entity.shots:
-        shot = script.shots[place].key
+    for number in entity.shots:
+        shot = script.shots[number].key
         video = outputs["videos"].get(shot)
         if video is None:
             continue

@@ -70,8 +70,8 @@ class Rounds:
             NoAnswer: a model cannot be reached.
         """
         tries: list[Try] = []
-        for place, key in enumerate(self._grounds()):
-            tries.append(await self._try(place, key))
+        for attempt, key in enumerate(self._grounds()):
+            tries.append(await self._try(attempt, key))
             if tries[-1].passed or not tries[-1].retry:
                 break
         return self._told(tries)
@@ -84,11 +84,11 @@ class Rounds:
             return [None] * (retries + 1)
         return grounds_for(self._reference.shown, retries)
 
-    async def _try(self, place: int, key: Key | None) -> Try:
-        made = Try(key, await self._studio.candidates(place, key))
+    async def _try(self, attempt: int, key: Key | None) -> Try:
+        made = Try(key, await self._studio.candidates(attempt, key))
         self._calls["picture"] += len(made.candidates)
-        rehearsed = [one for one in made.candidates if one.outcome == REHEARSED]
-        usable = rehearsed or [one for one in made.candidates if one.file is not None]
+        rehearsed = [each for each in made.candidates if each.outcome == REHEARSED]
+        usable = rehearsed or [each for each in made.candidates if each.file is not None]
         if not usable:
             return made
         made.grid = await asyncio.to_thread(self._grid, made.candidates)
@@ -113,7 +113,7 @@ class Rounds:
 
     def _grid(self, candidates: Sequence[Candidate]) -> str | None:
         """Return the name of the grid of candidates in the store; None where there is nothing to compare."""
-        cuts = [(one.number, one.cut.image) for one in candidates if one.cut is not None]
+        cuts = [(each.number, each.cut.image) for each in candidates if each.cut is not None]
         if not cuts:
             return None
         data = png_bytes(grid_of(cuts))
@@ -128,7 +128,7 @@ class Rounds:
         best = next((made for made in chosen if made.passed), None)
         taken = best or min(chosen, key=lambda made: made.rank, default=None)
         status = "failed" if taken is None else "verified" if best and settings.verify else "unverified"
-        told: dict[str, Json] = {
+        result: dict[str, Json] = {
             "tries": [_try_json(made) for made in tries],
             "status": status,
             "reason": None if status == "verified" else self._reason(tries, taken),
@@ -136,9 +136,9 @@ class Rounds:
             "model": settings.model, "licence": settings.licence, "calls": dict(self._calls), "taken": None,
         }  # fmt: skip
         if taken is None or taken.choice is None or taken.choice.candidate.file is None:
-            return told
+            return result
         candidate = taken.choice.candidate
-        return told | {
+        return result | {
             "taken": {
                 "round": tries.index(taken) + 1, "candidate": candidate.number, "file": candidate.file,
                 "cutout": candidate.cut_file, "grid": taken.grid, "seed": candidate.seed,
@@ -152,7 +152,7 @@ class Rounds:
     def _reason(self, tries: Sequence[Try], taken: Try | None) -> str:
         if taken is None:
             causes = dict.fromkeys(
-                f"{one.outcome}: {one.reason}" for made in tries for one in made.candidates if one.reason
+                f"{each.outcome}: {each.reason}" for made in tries for each in made.candidates if each.reason
             )
             return f"no picture was made ({'; '.join(causes) or 'no reply'})"[:600]
         if not self._settings.verify:
@@ -176,7 +176,7 @@ def _try_json(made: Try) -> dict[str, Json]:
         "number": made.choice.candidate.number, "why": made.choice.why, "by": made.choice.by,
     }  # fmt: skip
     return {
-        "key": made.key, "candidates": [one.as_json() for one in made.candidates], "chosen": chosen,
+        "key": made.key, "candidates": [each.as_json() for each in made.candidates], "chosen": chosen,
         "checks": [check.as_json() for check in made.checks], "passed": made.passed, "by": made.by,
         "grid": made.grid,
     }  # fmt: skip

@@ -100,7 +100,7 @@ def _described(view: EpisodeView, introduced: dict[str, str], name: str) -> tupl
 
 def shots_with(script: MemoryScript, entity: ScriptEntity) -> Iterator[ScriptShot]:
     """Yield the shots that schedule an entity, in story order."""
-    return (script.shots[place] for place in entity.shots)
+    return (script.shots[number] for number in entity.shots)
 
 
 def together(entity: ScriptEntity, others: Sequence[ScriptEntity]) -> dict[str, int]:

@@ -46,7 +46,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
         "description": reference.description, "name": reference.name, "style": reference.style,
         "parts": [f"{part.name}: {part.description}" for part in reference.parts],
     }  # fmt: skip
-    by_rules = load_prompt(FILLED[reference.type]).render(**inputs)
+    filled = load_prompt(FILLED[reference.type])
+    by_rules = filled.render(**{name: inputs[name] for name in filled.card.inputs})
     if tools.asker is None:
         return Made({"prompt": {"text": by_rules, "by": RULES}})
     try:

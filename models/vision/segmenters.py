@@ -45,14 +45,14 @@ class Sam2:
 
     Args:
         card: what it is.
-        place: where it runs.
+        where: it runs.
         module: a ``Sam2Model`` in evaluation mode.
     """
 
-    def __init__(self, card: Card, place: Place, module: Any) -> None:  # noqa: ANN401 - torch's own
+    def __init__(self, card: Card, where: Place, module: Any) -> None:  # noqa: ANN401 - torch's own
         from transformers import Sam2ImageProcessor, Sam2Processor
 
-        self.card, self.place, self._module = card, place, module
+        self.card, self.place, self._module = card, where, module
         height, width = module.config.vision_config.backbone_config.image_size
         pictures = Sam2ImageProcessor(
             size={"height": height, "width": width},
@@ -90,11 +90,11 @@ class Sam2:
         return np.asarray(masks[best].numpy(), dtype=np.bool_)
 
 
-def load_sam2(place: Place, local: Path | None = None) -> Sam2:
+def load_sam2(where: Place, local: Path | None = None) -> Sam2:
     """Return the segmenter.
 
     Args:
-        place: where it runs.
+        where: it runs.
         local: folder with the weights; None for the one in the folder of weights.
 
     Raises:
@@ -107,5 +107,5 @@ def load_sam2(place: Place, local: Path | None = None) -> Sam2:
     folder = local or stored(SAM2_SOURCE)
     if folder is None:
         raise needed(SAM2_SOURCE, "no folder with them is named, and nobody fetched them")
-    module = settled(load_pretrained(Sam2Model, SAM2_SOURCE, folder), place.checked())
-    return Sam2(loaded_card(SAM2_CARD, SAM2_SOURCE, folder), place, module)
+    module = settled(load_pretrained(Sam2Model, SAM2_SOURCE, folder), where.checked())
+    return Sam2(loaded_card(SAM2_CARD, SAM2_SOURCE, folder), where, module)
