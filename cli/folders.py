@@ -61,6 +61,14 @@ KINDS: dict[str, What] = {
     "run evaluate-events": What("an evaluation of videos", _OF_SCORES, "an evaluation"),
     "run evaluate-images": What("an evaluation of pictures of shots", _OF_SCORES, "an evaluation"),
     "run audit-katha": What("a model's answers to questions of drafts", _RUN, "an audit"),
+    "run generate": What("a run in which pictures were made", _RUN),
+    "run evaluator-questions": What("questions of an evaluator that a model wrote, part of a study"),
+    "run memory": What("a memory of the entities of episodes", ("memory packets", *_RUN)),
+    "run memory-packets": What(
+        "packets for generators of shots", ("memory generate", "memory export", *_RUN)
+    ),
+    "run memory-generate": What("a run in which shots were made", _RUN),
+    "study": What("a study", ("experiment status", "experiment tables")),
     "archive": What("the archive of an evaluation", ("score", "compare", "report"), "an evaluation"),
     "release katha": What("a release of stories", (*_OF_RELEASE, "evaluate katha", "outputs check")),
     "release events": What("a release of prompts", (*_OF_RELEASE, "evaluate events", "outputs check")),
@@ -105,6 +113,8 @@ def _of_folder(path: Path) -> str:  # noqa: PLR0911 - a table of what lies in wh
             if kind == "release katha" and path.name.endswith("-hidden"):
                 return "hidden"
             return kind
+    if (path / "study.json").is_file():
+        return "study"
     if (path / "judgements.jsonl").is_file() or (path / "evaluation.json").is_file():
         return "archive"
     if (path / "annotations.jsonl").is_file():
@@ -132,6 +142,7 @@ def _kind_in(path: Path, prefix: str) -> str:
 BUILT = ("run katha", "run events", "run shots", "run entities")
 IMPORTED = ("run import-shots", "run import-entities")
 AUDITED = ("run audit-katha",)
+MADE = ("run generate", "run memory", "run memory-packets", "run memory-generate")
 EVALUATED = ("run evaluate-katha", "run evaluate-events", "run evaluate-images")
 RELEASED = ("release katha", "release events", "release shots", "release entities")
 OF_SHOTS = ("run shots", "run import-shots", "release shots", "package shots")
@@ -168,9 +179,9 @@ TAKES: dict[str, tuple[str, ...]] = {
     "release pack since": RELEASED,
     "release verify path": (*RELEASED, "hidden", "file"),
     "release verify hidden": ("hidden",),
-    "run status run": (*BUILT, *EVALUATED, *AUDITED),
-    "run show run": (*BUILT, *EVALUATED, *AUDITED),
-    "run retry run": (*BUILT, *EVALUATED, *AUDITED),
+    "run status run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
+    "run show run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
+    "run retry run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "outputs check folders": ("outputs",),
     "outputs check release": (*_ANY_DATA, *OF_ENTITIES),
     "outputs keyframes videos": ("outputs",),
@@ -201,6 +212,15 @@ TAKES: dict[str, tuple[str, ...]] = {
     "baseline compass tune outputs": ("outputs",),
     "baseline compass apply release": ("release katha",),
     "baseline compass apply outputs": ("outputs",),
+    "experiment run study": ("file",),
+    "experiment status folder": ("study",),
+    "experiment tables folder": ("study",),
+    "experiment plant outputs": ("outputs",),
+    "experiment plant release": ("release katha",),
+    "memory build source": ("run entities", "run import-entities", "release entities", "package entities"),
+    "memory packets run": ("run memory",),
+    "memory generate run": ("run memory-packets",),
+    "memory export run": ("run memory-packets",),
     "score release": _ANY_DATA,
     "report release": _ANY_DATA,
 }

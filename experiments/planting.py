@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import TargetError
-from ..evaluation.outputs.checked import Output
+from ..evaluation.outputs.checked import Output, nothing_to_judge
 from ..evaluation.outputs.named import MANIFEST, read_manifest
 from ..evaluation.outputs.storyboards import OutputsManifest, Storyboards, check_outputs
 from ..releases.loading import Release
@@ -98,6 +98,8 @@ def plant(outputs: Path, release: Release, out: Path, options: PlantOptions = Pl
     losses = [loss_named(name) for name in options.losses] or list(LOSSES)
     records = [record for record in release if not options.split or record.split in options.split]
     boards = check_outputs(outputs, records, known=release)
+    if not boards.valid:
+        raise nothing_to_judge("storyboard", [boards])
     known = Known(
         boards.method, boards,
         read_manifest(outputs, OutputsManifest),

@@ -34,6 +34,12 @@ SEED = {
     "event_list": ["a dog runs to a ball", "a dog bites a ball"],
 }
 
+COMPASS = (
+    "--coverage", "drawn-marks", "--copies", "pixels", "--renderer", "image:drawn:faithful", "--judge",
+    "openai:gpt-4.1-mini", "--out", "{new}",
+)  # fmt: skip
+COMPASS_TUNE = ("baseline", "compass", "tune", *COMPASS)
+COMPASS_APPLY = ("baseline", "compass", "apply", "--frozen", "{file}", *COMPASS)
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "edit run": ("edit", "{}", "x", "$.title", "--new", '"x"', "--who", "a", "--why", "b"),
     "extend run": ("extend", "{}", "{stories}"),
@@ -168,6 +174,35 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "export plans folder": ("export", "plans", "{}", "--out", "{new}"),
     "export archive folder": ("export", "archive", "{}", "--out", "{new}"),
     "baseline copy-paste release": ("baseline", "copy-paste", "--release", "{}", "--out", "{new}"),
+    "baseline compass tune release": (*COMPASS_TUNE, "--outputs", "{outputs}", "--release", "{}"),
+    "baseline compass tune outputs": (*COMPASS_TUNE, "--release", "{release katha}", "--outputs", "{}"),
+    "baseline compass apply release": (*COMPASS_APPLY, "--outputs", "{outputs}", "--release", "{}"),
+    "baseline compass apply outputs": (*COMPASS_APPLY, "--release", "{release katha}", "--outputs", "{}"),
+    "experiment run study": ("experiment", "run", "{}", "--out", "{new}"),
+    "experiment status folder": ("experiment", "status", "{}"),
+    "experiment tables folder": ("experiment", "tables", "{}"),
+    "experiment plant outputs": (
+        "experiment",
+        "plant",
+        "{}",
+        "--release",
+        "{release katha}",
+        "--out",
+        "{new}",
+    ),
+    "experiment plant release": ("experiment", "plant", "{outputs}", "--release", "{}", "--out", "{new}"),
+    "memory build source": ("memory", "build", "{}", "--text-only", "--out", "{new}"),
+    "memory packets run": ("memory", "packets", "{}", "--out", "{new}"),
+    "memory generate run": (
+        "memory",
+        "generate",
+        "{}",
+        "--model",
+        "video:drawn:faithful",
+        "--out",
+        "{new}",
+    ),
+    "memory export run": ("memory", "export", "{}", "--for", "image-video", "--out", "{new}"),
     "score release": ("score", "{archive}", "--release", "{}"),
     "report release": ("report", "{archive}", "--release", "{}", "--out", "{new}.html"),
 }
@@ -223,8 +258,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found["release entities"],
     )
     write_images(found["archive"], Simulated({"a": 0.5, "b": 0.4}))
-    own = ("run entities", "run audit-katha")
-    for kind in ("run evaluate-katha", "run evaluate-events", "run evaluate-images", *own):
+    (found["study"] / "tables").mkdir(parents=True)
+    (found["study"] / "study.json").write_text("{}", "utf-8")
+    judged = ("run evaluate-katha", "run evaluate-events", "run evaluate-images")
+    runs = (kind for kind in KINDS if kind.startswith("run ") and not found[kind].exists())
+    own = tuple(kind for kind in runs if kind not in judged)
+    for kind in (*judged, *own):
         shutil.copytree(found["archive"], found[kind])
         manifest = json.loads((found["run shots"] / "run.json").read_text("utf-8"))
         if kind in own:
