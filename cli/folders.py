@@ -219,8 +219,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "experiment plant release": ("release katha",),
     "memory build source": ("run entities", "run import-entities", "release entities", "package entities"),
     "memory packets run": ("run memory",),
-    "memory generate run": ("run memory-packets",),
-    "memory export run": ("run memory-packets",),
+    "memory generate run": ("run memory-packets", "run memory"),
+    "memory export run": ("run memory-packets", "run memory"),
     "score release": _ANY_DATA,
     "report release": _ANY_DATA,
 }

@@ -1,0 +1,84 @@
+"""A process that makes videos is killed at several moments: nothing that was made is made again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
+from fabula.schemas.plain_files import json_lines
+from fabula.testing.memory_banks import write_bank
+from fabula.testing.written_episodes import write_episodes
+
+pytest.importorskip("av")
+CREATED = "2026-01-01T00:00:00Z"
+GENERATOR = """
+import pathlib, sys
+prompt, out, log = sys.argv[1:]
+from PIL import Image
+from fabula.models.generators.drawn.videos import encode_mp4
+frames = [Image.new("RGB", (64, 64), (level, 0, 0)) for level in (0, 120, 240)]
+pathlib.Path(out).write_bytes(encode_mp4(frames))
+with open(log, "a") as file:
+    file.write(pathlib.Path(prompt).read_text().splitlines()[-1] + chr(10))
+"""
+RUN = """
+import sys
+from pathlib import Path
+from fabula.generation.memory.shots.generating import ShotOptions, generate_shots, place_videos
+packets, out, generator, log = map(Path, sys.argv[1:])
+command = [sys.executable, str(generator), "{prompt_file}", "{out}", str(log)]
+model = {"extra": {"command": command}, "concurrency": 1}
+options = ShotOptions(model="video:command:mine", models={"video:command:mine": model}, workers=0,
+                      created_at="2026-01-01T00:00:00Z")
+generate_shots(packets, out / "run", options)
+place_videos(out / "run", out / "mine")
+"""
+
+
+@pytest.mark.waits
+def test_run_when_it_is_killed_makes_every_video_once_but_those_under_way(
+    tmp_path: Path,
+) -> None:
+    write_episodes(tmp_path / "set")
+    write_bank(tmp_path / "set", tmp_path / "memory")
+    options = PacketOptions(workers=0, created_at=CREATED)
+    make_packets(tmp_path / "memory", tmp_path / "packets", options, tmp_path / "set")
+    (tmp_path / "generator.py").write_text(GENERATOR)
+    log = tmp_path / "log"
+    start = [
+        sys.executable,
+        "-c",
+        RUN,
+        str(tmp_path / "packets"),
+        str(tmp_path),
+        str(tmp_path / "generator.py"),
+        str(log),
+    ]
+    kills = 0
+    for wanted in (1, 3, 5):
+        child = subprocess.Popen(start, start_new_session=True)
+        while child.poll() is None and (not log.exists() or log.read_text().count("\n") < wanted):
+            time.sleep(0.02)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            kills += 1
+        child.wait()
+    done = subprocess.run(start, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = log.read_text().splitlines()
+    assert kills and len(set(made)) == 7
+    assert len(made) <= 7 + 2 * kills, (
+        "a kill loses what was under way: one call of each of two episodes at most"
+    )
+    rows = list(json_lines(tmp_path / "run/generations.jsonl"))
+    assert [row["outcome"] for row in rows] == ["made"] * 7
+    assert len(list((tmp_path / "mine").rglob("*.mp4"))) == 7
+    again = subprocess.run(start, check=False, capture_output=True, text=True)
+    assert again.returncode == 0 and log.read_text().splitlines() == made
+    assert json.loads((tmp_path / "run/report.json").read_text())["totals"]["made"] == 2
