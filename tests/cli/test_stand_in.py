@@ -27,7 +27,8 @@ from fabula.testing.drawn_entities import SETTINGS as LOOKING_AT_EPISODES
 from fabula.testing.drawn_entities import write_outputs
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
-from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
+from fabula.testing.drawn_storyboards import draw_outputs, drawn_release, judged_release
+from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.load_films import film_request
 from fabula.testing.model_server import Answer, Asked, ModelServer
 from fabula.testing.table_detector import SETTINGS
@@ -179,6 +180,26 @@ def evaluate_episodes_as_public_code(run: Callable[..., None], folder: Path, mod
     evaluate_episodes(run, folder, model, "code")
 
 
+def run_experiment(run: Callable[..., None], folder: Path, model: str) -> None:
+    bundles = sample_bundles(1)
+    bundles[0]["record"]["split"] = "public_test"
+    judged_release(folder / "release", bundles)
+    (folder / "study.toml").write_text(
+        '[study]\nname = "tried"\nrelease = "release"\nplans = ["caption"]\nseeds = [42]\n'
+        f'judges = ["{model}"]\nquestion_writer = "{model}"\n'
+        'evaluators = ["generic-story", "tifa", "dsg"]\n'
+        '[renderers.drawn]\nmodel = "image:drawn:faithful"\nwidth = 256\nheight = 256\n'
+        f'rewrite = "{model}"\n'
+    )
+    run("experiment", "run", folder / "study.toml")
+
+
+def build_memory(run: Callable[..., None], folder: Path, model: str) -> None:
+    write_episodes(folder / "set", [written_episode()])
+    run("memory", "build", folder / "set", "--image", "image:drawn:faithful", "--agent", model, out="bank")
+    run("memory", "packets", folder / "bank", "--model", model)
+
+
 OF_CROPS = (
     "judge_character", "judge_object", "judge_location", "judge_action", "compare_characters",
     "compare_objects",
@@ -211,8 +232,14 @@ FLOWS: dict[Flow, set[str]] = {
     evaluate_images: ids("images"),
     evaluate_episodes: ids("episodes", *OF_CROPS, "compare_locations"),
     evaluate_episodes_as_public_code: ids("episodes", *OF_CROPS, "compare_location_set"),
+    run_experiment: ids("evaluators")
+    | ids("generation", "rewrite_prompt")
+    | ids("judge", *(name for name in WORDING)),
+    build_memory: {name for name in prompts_that_are_asked() if name.startswith("memory/")},
 }
-PARTS_OF_OTHERS = {"judge/dimension", "judge/heldout/dimension", "repair_reply", "scene_image"}
+PARTS_OF_OTHERS = {"judge/dimension", "judge/heldout/dimension", "repair_reply", "scene_image"} | {
+    name for name in ids("generation") | ids("memory") if load_prompt(name).reply is None
+}
 
 
 def test_prompts_when_registered_are_each_asked_by_a_test_of_this_file() -> None:

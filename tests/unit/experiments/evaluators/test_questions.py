@@ -23,7 +23,7 @@ from fabula.experiments.measures.loading import seen_by, view_of
 from fabula.experiments.measures.views import view_scores
 from fabula.releases.loading import Release, load
 from fabula.schemas.text import normalize_answer
-from fabula.testing.asked_prompts import fenced_texts, prompt_of
+from fabula.testing import question_writer
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import Asked, ModelServer
@@ -144,39 +144,12 @@ def test_rules_when_a_story_is_in_another_language_leave_it_out_with_a_reason(
         derive(replace(release, records=(hindi,)), evaluator_of("tifa"), tmp_path / "none")
 
 
-class Writer:
-    """A stand-in for a model that writes questions: as many as asked for, about the words of the text."""
-
-    def __call__(self, asked: Asked) -> Any:
-        prompt, texts = prompt_of(asked), fenced_texts(asked.text)
-        if prompt == "evaluators/story_questions":
-            kinds = ("who", "beginning", "ending", "feeling", "lesson")
-            return {"questions": [{"about": kind, **self.entry(kind)} for kind in kinds]}
-        scenes = range(1, len(texts[0].splitlines()) + 1)
-        if prompt == "evaluators/scene_questions":
-            return {
-                "questions": [{"scene": n, "element": "action", **self.entry(f"scene {n}")} for n in scenes]
-            }
-        assert prompt == "evaluators/statements"
-        return {
-            "statements": [
-                {"number": n, "scene": n, "element": "object", "question": f"Is thing {n} there, yes or no?",
-                 "yes": "yes", "parents": [n - 1] if n > 1 else []}
-                for n in scenes
-            ]
-        }  # fmt: skip
-
-    @staticmethod
-    def entry(about: str) -> dict[str, Any]:
-        return {"question": f"What of {about}?", "gold_answer": f"this of {about}", "other_answers": ["that"]}
-
-
 @pytest.mark.parametrize("name", BY_MODEL)
 def test_model_when_it_writes_questions_is_a_run_that_is_not_paid_twice(
     release: Release, tmp_path: Path, name: str
 ) -> None:
     evaluator = evaluator_of(name)
-    with ModelServer(Writer()) as server:
+    with ModelServer(question_writer.answer) as server:
         options = RunOptions(workers=0, created_at=CREATED)
         request = writing_request(
             release.path, evaluator, tmp_path / "run", f"{server.openai_url}#writer", options
@@ -208,15 +181,14 @@ def test_reply_when_it_cannot_be_is_told_to_the_model(
 ) -> None:
     asked: list[str] = []
 
-    class Wrong(Writer):
-        def __call__(self, request: Asked) -> Any:
-            asked.append(request.text)
-            reply = super().__call__(request)
-            (entries,) = reply.values()
-            entries[1] |= change
-            return reply
+    def wrong(request: Asked) -> Any:
+        asked.append(request.text)
+        reply = question_writer.answer(request)
+        (entries,) = reply.values()
+        entries[1] |= change
+        return reply
 
-    with ModelServer(Wrong()) as server:
+    with ModelServer(wrong) as server:
         request = writing_request(
             release.path, evaluator_of(name), tmp_path / "run", f"{server.openai_url}#w",
             RunOptions(workers=0, created_at=CREATED, settings=["load_stories.split=[\"validation\"]"]),
