@@ -42,10 +42,15 @@ class Try:
     grid: str | None = field(default=None)
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """By what the best of several that failed is found: fewest failed checks, then composition."""
+    def rank(self) -> tuple[int, int, float]:
+        """By what the best of several that failed is found: what rules object to, the viewer, composition.
+
+        Of what rules reject the viewer is not asked, so that its silence speaks for nothing.
+        """
         assert self.choice is not None
-        return sum(check.passed is False for check in self.checks), -self.choice.candidate.score
+        rules = sum(check.passed is False for check in self.choice.candidate.checks)
+        every = sum(check.passed is False for check in self.checks)
+        return rules, every - rules, -self.choice.candidate.score
 
 
 class Rounds:

@@ -145,6 +145,7 @@ def test_portrait_when_nothing_ever_passes_is_kept_marked_and_told() -> None:
     assert desk.counts == {"picture": 9, "choice": 2, "verification": 2}
     assert made["status"] == "unverified" and made["verified_by"] is None
     assert made["taken"]["file"] and "green, magenta, blue" in made["reason"]
+    assert made["taken"]["round"] == 2, "what rules reject comes last, though nobody looked closer at it"
 
 
 def test_portrait_when_three_retries_are_given_goes_on_to_orange_and_when_none_stops() -> None:

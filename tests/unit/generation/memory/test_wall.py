@@ -33,7 +33,7 @@ def test_page_when_written_shows_every_entity_and_how_it_came_about(tmp_path: Pa
     assert all(src.startswith("data:image/jpeg;base64,") for src in re.findall(r'src="([^"]+)"', page))
     assert "Try 1 on green: 2 pictures, 2 made; number 1 taken" in page and "failed holes" in page
     assert "Its edges are clean." in page and "leftovers (A pink rim.)" in page
-    assert "shown by" in page and "not verified" in page and "<script" not in page and "src=\"http" not in page
+    assert "shown by" in page and "not verified" in page and "<script" not in page and 'src="http' not in page
     assert "Asked: picture" in page
 
 
