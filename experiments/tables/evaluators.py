@@ -1,7 +1,10 @@
 """Evaluators measured by planted losses, and beside each other (3, 54, 58-60, 66); nothing is judged anew."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from ...evaluation.archive.archive import read_manifest
+from ...evaluation.archive.replies import incomplete_notes
 from ...evaluation.recoverability import recoverability
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...evaluation.report.showing import label_text
@@ -9,6 +12,7 @@ from ...schemas.text import counted
 from ..ablations import tables as measured_tables
 from ..ablations.measuring import Sources
 from ..ablations.setting import Measured
+from ..evaluators.registry import EVALUATORS
 from ..measures.planted import PlantedRow, planted_measures
 from .results import StudyResults
 from .table import NoTable
@@ -31,23 +35,45 @@ RATES: tuple[Measure, ...] = (
 NOT_MEASURED = "nothing of it could be measured"
 
 
-def planted_losses(results: StudyResults) -> ScoreTable:
-    """Every evaluator measured by what was planted: what it localises, sees, and sees where nothing is.
+def planted_rows(results: StudyResults) -> tuple[PlantedRow, ...]:
+    """Return what planted losses say of each evaluator, in the order in which there are evaluators.
+
+    Those that ask the benchmark's own questions are read off the evaluation with these.
 
     Raises:
         NoTable: no evaluator was asked about the changed storyboards.
     """
     sources = results.sources
-    if not sources.planted or not sources.plants:
+    folders = {}
+    for name in EVALUATORS:
+        wanted = name in sources.planted or name in results.study.evaluators
+        folder = sources.planted.get(name) or sources.folder(name, planted=True)
+        if wanted and folder is not None:
+            folders[name] = folder
+    if not folders or not sources.plants:
         raise NoTable("no evaluator was asked about storyboards with planted losses")
-    rows = planted_measures(sources.planted, sources.plants, results.definitions, sources.base)
+    made = partial(planted_measures, folders, sources.plants, results.definitions, sources.base)
+    return results.once("planted losses", made)
+
+
+def planted_losses(results: StudyResults) -> ScoreTable:
+    """Every evaluator measured by what was planted: what it localises, sees, and sees where nothing is.
+
+    Raises:
+        NoTable: as :func:`planted_rows`.
+    """
+    notes = [
+        f"{name}: {note}"
+        for name, folder in results.sources.planted.items()
+        for note in incomplete_notes(read_manifest(folder))
+    ]
     return ScoreTable(
         name="planted_losses", title="Evaluators measured by planted losses", heading="Evaluator",
         note="Known losses were put into storyboards: frames swapped, removed or repeated, a decisive thing "
         "erased, a feeling flattened. An evaluator should accuse what was hit, see that something is lost, "
         "and see nothing in storyboards that were put in unchanged. This needs no people. By chance is what "
-        "blind pointing gets. In brackets 95 % intervals over stories.",
-        measures=PLANTED, rows=tuple(_planted_row(row) for row in rows),
+        f"blind pointing gets. In brackets 95 % intervals over stories. {' '.join(notes)}".strip(),
+        measures=PLANTED, rows=tuple(_planted_row(row) for row in planted_rows(results)),
     )  # fmt: skip
 
 
@@ -64,12 +90,9 @@ def by_loss(results: StudyResults) -> ScoreTable:
     """The same for each kind of loss apart.
 
     Raises:
-        NoTable: as :func:`planted_losses`.
+        NoTable: as :func:`planted_rows`.
     """
-    sources = results.sources
-    if not sources.planted or not sources.plants:
-        raise NoTable("no evaluator was asked about storyboards with planted losses")
-    made = planted_measures(sources.planted, sources.plants, results.definitions, sources.base)
+    made = planted_rows(results)
     rows = [
         ScoreRow(label=f"{label_text(loss)} · {row.title}", scores=dict(row.losses[loss]))
         for loss in dict.fromkeys(loss for row in made for loss in row.losses)
@@ -96,7 +119,7 @@ def _table(
             "says why on the page and in the CSV file.",
             rows=tuple(
                 ScoreRow(
-                    label=row.title, note=" ".join((row.removes, *row.notes)),
+                    label=row.title, note=_what_it_is(row),
                     scores={key: score for key, score in row.scores.items() if key in names},
                 )
                 for row in rows
@@ -104,6 +127,14 @@ def _table(
         )  # fmt: skip
 
     return make
+
+
+def _what_it_is(row: Measured) -> str:
+    """Return what an evaluator of others asks, or what a setting leaves out of the protocol."""
+    removes = (
+        row.removes if row.how == "evaluator" else f"Left out: {row.removes[:1].lower()}{row.removes[1:]}"
+    )
+    return " ".join((removes, *row.notes))
 
 
 def _leakage(label: str) -> tuple[Measure, ...]:

@@ -25,6 +25,7 @@ from fabula.schemas.values import Score
         (-0.5, "number", "\N{MINUS SIGN}0.500"),
         (1234.5, "usd", "$1,234.50"),
         (0.0012, "usd", "$0.0012"),
+        (1234.0, "count", "1,234"),
         (None, "percent", "\N{EN DASH}"),
     ],
 )

@@ -66,4 +66,5 @@ def test_page_when_losses_were_planted_shows_their_table_and_plot_first(planted)
     assert (first.name, first.tables[0][1].name) == ("planted", "planted_losses")
     assert [plot.name for plot in first.plots] == ["planted"]
     text = render_study(page)
+    assert text.index("<table") < text.index('<svg class="plot"')  # the table itself comes first
     assert text.index("Evaluators measured by planted losses") < text.index("Leaderboard (after Table 52)")
