@@ -100,10 +100,10 @@ def generate(
         journal: Run folder, which keeps what was asked and came back [OUT.run, beside the outputs].
 
     Examples:
-        fabula memory generate runs/memory --model video:google:veo --out outputs/veo --dry-run
-        fabula memory generate runs/memory --model video:google:veo --out outputs/veo --max-cost 200
+        fabula memory generate runs/memory --model video:google:NAME --out outputs/mine --dry-run
+        fabula memory generate runs/memory --model video:google:NAME --out outputs/mine --max-cost 200
         fabula memory generate runs/packets-text --model video:command:mine --seconds 5 --out outputs/text
-        fabula evaluate entities episodes outputs/veo --judge openai:gpt-4.1 --out runs/judged
+        fabula evaluate entities episodes outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """
     from ..engine.progress import choose_reporter
     from ..generation.memory.shots.generating import (
