@@ -109,12 +109,12 @@ def plants_part(desk: Desk) -> None:
     assert wanted is not None
     truth = desk.folder / TRUTH / f"{wanted.method}.jsonl"
     options = PlantOptions(wanted.losses, desk.study.split, truth if truth.is_file() else None)
-    place = desk.folder / PLANTED / STORYBOARDS
+    storyboards = desk.folder / PLANTED / STORYBOARDS
     try:
-        planted = plant(desk.outputs(wanted.method), desk.release, place, options)
+        planted = plant(desk.outputs(wanted.method), desk.release, storyboards, options)
     except TargetError:  # of pictures that were other ones then: nothing in it was paid for
-        shutil.rmtree(place, ignore_errors=True)
-        planted = plant(desk.outputs(wanted.method), desk.release, place, options)
+        shutil.rmtree(storyboards, ignore_errors=True)
+        planted = plant(desk.outputs(wanted.method), desk.release, storyboards, options)
     # The unchanged outputs are beside them; what was answered about these elsewhere is not paid for again.
     shown = [desk.outputs(wanted.method), *planted.methods.values()]
     run = desk.folder / PLANTED / FULL_PROTOCOL
@@ -159,12 +159,12 @@ def _reusing(options: EvaluateOptions, run: Path | None) -> EvaluateOptions:
 
 def _questions(desk: Desk, evaluator: Evaluator) -> Path:
     """Return the folder of an evaluator's questions, which are made where they are not there."""
-    place = desk.folder / EVALUATORS / RELEASES
+    releases = desk.folder / EVALUATORS / RELEASES
     written = None
     writer = desk.study.question_writer
     if writer is not None and evaluator.prompt is not None:
-        run = place / f"{evaluator.name}-written"
+        run = releases / f"{evaluator.name}-written"
         options = ExperimentOptions(**desk.run_options(run))
         request = writing_request(desk.release.path, evaluator, run, writer, options, desk.study.split)
         written = write_by_model(request, desk.reporter)
-    return derive(desk.release, evaluator, place / evaluator.name, desk.study.split, written)
+    return derive(desk.release, evaluator, releases / evaluator.name, desk.study.split, written)

@@ -160,9 +160,9 @@ def _grey(folder: Path, orders: Sequence[Order], numbers: Iterator[int]) -> None
 
     for order, number in zip(orders, numbers, strict=False):
         size = (order.width or STAND_IN[0], order.height or STAND_IN[1])
-        place = folder / order.story_id / ("" if order.seed is None else f"seed_{order.seed}")
-        place.mkdir(parents=True, exist_ok=True)
+        folder_of = folder / order.story_id / ("" if order.seed is None else f"seed_{order.seed}")
+        folder_of.mkdir(parents=True, exist_ok=True)
         for panel in order.panels:
             shade = (number % 256, number // 256 % 256, panel.number % 256)
             data = encode_image(Image.new("RGB", size, shade), format="png")
-            (place / f"{panel.number:02}.png").write_bytes(data)
+            (folder_of / f"{panel.number:02}.png").write_bytes(data)

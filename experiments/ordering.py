@@ -42,12 +42,12 @@ def orders_of(study: Study, release: Release) -> Ordered:
             are of other stories, or a prompt gives away a question.
     """
     stories = {split: chosen_stories(study, release, split) for split in splits_of(study)}
-    told = _told(study, release)
+    planned = _told(study, release)
     orders: list[Order] = []
     unusable: dict[str, tuple[str, ...]] = {}
     for plan_name in study.plans:
         plan = plan_named(plan_name)
-        records = [told[story] for story in _of_plan(study, plan_name, stories)]
+        records = [planned[story] for story in _of_plan(study, plan_name, stories)]
         bare = tuple(record.story_id for record in records if not plan.usable(record))
         if bare:
             unusable[plan_name] = bare
@@ -95,26 +95,26 @@ def _told(study: Study, release: Release) -> dict[str, StoryRecord]:
     if study.drafts is None:
         return dict(release.by_id)
     drafts = read_records(Path(study.drafts))
-    told = {}
+    planned = {}
     for story_id, record in release.by_id.items():
         draft = drafts.get(story_id)
         if draft is None or draft.record["story_text"] != record.story_text:
             continue
-        told[story_id] = StoryRecord.model_validate(draft.record).model_copy(
+        planned[story_id] = StoryRecord.model_validate(draft.record).model_copy(
             update={"questions": record.questions}
         )
     missing = sorted(
         story
         for split in splits_of(study)
         for story in chosen_stories(study, release, split)
-        if story not in told
+        if story not in planned
     )
     if missing:
         raise ConfigError(
             f"drafts {study.drafts}", what=f"they have no record with the text of {', '.join(missing[:5])}",
             fix="draft the stories of the release, or leave `drafts` out",
         )  # fmt: skip
-    return told
+    return planned
 
 
 def _of_story(

@@ -156,9 +156,9 @@ def read_study(path: Path) -> tuple[Study, dict[str, Any]]:
         return Study.model_validate({**study, **document}), dict(models)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "study"
+        key = ".".join(str(part) for part in first["loc"]) or "study"
         raise ConfigError(
-            f"{path} {place}", what=str(first["msg"]).removeprefix("Value error, "),
+            f"{path} {key}", what=str(first["msg"]).removeprefix("Value error, "),
             fix="change the value; docs/experiments.md lists the keys",
         ) from error  # fmt: skip
 

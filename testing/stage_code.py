@@ -18,7 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-COMPUTING = ("schemas", "media", "prompts", "validators", "releases", "builders", "evaluation", "audit")
+COMPUTING = (
+    "schemas", "media", "prompts", "validators", "releases", "builders", "evaluation", "audit", "generation",
+    "experiments",
+)  # fmt: skip
 """Rooms that decide what a stage makes. What models and the engine do is in the keys of results."""
 DATA = (".json", ".csv", ".tsv", ".txt")
 """Endings of data files. A prompt is none of them: its hash is in the keys of the stages that declare it."""
