@@ -173,18 +173,18 @@ def terms(results: StudyResults) -> ScoreTable:
         if 63 not in arm.tables or arm.name not in gaps:
             continue
         used = " ".join(labels[term] if term in arm.terms else "–" for term in TERMS)
-        copied, stories = compass.copies(arm)
+        copied, neighbours = compass.copies(arm)
         scores = {
             "image": gaps[arm.name].score("image"), "gap": gaps[arm.name].score("gap"),
-            "copy_rate": Score.ratio(copied, stories, "no candidate has a copy penalty"),
+            "copy_rate": Score.ratio(copied, neighbours, "no storyboard has two frames"),
         }  # fmt: skip
         bridges = "reranks and bridges" if arm.tests else "reranks, no bridge"
         rows.append(ScoreRow(label=f"{arm.label} ({used})", scores=scores, note=bridges))
     return ScoreTable(
         name="compass_terms", title="Terms of the score that selects", heading="Score (R, C, P)",
         note="R: recoverability on selection questions; C: transition coverage (Eq. 25); P: copy penalty "
-        "(Eq. 26). The copy rate is the mean of P over the candidates that were taken, before a frame is "
-        f"inserted. {INTERVALS}",
+        "(Eq. 26). The copy rate is the share of neighbouring frames that are copies, inserted ones "
+        f"among them. {INTERVALS}",
         measures=(IMAGE, GAP, COPIES), rows=tuple(rows),
     )  # fmt: skip
 
@@ -233,15 +233,18 @@ def arm_lengths(results: StudyResults) -> CountTable:
                     "reranks": ", ".join(arm.terms) or "no",
                     "inserts": _inserts(arm),
                     "tested": "yes" if arm.tests else "no",
+                    "calls": made.get("asked", {}).get("calls"),
+                    "pictures": made.get("asked", {}).get("pictures"),
                 },
             )
         )  # fmt: skip
     return CountTable(
         name="compass_arms", title="What each arm of Semantic Compass does", heading="Arm",
         note="A tested frame is tried by judges and taken only where the frozen score rises and it copies no "
-        "neighbour (Algorithm 1); others are inserted always (Table 74).",
+        "neighbour (Algorithm 1); others are inserted always (Table 74). Calls of judges and pictures are "
+        "what the arm takes by itself, those of selection included.",
         columns={
             "storyboards": "Storyboards", "inserted": "With a frame more", "reranks": "Reranks by",
-            "inserts": "Inserts", "tested": "Tested",
+            "inserts": "Inserts", "tested": "Tested", "calls": "Judge calls", "pictures": "Pictures",
         }, rows=tuple(rows),
     )  # fmt: skip

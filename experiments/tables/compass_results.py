@@ -56,23 +56,13 @@ class CompassResults:
         made = self.document["arms"]
         return tuple(arm for arm in ARMS if arm.name in made)
 
-    def copies(self, arm: Arm) -> tuple[float, int]:
-        """Return the sum of the copy penalties (Eq. 26) of the candidates that an arm takes, and of how many.
+    def copies(self, arm: Arm) -> tuple[int, int]:
+        """Return how many neighbouring frames of an arm are copies (Eq. 26), and how many there are.
 
-        Frames that are inserted later are not among them. Stories whose penalty is undefined are left out.
+        Frames that were inserted are among them.
         """
-        values = []
-        for story in self.document["stories"].values():
-            taken = story["selected"].get(arm.name)
-            for candidate in story["candidates"]:
-                value = candidate["copies"]["value"]
-                if value is not None and (arm.start == "all" or candidate["seed"] == taken):
-                    values.append(float(value) / (len(story["candidates"]) if arm.start == "all" else 1))
-        stories = sum(
-            any(candidate["copies"]["value"] is not None for candidate in story["candidates"])
-            for story in self.document["stories"].values()
-        )
-        return sum(values), stories
+        counts = self.document["arms"][arm.name].get("copies") or {}
+        return int(counts.get("above_gamma", 0)), int(counts.get("pairs", 0))
 
 
 def methods_by_name(judged: Judged) -> dict[str, Method]:

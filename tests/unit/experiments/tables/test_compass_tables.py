@@ -71,7 +71,15 @@ def compass(small, cells, tmp_path):
         }
         for record in simulated.items.records
     }
-    arms = {name: {"storyboards": 40, "inserted": 12 if name == "full" else None} for name in ARMS}
+    # 40 storyboards of 5 pictures have 160 pairs of neighbours; a frame more in 12 of them makes 172.
+    copies = {"base": {"above_gamma": 40, "pairs": 160}, "full": {"above_gamma": 0, "pairs": 172}}
+    arms = {
+        name: {
+            "storyboards": 40, "inserted": 12 if name == "full" else None,
+            "copies": copies.get(name, {"above_gamma": 8, "pairs": 160}),
+        }
+        for name in ARMS
+    }  # fmt: skip
     (folder / "compass.json").write_text(json.dumps({"arms": arms, "stories": stories}))
     return study.folder
 
@@ -100,11 +108,11 @@ def test_terms_when_copies_are_known_give_the_copy_rate_of_what_was_taken(compas
     results = read_results(compass, FEW)
     rows = {row.label: row for row in make_tables(results).tables["compass_terms"].rows}
     assert list(rows) == ["Candidate rerank only (R C P)", "Full Semantic Compass (R C P)"]
-    # Every story's chosen candidate has a penalty of 0; the base is the mean of 0.5 and 0.
     assert rows["Full Semantic Compass (R C P)"].scores["copy_rate"].value == 0.0
+    assert rows["Candidate rerank only (R C P)"].scores["copy_rate"].value == 8 / 160
     assert rows["Full Semantic Compass (R C P)"].note == "reranks and bridges"
     base = results.compass.arms[0]
-    assert results.compass.copies(base) == (40 * 0.25, 40)
+    assert results.compass.copies(base) == (40, 160)
 
 
 def test_protocol_and_held_out_when_made_are_those_of_the_frozen_file(compass):
