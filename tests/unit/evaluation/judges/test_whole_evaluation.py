@@ -456,7 +456,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
             "--judge embedding:openai:m: this model gives vectors of texts",
         ),
         ({"settings": ["match_vectors.judges=['openai:m']"]}, "gives answers; vectors are wanted here"),
-        ({"judges": ("image:openai:m",)}, "--judge image:openai:m: this model makes pictures; it cannot answer"),
+        ({"judges": ("image:openai:m",)}, "image:openai:m: this model makes pictures; it cannot answer"),
         ({"judges": ("video:google:m",)}, "makes videos; it cannot answer questions"),
         ({"matcher": "image:openai:m"}, "image:openai:m gives pictures; answers are wanted here"),
         ({"settings": ["judge_text.judges=['image:openai:m']"]}, "gives pictures; answers are wanted here"),
