@@ -14,6 +14,7 @@ from ..baselines.compass.rendering import FrameMaker
 from ..baselines.compass.requests import CompassRequest, apply, tune
 from ..baselines.compass.spending import Ledger
 from ..engine.journal_file import NAME as JOURNAL
+from ..engine.progress import Event
 from ..errors import TargetError
 from ..evaluation.judging.settings import MAIN, PromptSet
 from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
@@ -22,6 +23,7 @@ from .desk import Desk, ExperimentOptions
 from .evaluators.deriving import derive, write_by_model, writing_request
 from .evaluators.evaluator import Evaluator
 from .evaluators.registry import evaluator_of
+from .forecast_parts import compass_budgets
 from .pictures import judging_options
 from .planting import PlantOptions, plant
 from .study import (
@@ -66,6 +68,9 @@ def compass_part(desk: Desk) -> None:
         part.copies, part.weakest, splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger,
         reporter=desk.reporter,
     )  # fmt: skip
+    if desk.reporter is not None:
+        for budget in compass_budgets(desk):
+            desk.reporter.emit(Event("warning", data={"message": "\n".join(budget.lines())}))
     tune(tuning, frames)
     applying = replace(tuning, splits=desk.study.split)
     applied = apply(applying, frames, out / FROZEN, part.arms)

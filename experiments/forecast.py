@@ -17,6 +17,7 @@ from ..models.options import options_for
 from ..models.spec import parse_spec
 from ..schemas.canonical import pretty_bytes, write_atomic
 from .desk import Desk
+from .forecast_parts import Most, compass_budgets, compass_most, other_most
 from .ordering import Ordered, orders_of
 from .pictures import judging_options
 from .study import EVALUATION, GENERATION
@@ -33,7 +34,7 @@ class Forecast:
         part: of the study.
         stage: that asks.
         model: spec of the model.
-        calls: expected calls; for a generator one for each picture.
+        calls: expected calls; of a generator one for each picture.
         known: calls that a journal answers for nothing, besides.
         usd: expected cost; None where the price is not known.
         hours: at the model's limit of requests per minute; None where it has none, as nobody knows.
@@ -56,25 +57,30 @@ class StudyForecast:
         cells: methods with their storyboards, stories and seeds.
         pictures: how many pictures there will be.
         rows: what each model would be asked.
+        most: what Semantic Compass, evaluators and planted losses ask for at most.
+        arms: what each arm of Semantic Compass takes at most, by itself, in words.
         notes: what is not counted, and why.
     """
 
     cells: dict[str, int]
     pictures: int
     rows: tuple[Forecast, ...]
+    most: tuple[Most, ...] = ()
+    arms: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def usd(self) -> float | None:
         """Expected USD in all; None where a price is not known."""
-        costs = [row.usd for row in self.rows]
+        costs = [*(row.usd for row in self.rows), *(row.usd for row in self.most)]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         return {
             "cells": self.cells, "pictures": self.pictures, "calls": sum(row.calls for row in self.rows),
-            "usd": self.usd, "rows": [asdict(row) for row in self.rows], "notes": list(self.notes),
+            "usd": self.usd, "rows": [asdict(row) for row in self.rows],
+            "most": [asdict(row) for row in self.most], "arms": list(self.arms), "notes": list(self.notes),
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
@@ -88,9 +94,17 @@ class StudyForecast:
             usd = "unknown" if row.usd is None else f"{row.usd:.4f}"
             hours = "unknown" if row.hours is None else f"{row.hours:.2f}"
             yield line(row.part, row.stage, row.calls, usd, hours, row.model)
+        for most in self.most:
+            usd = "unknown" if most.usd is None else f"{most.usd:.4f}"
+            pictures = f"and {most.pictures} pictures" if most.pictures else ""
+            yield line(most.part, most.stage, f"<= {most.calls}", usd, "", pictures).rstrip()
+        if self.arms:
+            yield "each arm of Semantic Compass by itself:"
+            yield from self.arms
         known = sum(row.known for row in self.rows)
         total = "price unknown" if self.usd is None else f"about {self.usd:.4f} USD"
-        yield f"{sum(row.calls for row in self.rows)} calls, {total}" + (
+        calls = sum(row.calls for row in self.rows) + sum(row.calls for row in self.most)
+        yield f"{calls} calls at most, {total}" + (
             f"; {known} more are answered from journals" if known else ""
         )
         if any(row.hours is None for row in self.rows):
@@ -119,11 +133,25 @@ def forecast(desk: Desk) -> StudyForecast:
         outputs = _stand_ins(desk, ordered, scratch)
         judging = judging_options(desk, desk.folder / EVALUATION)
         plan = estimate_evaluation(desk.release.path, outputs, desk.folder / EVALUATION, judging)
-        rows += _rows(desk, "judgements", plan)
-    notes = ["repairs, and questions that depend on answers, are not counted"]
-    if desk.study.compass or desk.study.evaluators or desk.study.plants:
-        notes.append("Semantic Compass, evaluators and planted losses are forecast by their own parts")
-    return StudyForecast(dict(cells), ordered.pictures, tuple(rows), tuple(notes))
+        judged = _rows(desk, "judgements", plan)
+        most = other_most(desk, dict(zip(desk.study.methods(), outputs, strict=True)), scratch)
+        arms: tuple[str, ...] = ()
+        if desk.study.compass is not None:
+            most = [*compass_most(desk, _each(judged)), *most]
+            arms = tuple(compass_budgets(desk)[1].lines())
+    notes = ["repairs are not counted"]
+    if desk.study.question_writer is not None:
+        notes.append("questions of evaluators that a model writes are counted as rules would make them")
+    return StudyForecast(dict(cells), ordered.pictures, (*rows, *judged), tuple(most), arms, tuple(notes))
+
+
+def _each(judged: Sequence[Forecast]) -> float | None:
+    """Return the USD of a call of a judge about pictures."""
+    shown = [row for row in judged if row.stage == "judge_images"]
+    calls = sum(row.calls + row.known for row in shown)
+    if not calls or any(row.usd is None for row in shown):
+        return None
+    return sum(row.usd or 0.0 for row in shown) / calls
 
 
 def _rows(desk: Desk, part: str, plan: CallPlan) -> list[Forecast]:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from ..engine.run_options import setting_texts
 from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from ..evaluation.katha.spending import STAGE_OF
 from ..generation.orders import ORDERS, write_orders
 from ..generation.pipeline import GenerateOptions, generate
 from ..generation.placing import place_outputs
@@ -62,8 +64,10 @@ def judge_methods(desk: Desk, methods: dict[str, Path]) -> Path:
 
 def judging_options(desk: Desk, out: Path) -> EvaluateOptions:
     """Return how the stories of a study are judged, whatever is judged."""
+    given = desk.run_options(out)
+    unasked = [f"{stage}.judges=[]" for name, stage in STAGE_OF.items() if name not in desk.study.conditions]
     return EvaluateOptions(
-        **desk.run_options(out),
+        **{**given, "settings": [*setting_texts(given["settings"]), *unasked]},
         judges=desk.study.judges,
         stories=desk.reported,
         prompts=desk.study.prompts,

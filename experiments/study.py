@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from ..errors import ConfigError
+from ..evaluation.judging.packets import EVIDENCE, Evidence
 from ..evaluation.judging.settings import FOLDERS, PromptSet
 from ..models.spec import parse_spec
 from ..schemas.canonical import Json, digest
@@ -99,6 +100,9 @@ class Study(Own):
     seeds: tuple[int, ...] = Field(default=SEEDS, min_length=1, description="Generation seeds.")
     judges: tuple[str, ...] = Field(min_length=1, description="Specs of the judges.")
     prompts: PromptSet = Field(default="main", description=f"Judges' prompts: {', '.join(FOLDERS)}.")
+    conditions: tuple[Evidence, ...] = Field(
+        default=EVIDENCE, description="Evidence that judges are shown; without text there is no gap."
+    )
     matcher: str = Field(default="accepted", description="How answers are compared with accepted ones.")
     compass: CompassPart | None = Field(default=None, description="Semantic Compass.")
     evaluators: tuple[str, ...] = Field(default=(), description="Evaluators to be compared with.")
