@@ -5,7 +5,7 @@ and 57 of the KathaTrace paper), not a failure of the run. Only a generator that
 """
 
 import asyncio
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,8 @@ _LONGEST = 2000  # characters of a useless reply that are kept
 
 class RenderSettings(ModelSettings):
     """Who may be asked; the order says who is."""
+
+    keeps_unanswered: ClassVar[bool] = True
 
     generators: tuple[str, ...] = Field(default=(), description="Specs of the models that orders name.")
 

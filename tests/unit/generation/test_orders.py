@@ -1,0 +1,150 @@
+"""Orders carried out: what goes wrong is data of the method, and nothing is asked for twice."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import BudgetStop, ConfigError, InputError
+from fabula.evaluation.outputs.storyboards import check_outputs
+from fabula.generation.orders import ORDERS, Order, PanelOrder, read_orders, write_orders
+from fabula.generation.pipeline import GenerateOptions, estimate_generation, generate
+from fabula.generation.placing import generations_of, place_outputs
+from fabula.kinds.verbs import continue_run
+from fabula.testing.drawn import draw_panel, picture_bytes
+from fabula.testing.drawn_storyboards import drawn_release
+from fabula.testing.model_server import Answer, Asked, ModelServer, Picture
+
+CREATED = "2026-01-01T00:00:00Z"
+GOOD = picture_bytes(draw_panel(1))
+
+
+def order(model: str, story: str = "kb25k_0001", seed: int | None = 42, **more: object) -> Order:
+    panels = tuple(PanelOrder(number=number, prompt=f"picture {number} of {story}") for number in range(1, 6))
+    given = {"method": "m", "story_id": story, "seed": seed, "model": model, "panels": panels}
+    return Order.model_validate({**given, **more})
+
+
+def painter(bad: dict[str, object]) -> Callable[[Asked], object]:
+    def paint(asked: Asked) -> object:
+        return next((answer for text, answer in bad.items() if text in asked.prompt), Picture(GOOD))
+
+    return paint
+
+
+def test_orders_when_a_service_spoils_pictures_keep_each_as_an_outcome_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    bad = {
+        "picture 2": Answer(refusal="I cannot draw this."),
+        "picture 3": Answer(blocked="prompt"),
+        "picture 4": Picture(b"this is no picture", "image/png"),
+    }
+    release = drawn_release(tmp_path / "release")
+    stories = [record.story_id for record in release.records[:2]]
+    with ModelServer(painter({f"{text} of {stories[0]}": answer for text, answer in bad.items()})) as server:
+        model = f"image:{server.openai_url}#painter"
+        write_orders(tmp_path / ORDERS, [order(model, story) for story in stories])
+        options = GenerateOptions(created_at=CREATED, workers=0)
+        report = generate(tmp_path / ORDERS, tmp_path / "run", options)
+        assert (report.totals["made"], len(server.log)) == (2, 10)
+        generate(tmp_path / ORDERS, tmp_path / "run", options)
+        assert len(server.log) == 10, "an outcome is kept, and not asked for again"
+        continue_run(tmp_path / "run", retry_failed=True, workers=0)
+        again = [exchange.asked.prompt for exchange in server.log][10:]
+    assert sorted(again) == sorted(f"{text} of {stories[0]}" for text in bad), (
+        "a retry asks for what was spoiled"
+    )
+    rows = {(row["story_id"], row["panel"]): row for row in generations_of(tmp_path / "run")["m"]}
+    outcomes = [rows[stories[0], number]["outcome"] for number in range(1, 6)]
+    # This format of requests has no field for a refusal: the service calls both a filter's work.
+    assert outcomes == ["made", "blocked", "blocked", "corrupt", "made"]
+    assert all(rows[stories[0], number]["reason"] for number in (2, 3, 4))
+    assert all(rows[stories[1], number]["outcome"] == "made" for number in range(1, 6))
+    made = rows[stories[1], 1]
+    assert (made["asked_seed"], made["effective_seed"], made["unsupported"]) == (42, None, ["seed"])
+
+    placed = place_outputs(tmp_path / "run", tmp_path / "outputs")
+    checked = check_outputs(placed["m"], release.records[:2], known=release.records)
+    assert [(board.unit, board.codes) for board in checked.invalid] == [(stories[0], ("missing-panel",))]
+    assert checked.accounting()["invalid_rate"] == 0.5
+
+
+def test_orders_when_the_service_is_away_are_carried_out_by_the_same_command_later(tmp_path: Path) -> None:
+    with ModelServer(painter({})) as server:
+        url = server.openai_url
+        model = f"image:{url}#painter"
+        write_orders(tmp_path / ORDERS, [order(model)])
+        models = {model: {"attempts": 1, "patience": 0.0}}
+        options = GenerateOptions(created_at=CREATED, workers=0, models=models)
+        server.faults = None
+        report = generate(tmp_path / ORDERS, tmp_path / "run", options)
+    assert report.totals["made"] == 1
+    assert {row["outcome"] for row in generations_of(tmp_path / "run")["m"]} == {"made"}
+
+
+def test_orders_when_pictures_have_a_price_stop_at_the_limit_and_go_on_above_it(tmp_path: Path) -> None:
+    with ModelServer(painter({})) as server:
+        model = f"image:{server.openai_url}#painter"
+        write_orders(tmp_path / ORDERS, [order(model)])
+        models = {model: {"prices": {"picture": 0.04}, "concurrency": 1}}
+        plan = estimate_generation(
+            tmp_path / ORDERS, tmp_path / "run", GenerateOptions(models=models, workers=0)
+        )
+        assert (plan.calls, plan.cost) == (5, pytest.approx(0.2))
+        low = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=0.1)
+        with pytest.raises(BudgetStop):
+            generate(tmp_path / ORDERS, tmp_path / "run", low)
+        assert len(server.log) == 2, "a third picture of 0.04 USD would make 0.12"
+        enough = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=1.0)
+        assert generate(tmp_path / ORDERS, tmp_path / "run", enough).totals["made"] == 1
+        assert len(server.log) == 5
+
+
+def test_outputs_when_placed_again_lose_what_is_no_longer_made_and_keep_the_rest(tmp_path: Path) -> None:
+    write_orders(tmp_path / ORDERS, [order("image:drawn:faithful", seed=seed) for seed in (1, 2)])
+    options = GenerateOptions(created_at=CREATED, workers=0)
+    generate(tmp_path / ORDERS, tmp_path / "run", options)
+    place_outputs(tmp_path / "run", tmp_path / "outputs", tmp_path / "truth")
+    before = {path: path.read_bytes() for path in sorted((tmp_path / "outputs").rglob("*")) if path.is_file()}
+    stray = tmp_path / "outputs" / "m" / "kb25k_0001" / "seed_3" / "01.png"
+    stray.parent.mkdir()
+    stray.write_bytes(b"left")
+    next(iter(path for path in before if path.suffix == ".png")).unlink()
+    place_outputs(tmp_path / "run", tmp_path / "outputs", tmp_path / "truth")
+    after = {path: path.read_bytes() for path in sorted((tmp_path / "outputs").rglob("*")) if path.is_file()}
+    assert after == before
+    truths = [json.loads(line) for line in (tmp_path / "truth" / "m.jsonl").read_text().splitlines()]
+    assert [(row["seed"], row["panel"]) for row in truths] == [(s, n) for s in (1, 2) for n in range(1, 6)]
+    assert "truth" not in (tmp_path / "outputs" / "m" / "generations.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("{}\n", "no order"),
+        ("not JSON\n", "no order"),
+        ("{line}\n{line}\n", "ordered twice"),
+    ],
+)
+def test_orders_when_a_file_is_damaged_are_refused_with_the_line(
+    tmp_path: Path, lines: str, said: str
+) -> None:
+    line = json.dumps(order("image:drawn:faithful").as_json())
+    (tmp_path / ORDERS).write_text(lines.replace("{line}", line))
+    with pytest.raises(InputError, match=said) as refused:
+        read_orders(tmp_path / ORDERS)
+    assert f"{ORDERS}:" in str(refused.value)
+
+
+def test_orders_when_there_are_none_or_a_reference_is_missing_say_so(tmp_path: Path) -> None:
+    (tmp_path / ORDERS).write_text("")
+    with pytest.raises(ConfigError, match="holds no order"):
+        generate(tmp_path / ORDERS, tmp_path / "run")
+    panels = (PanelOrder(number=1, prompt="a fox", references=("fox.png",)),)
+    write_orders(tmp_path / ORDERS, [order("image:drawn:faithful", panels=panels)])
+    with pytest.raises(InputError, match="reference picture of m/kb25k_0001/seed_42 cannot be read"):
+        generate(tmp_path / ORDERS, tmp_path / "run2", GenerateOptions(workers=0))
+    with pytest.raises(InputError, match="it cannot be read"):
+        place_outputs(tmp_path / "run2", tmp_path / "outputs")
