@@ -18,6 +18,7 @@ from ..engine.progress import Event
 from ..errors import TargetError
 from ..evaluation.judging.settings import MAIN, PromptSet
 from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from ..evaluation.recoverability.definitions import Definitions
 from ..generation.pipeline import GenerateOptions
 from .desk import Desk, ExperimentOptions
 from .evaluators.deriving import derive, write_by_model, writing_request
@@ -65,8 +66,8 @@ def compass_part(desk: Desk) -> None:
     )  # fmt: skip
     tuning = CompassRequest(
         desk.release.path, desk.outputs(method_name(part.plan, part.renderer)), out, options, part.coverage,
-        part.copies, part.weakest, splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger,
-        reporter=desk.reporter,
+        part.copies, part.weakest, definitions=Definitions(matcher=desk.study.matcher),
+        splits=(part.tuned_on,), limit=desk.study.limit, ledger=ledger, reporter=desk.reporter,
     )  # fmt: skip
     if desk.reporter is not None:
         for budget in compass_budgets(desk):

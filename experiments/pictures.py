@@ -69,6 +69,7 @@ def judging_options(desk: Desk, out: Path) -> EvaluateOptions:
     return EvaluateOptions(
         **{**given, "settings": [*setting_texts(given["settings"]), *unasked]},
         judges=desk.study.judges,
+        matcher=desk.study.match_with or None,
         stories=desk.reported,
         prompts=desk.study.prompts,
         replace_sources=True,

@@ -88,7 +88,7 @@ class Plants(Own):
 class Study(Own):
     """A study: ``study.toml``."""
 
-    name: str = Field(pattern=r"[a-z0-9][a-z0-9_-]{0,63}", description="Name of the study.")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Name of the study.")
     release: str = Field(description="Release folder, relative to the file, or user/name@tag.")
     drafts: str | None = Field(
         default=None, description="Records that plans are made of: a run of build katha [the release's]."
@@ -104,6 +104,9 @@ class Study(Own):
         default=EVIDENCE, description="Evidence that judges are shown; without text there is no gap."
     )
     matcher: str = Field(default="accepted", description="How answers are compared with accepted ones.")
+    match_with: tuple[str, ...] = Field(
+        default=(), description="Models that compare answers, too: a chat model, embedding:SPEC."
+    )
     compass: CompassPart | None = Field(default=None, description="Semantic Compass.")
     evaluators: tuple[str, ...] = Field(default=(), description="Evaluators to be compared with.")
     question_writer: str | None = Field(
