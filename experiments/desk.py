@@ -173,6 +173,7 @@ def _placed(study: Study, beside: Path) -> Study:
         from ..releases.hub.fetch import release_folder
 
         changes["release"] = str(release_folder(study.release))
-    if study.drafts is not None:
-        changes["drafts"] = str((beside / study.drafts).absolute())
+    for name in ("drafts", "people", "labelled"):
+        if (given := getattr(study, name)) is not None:
+            changes[name] = str((beside / given).absolute())
     return study.model_copy(update=changes)

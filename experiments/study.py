@@ -107,6 +107,12 @@ class Study(Own):
     match_with: tuple[str, ...] = Field(
         default=(), description="Models that compare answers, too: a chat model, embedding:SPEC."
     )
+    people: str | None = Field(
+        default=None, description="People's answers, as fabula calibrate reads them [none yet]."
+    )
+    labelled: str | None = Field(
+        default=None, description="Answers that people called right or wrong, for Table 61 [none yet]."
+    )
     compass: CompassPart | None = Field(default=None, description="Semantic Compass.")
     evaluators: tuple[str, ...] = Field(default=(), description="Evaluators to be compared with.")
     question_writer: str | None = Field(
@@ -124,6 +130,16 @@ class Study(Own):
         if plants is not None and plants.method not in self.methods():
             raise ValueError(f"plants name {plants.method}, and the methods are {', '.join(self.methods())}")
         return self
+
+    @property
+    def people_file(self) -> Path | None:
+        """The file of people's answers."""
+        return None if self.people is None else Path(self.people)
+
+    @property
+    def labelled_file(self) -> Path | None:
+        """The file of labelled answers."""
+        return None if self.labelled is None else Path(self.labelled)
 
     def sha256(self) -> str:
         """Return the hash of what the study says."""

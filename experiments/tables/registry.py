@@ -9,7 +9,17 @@ from ...evaluation.report.formats import Table, written
 from ...evaluation.report.model import CountRow, CountTable
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ..study import TABLES as FOLDER
-from . import ablations, compass, costs, evaluators, leaderboard, parts_of_scores, pipelines, validity
+from . import (
+    ablations,
+    choices,
+    compass,
+    costs,
+    evaluators,
+    leaderboard,
+    parts_of_scores,
+    pipelines,
+    validity,
+)
 from .results import Part, StudyResults, read_results
 from .table import MadeTables, NoTable, StudyTable
 
@@ -62,6 +72,9 @@ TABLES: tuple[StudyTable, ...] = (
     _ablation("58", "components", "Without one part of the protocol", evaluators.components),
     _ablation("59", "evidence_conditions", "Conditions of evidence", evaluators.evidence),
     _others("60", "constructions", "How questions are made", evaluators.constructions),
+    _ablation("61", "answer_matching", "How answers are compared", choices.matching),
+    _ablation("62", "judge_aggregation", "Judges alone and together", choices.judges),
+    _ablation("65", "moral_granularity", "How finely morals are told apart", choices.morals),
     _ablation("66", "dimension_sets", "Sets of dimensions", evaluators.dimension_sets),
     _judged("", "by_dimension", "By dimension", "parts", parts_of_scores.by_dimension),
     _judged("", "by_source_family", "By source family", "parts", parts_of_scores.by_source_family),

@@ -210,7 +210,7 @@ def _sources(folder: Path, study: Study, definitions: Definitions) -> Sources:
     return Sources(
         {**evaluations_below(folder / EVALUATORS), **own}, definitions,
         planted=planted, plants=read_plants(plants) if plants.is_file() else (),
-        base=None if study.plants is None else study.plants.method,
+        base=None if study.plants is None else study.plants.method, people=study.people_file,
     )  # fmt: skip
 
 
