@@ -62,7 +62,7 @@ def morals(results: StudyResults) -> ScoreTable:
             *RATES,
             Measure(name="chance", label="By chance"),
             Measure(name="majority", label="Most frequent"),
-            Measure(name="human_agreement", label="Agreement with people", unit="plain", better="high"),
+            Measure(name="human_agreement", label="Agreement with people", better="high"),
         ),
         rows=tuple(
             ScoreRow(label=row.title, scores=dict(row.scores)) for row in moral_granularity(results.sources)
