@@ -146,7 +146,7 @@ class Command:
         return taken
 
 
-NOUNS = {"compass": "Semantic Compass: select storyboards by what can be read from them, and repair them."}
+NOUNS = {"compass": "Semantic Compass: select storyboards, and repair them."}
 """Noun that has commands of its own -> what they do."""
 COMMANDS: list[Command] = []
 """All commands, in the order of their files."""

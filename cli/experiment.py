@@ -22,11 +22,13 @@ def run(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Run a study: pictures of every plan by every renderer, judgements, and the rest that its file names.
+    """Run a study, with everything that its file names.
 
-    It can be stopped at any moment: the same command goes on, and nothing that was made or answered is asked
-    for again. A plan, renderer, seed or judge that is added to the file later is done then. Cells share what
-    they can: a plan is made once, and the story alone is judged once for all methods.
+    Every renderer makes pictures of every plan; judges look at them; then come Semantic Compass, evaluators
+    and plants, where the file has them, and the tables and the page. It can be stopped at any moment: the
+    same command goes on, and nothing that was made or answered is asked for again. A plan, renderer, seed
+    or judge that is added to the file later is done then. Cells share what they can: a plan is made once,
+    and the story alone is judged once for all methods.
 
     Options:
         study: The study, a TOML file; see docs/experiments.md.
@@ -59,7 +61,9 @@ def run(
 
 @command("experiment status")
 def status(folder: Path, *, as_json: bool = False) -> int:
-    """Show how far a study is: a line for each method, what is made, invalid and judged.
+    """Show how far a study is.
+
+    Each method has a line: what is made, invalid and judged.
 
     Options:
         folder: Folder of the study.
@@ -84,9 +88,10 @@ def tables(
     form: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Print the tables of a study: those of the KathaTrace paper, from what lies in its folder.
+    """Print the tables of a study.
 
-    A table whose input is not there is listed with the reason. Nothing is asked.
+    They are those of the KathaTrace paper, made from what lies in the folder. A table whose input is not
+    there is listed with the reason. Nothing is asked.
 
     Options:
         folder: Folder of the study.
@@ -121,12 +126,12 @@ def plant(
     boxes: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Make outputs with known losses, by which evaluators are measured without people.
+    """Make outputs with known losses.
 
-    Each loss becomes a method of its own: frames swapped, removed or repeated, a decisive thing erased, a
-    feeling flattened, or nothing lost. Which scene of a story is hit follows from the master seed. What was
-    done stands in plants.jsonl, which judges never see; what could not be planted in unplanted.jsonl, with
-    the reason.
+    Evaluators are measured by them, without people. Each loss becomes a method of its own: frames
+    swapped, removed or repeated, a decisive thing erased, a feeling flattened, or nothing lost. Which
+    scene of a story is hit follows from the master seed. What was done stands in plants.jsonl, which
+    judges never see; what could not be planted in unplanted.jsonl, with the reason.
 
     Options:
         outputs: Outputs of one method; see `outputs check`.

@@ -205,7 +205,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export entitybench folder": OF_ENTITIES,
     "export entities folder": OF_ENTITIES,
     "export katha folder": ("release katha",),
-    "export plans folder": ("release katha",),
+    "export plans folder": ("release katha", "hidden"),
     "export archive folder": SCORED,
     "baseline copy-paste release": OF_SHOTS,
     "baseline compass tune release": ("release katha",),

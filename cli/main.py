@@ -60,7 +60,7 @@ VERBS = {
     "report": "",
     "baseline": "Make the outputs of a baseline.",
     "experiment": "Run studies of plans, renderers, seeds and judges.",
-    "memory": "Prepare episodes for generators that remember entities, and make their shots.",
+    "memory": "Remember entities for generators; make shots of episodes.",
     "prompts": "The prompt files.",
     "models": "Check language models and models that look at pictures.",
     "schemas": "The published JSON Schemas, and the words that fields may hold.",

@@ -23,12 +23,13 @@ def build(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Make a bank of references of all entities of episodes, before any video is made.
+    """Make references of all entities of episodes.
 
-    Every character gets a portrait, every location a panorama, and every object that stands alone a picture
-    of its own; a portrait that does not pass is made again on a ground of another colour. The run folder
-    then holds bank/, which you may correct by hand, and the page bank.html. It can be stopped at any moment:
-    the same command goes on, keeps what you corrected, and pays for no picture twice.
+    They are made before any video is. Every character gets a portrait, every location a panorama, and
+    every object that stands alone a picture of its own; a portrait that does not pass is made again on a
+    ground of another colour. The run folder then holds bank/, which you may correct by hand, and the page
+    bank.html. It can be stopped at any moment: the same command goes on, keeps what you corrected, and
+    pays for no picture twice.
 
     Options:
         source: A release, a run of `build entities`, or a folder of official episodes.

@@ -89,10 +89,11 @@ def generate(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Make the video of every shot, each beginning with the last frame of the one that it goes on from.
+    """Make the video of every shot.
 
-    It can be stopped at any moment: the same command goes on, and no video that was made is asked for again.
-    The videos lie as `fabula evaluate entities` reads them.
+    Each begins with the last frame of the shot that it goes on from. It can be stopped at any moment: the
+    same command goes on, and no video that was made is asked for again. The videos lie as `fabula
+    evaluate entities` reads them.
 
     Options:
         run: Run folder of packets, or that of the bank if its packets are in it.

@@ -48,7 +48,7 @@ def test_fetch_when_it_is_a_plan_lists_files_terms_and_commands(fabula_command: 
     done = fabula_command("models", "fetch", "vision", "--all", "--plan", "--json")
     plan = json.loads(done.stdout)
     named = {model for source in plan["sources"] for model in source["models"]}
-    assert len(named) == 18 and all(source["licence"] for source in plan["sources"])
+    assert len(named) == 19 and all(source["licence"] for source in plan["sources"])
 
 
 def test_fetch_when_terms_are_not_accepted_refuses_and_when_they_are_checks_files(
