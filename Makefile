@@ -91,4 +91,4 @@ study: demo
 	@$(BIN)/python -m fabula.testing.model_server --port 8123 --handler fabula.testing.drawn_service:study_service >/dev/null & \
 	server=$$!; trap 'kill $$server' EXIT; sleep 5; \
 	$(BIN)/fabula experiment run examples/study.toml --out $(STUDY)
-	@echo "page: $(CURDIR)/$(STUDY)/index.html"
+	@echo "page: $(abspath $(STUDY))/index.html"
