@@ -35,7 +35,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     missing = [each.episode_id for each in chosen.episodes if each.episode_id not in bank.by_id]
     if missing:
         what = f"the bank has no entities of {len(missing)} episodes: {', '.join(missing[:5])}"
-        fix = "build them, too: fabula memory build; or choose others with --episode"
+        fix = "build them, too: fabula memory build; or choose what it has, with --episode, --tier or --limit"
         raise InputError([UserError(str(paths[BANK]), what=what, fix=fix)])
     for episode in chosen.episodes:
         entries = bank.by_id[episode.episode_id]
