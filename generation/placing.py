@@ -88,16 +88,20 @@ def _place(store: Path, folder: Path, rows: Sequence[Row]) -> None:
         if path.relative_to(folder) not in wanted and path.name not in (MANIFEST, GENERATIONS):
             path.unlink()
     for name, source in wanted.items():
-        _link(source, folder / name)
+        link_from_store(source, folder / name)
 
 
-def _link(source: Path, target: Path) -> None:
-    """Put a file of the store at a place, without a copy where the disk can do so."""
-    if target.exists() and target.samefile(source):
+def link_from_store(source: Path, target: Path) -> None:
+    """Put a file of a run's store at a place, without a copy where the disk can do so.
+
+    Raises:
+        InputError: the file is gone from the store. OSError: the place cannot be written.
+    """
+    if target.exists() and source.exists() and target.samefile(source):
         return
     if not source.is_file():
         fix = "remove the run's store and journal, and generate into a new folder with --reuse and this run"
-        raise InputError([UserError(str(source), what="a picture is gone from the run's store", fix=fix)])
+        raise InputError([UserError(str(source), what="a file is gone from the run's store", fix=fix)])
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)

@@ -1,7 +1,5 @@
 """The run that makes videos of packets: its stages, what may be chosen, and the outputs that it leaves."""
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from ....errors import ConfigError, InputError, TargetError, UserError
 from ....models.spec import parse_spec
 from ....schemas.canonical import Json, jsonl_lines, write_atomic
 from ....schemas.plain_files import parse_json, read_plain
+from ...placing import link_from_store
 from .load_packets import PACKETS as ROLE
 from .place_packets import PACKETS
 
@@ -183,7 +182,7 @@ def place_videos(run: Path, outputs: Path) -> GeneratedShots:
                 if path.is_file() and path.relative_to(outputs) not in wanted:
                     path.unlink()
         for name, source in wanted.items():
-            _place(source, outputs / name)
+            link_from_store(source, outputs / name)
     except OSError as error:
         raise TargetError(
             str(outputs), what=f"the folder cannot be written: {error.strerror or error}",
@@ -201,19 +200,3 @@ def _rows(run: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError) as error:
         fix = "finish the run: the same command continues it"
         raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
-
-
-def _place(source: Path, target: Path) -> None:
-    if target.exists() and source.exists() and target.samefile(source):
-        return
-    if not source.is_file():
-        fix = "remove the run's store and journal, and generate into a new folder with --reuse and this run"
-        raise InputError([UserError(str(source), what="a video is gone from the run's store", fix=fix)])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(source, part)
-    except OSError:
-        shutil.copyfile(source, part)
-    part.replace(target)
