@@ -18,9 +18,11 @@ from fabula.testing.drawn import write_video
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.endurance import rounds
+from fabula.testing.memory_banks import write_bank
 from fabula.testing.official_packages import write_package
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
+from fabula.testing.simulated_studies import Simulation, write_simulated_study
 from fabula.testing.written_episodes import write_episodes
 
 pytestmark = pytest.mark.endurance
@@ -94,6 +96,13 @@ CASES = (
     Case("suite", "outputs check IN/videos --suite IN/suite.json"),
     Case("suite", "import storyeval-results IN/results.json --suite IN/suite.json --out OUT", "*.json"),
     Case("results", "import entitybench-results IN --out OUT", "*.json"),
+    Case("release", "export plans IN --out OUT"),
+    Case("episodes", "memory build IN/data --text-only --workers 0 --out OUT"),
+    Case("bank", "memory packets IN/memory --scripts IN/data --workers 0 --out OUT"),
+    Case("plan", "experiment run IN/study.toml --dry-run", "*.toml"),
+    Case("plan", "experiment run IN/study.toml --dry-run", "release/*"),
+    Case("study", "experiment status IN", "[!r]*/**/*"),
+    Case("study", "experiment tables IN --table leaderboard"),
     Case("tables", "correlate IN/a.csv IN/b.csv --on method"),
 )  # fmt: skip
 
@@ -145,6 +154,21 @@ def write_tables(folder: Path) -> None:
         (folder / f"{name}.csv").write_text(f"method,score,other\n{rows}", "utf-8")
 
 
+STUDY = """
+[study]
+name = "small"
+release = "release"
+plans = ["scene", "transition-aware"]
+judges = ["openai:tested"]
+
+[renderers.drawn]
+model = "image:drawn:storyboard"
+
+[plants]
+method = "scene+drawn"
+"""
+
+
 @pytest.fixture(scope="module")
 def material(
     fabula_command: Fabula, sample_run: Path, sample_release: Path, tmp_path_factory
@@ -168,6 +192,12 @@ def material(
     write_suite(folders["suite"])
     write_results(folders["results"])
     write_tables(folders["tables"])
+    write_episodes(folders["bank"] / "data")
+    write_bank(folders["bank"] / "data", folders["bank"] / "memory")
+    shutil.copytree(sample_release, folders["plan"] / "release")
+    (folders["plan"] / "study.toml").write_text(STUDY, "utf-8")
+    cells = {("direct", "one"): Truth(), ("scene", "one"): Truth()}
+    write_simulated_study(folders["study"], Simulation(cells, 8, seed=3))
     return folders
 
 
