@@ -41,7 +41,7 @@ def release(tmp_path: Path):
 def test_example_when_read_is_a_study_of_three_plans_two_renderers_and_three_seeds() -> None:
     read, models = read_study(EXAMPLE)
     assert (len(read.plans), len(read.renderers), read.seeds) == (3, 2, (42, 123, 2026))
-    assert read.compass is not None and read.plants is not None and len(read.evaluators) == 7
+    assert read.compass is not None and read.plants is not None and len(read.evaluators) == 6
     assert set(models) == {read.judges[0], read.renderers["served"].model}
 
 
