@@ -102,6 +102,23 @@ def _units(story_id: str, draft: Annotated) -> Iterator[Unit]:
         yield unit("boundary", f"$.scenes[{position}]", shown, "")
 
 
+def drawn_units(drafts: Mapping[str, Annotated], count: int, seed: int) -> list[Unit]:
+    """Return some parts of each kind, drawn at random, by story and kind.
+
+    Args:
+        drafts: the records.
+        count: how many parts of each kind, where there are as many.
+        seed: of the draw.
+    """
+    draw, units = random.Random(seed), units_of(drafts)
+    chosen: list[Unit] = []
+    for kind in RUBRIC:
+        there = [unit for unit in units if unit.kind == kind]
+        chosen += draw.sample(there, min(count, len(there)))
+    order = {unit.key: position for position, unit in enumerate(units)}
+    return sorted(chosen, key=lambda unit: (unit.story_id, list(RUBRIC).index(unit.kind), order[unit.key]))
+
+
 def write_form(path: Path, drafts: Mapping[str, Annotated], count: int, seed: int = 42) -> int:
     """Write a form with some parts of each kind, drawn at random; return how many lines it has.
 
@@ -117,14 +134,7 @@ def write_form(path: Path, drafts: Mapping[str, Annotated], count: int, seed: in
     if path.exists():
         fix = "move it away: it may hold what somebody wrote"
         raise TargetError(str(path), what="the form is there already", fix=fix)
-    draw, units = random.Random(seed), units_of(drafts)
-    chosen: list[Unit] = []
-    for kind in RUBRIC:
-        there = [unit for unit in units if unit.kind == kind]
-        chosen += draw.sample(there, min(count, len(there)))
-    order = {unit.key: position for position, unit in enumerate(units)}
-    chosen.sort(key=lambda unit: (unit.story_id, list(RUBRIC).index(unit.kind), order[unit.key]))
-    rows = [_row(unit, drafts[unit.story_id]) for unit in chosen]
+    rows = [_row(unit, drafts[unit.story_id]) for unit in drawn_units(drafts, count, seed)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, [csv_text(COLUMNS, rows).encode("utf-8")])

@@ -1,6 +1,6 @@
 """Corrections of a run's records, and withdrawals: added to ``edits.jsonl`` for the next build or retry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,16 @@ from ..engine.edits import NAME as EDITS
 from ..engine.edits import WHOLE, append_edits, edits_of, is_withdrawal
 from ..engine.lock import keep_private
 from ..engine.manifest import read_manifest
-from ..engine.pipeline import Pipeline, load_pipeline
+from ..engine.pipeline import Pipeline, Stage, load_pipeline
 from ..engine.stage import Tools
 from ..engine.status import show_item
+from ..engine.survey import surveyed
+from ..engine.walk import LazyItems
 from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from ..schemas.paths import parse_quoted, value_at
 from ..schemas.values import Edit, Issue
-from .editing import Editing
+from .editing import Consequence, Editing
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ def _composed(run: Editable, asked: Edit) -> Correction:
             what="the path names the whole record, and only fields can be corrected",
             fix="edit field by field, or withdraw the record with --withdraw",
         )
-    item = _item(run, asked.id)
+    item = item_of(run, asked.id)
     waiting = edits_of(run.folder, asked.id)
     try:
         before = item.draft(waiting)
@@ -186,48 +188,75 @@ def _composed(run: Editable, asked: Edit) -> Correction:
             fix=f"look at the draft with: fabula run show {run.folder} {asked.id}",
         ) from error  # fmt: skip
     rows, notes = item.followed(before, asked, waiting)
-    after = item.issues(item.draft((*waiting, *rows)))
-    known = item.issues(before)
-    issues = tuple(issue for issue in after if issue.level == "error" or issue not in known)
+    issues = item.new_issues(before, item.draft((*waiting, *rows)))
     return Correction(asked, tuple(rows[1:]), notes, issues)
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
-    """One item of a run, as its journal holds it, and how its kind is corrected."""
+class ItemDraft:
+    """One item of a run, as its journal holds it, and how its kind is corrected.
+
+    Attributes:
+        editing: how.
+        reads: the fields that the editing stage read of it.
+        tools: the tools of that stage.
+    """
 
     editing: Editing
     reads: dict[str, Json]
     tools: Tools
 
     def draft(self, edits: Sequence[Edit]) -> Json:
+        """Return the draft with corrections; a ValueError says which of them cannot be applied."""
         return self.editing.draft(self.reads, edits, self.tools)
 
+    def apply(self, draft: Json, edit: Edit) -> Json:
+        """Return a draft with one more correction; a ValueError says why it cannot be applied."""
+        return self.editing.apply(self.reads, draft, edit.as_json())
+
     def value(self, draft: Json, path: str) -> Json:
+        """Return what stands at a path of a draft; a LookupError where nothing does."""
         return value_at(self.editing.form(self.reads, draft), parse_quoted(path))
 
     def issues(self, draft: Json) -> list[Issue]:
+        """Return what the rules find in the record that a draft makes."""
         return self.editing.issues(self.reads, draft)
+
+    def new_issues(self, before: Json, after: Json) -> tuple[Issue, ...]:
+        """Return what the rules find in a corrected draft: every error, and warnings that are new."""
+        known = self.issues(before)
+        return tuple(issue for issue in self.issues(after) if issue.level == "error" or issue not in known)
+
+    def follows(self, draft: Json, edit: Edit) -> Consequence:
+        """Return what a correction of a draft asks for in other fields."""
+        return self.editing.consequence(self.reads, draft, parse_quoted(edit.path), edit.new)
 
     def followed(
         self, before: Json, asked: Edit, waiting: Sequence[Edit]
     ) -> tuple[list[Edit], tuple[str, ...]]:
         """Return a correction with those that go with it, each against what then stands there, and notes."""
-        follows = self.editing.consequence(self.reads, before, parse_quoted(asked.path), asked.new)
-        rows, why = [asked], f"goes with {asked.path}: {asked.why}"
+        follows = self.follows(before, asked)
+        rows = [asked]
         for path, new in follows.values.items():
             old = self.value(self.draft((*waiting, *rows)), path)
             if old != new:
-                changed = {"path": path, "old": old, "new": new, "why": why}
-                rows.append(asked.model_copy(update=changed))
+                rows.append(also(asked, path, old, new))
         return rows, follows.notes
 
 
-def _item(run: Editable, item: str) -> _Item:
-    """Return what is needed to see an item's draft under corrections, from what the run's journal holds."""
-    manifest, loaded = read_manifest(run.folder), load_pipeline(run.pipeline)
-    config = manifest.config(loaded)
-    stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)
+def also(asked: Edit, path: str, old: Json, new: Json) -> Edit:
+    """Return the correction of another field that goes with one."""
+    changed = {"path": path, "old": old, "new": new, "why": f"goes with {asked.path}: {asked.why}"}
+    return asked.model_copy(update=changed)
+
+
+def item_of(run: Editable, item: str) -> ItemDraft:
+    """Return what is needed to see an item's draft under corrections, from what the run's journal holds.
+
+    Raises:
+        RunError: the run has no such item, or no draft of it.
+    """
+    stage, tools = _editing_stage(run)
     shown = show_item(run.folder, run.pipeline, item)
     view = next(view for view in shown.stages if view.name == stage.name)
     if view.reads.keys() != set(stage.spec.reads):
@@ -238,5 +267,29 @@ def _item(run: Editable, item: str) -> _Item:
             + (f" ({last.reason})" if last.reason else ""),
             fix="finish the run first: fabula run retry",
         )
-    tools = Tools(config.stages[stage.name], manifest.created_at, config.run.seed)
-    return _Item(run.editing, dict(view.reads), tools)
+    return ItemDraft(run.editing, dict(view.reads), tools)
+
+
+def items_of(run: Editable, ids: Collection[str]) -> dict[str, ItemDraft]:
+    """Return :func:`item_of` many items in one walk through the run; those without a draft are left out.
+
+    Raises:
+        RunError: the folder is not a run of its pipeline, or its journal cannot be read.
+    """
+    stage, tools = _editing_stage(run)
+    fields = stage.spec.reads
+    with surveyed(run.folder, run.pipeline, keep=fields) as survey:
+        columns = survey.kept.columns
+        there = [item for item in sorted(ids) if all(item in columns.get(name, ()) for name in fields)]
+        return {
+            item.id: ItemDraft(run.editing, dict(item.fields), tools)
+            for item in LazyItems(survey.kept, survey.journal, there, fields)
+        }
+
+
+def _editing_stage(run: Editable) -> tuple[Stage, Tools]:
+    """Return the stage that applies corrections, and its tools."""
+    manifest, loaded = read_manifest(run.folder), load_pipeline(run.pipeline)
+    config = manifest.config(loaded)
+    stage = next(stage for stage in loaded.stages if "edits" in stage.spec.reads)
+    return stage, Tools(config.stages[stage.name], manifest.created_at, config.run.seed)

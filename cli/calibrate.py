@@ -40,7 +40,7 @@ def calibrate(
 
     Options:
         run: Evaluation folder.
-        human: People's answers: .jsonl or .csv.
+        human: People's answers: .jsonl, .csv, or what `fabula review export` wrote.
         release: Release that was judged [where the evaluation found it].
         suite: Suite that was judged [the evaluation's copy].
         key: Key of anonymised tasks.

@@ -1,6 +1,6 @@
 """``fabula export``: what others need of a release or an evaluation, in a folder of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ from .common import answer, asked_for, emit, released, say, show, warn, wrote
 from .evaluate import given_suite
 
 if TYPE_CHECKING:
-    from ..people.tasks import Task
+    from ..people.tasks import VideoTask
     from ..releases.entities.requests import RequestOptions as EntityRequests
     from ..releases.entities.tree import EntitySet
 
@@ -120,9 +120,10 @@ def study(
 ) -> int:
     """Prepare anonymised videos for a study with people.
 
-    For every prompt it draws some methods at random, names their videos by task, and shuffles them. The
-    folder for the participants holds tasks.csv (task, event, statement) and videos/. The key says which video
-    each task is: do not give it to the participants. Collect the answers as lines of kind completion whose
+    It draws what fabula review init --preset storyeval draws, for people who answer elsewhere: for every
+    prompt some methods at random. Their videos are named by task and shuffled. The folder for the
+    participants holds tasks.csv (task, event, statement) and videos/. The key says which video each task is:
+    do not give it to the participants. Collect the answers as lines of kind completion whose
     item is the task, then give them to fabula calibrate RUN --human FILE --key KEY.
 
     Options:
@@ -142,22 +143,17 @@ def study(
         fabula export study --suite all_prompts.json --outputs videos/x --outputs videos/y --outputs
             videos/z --per-prompt 2 --label hard --key key.json --out for-people
     """
-    from ..evaluation.events.load_videos import chosen_prompts
-    from ..evaluation.events.settings import VideoSelection
-    from ..evaluation.outputs.videos import check_methods, videos_of
-    from ..people.tasks import sample_tasks, write_tasks
-    from ..releases.events.suites import load_suite
+    from ..kinds.making_studies import plain_tasks
+    from ..people.tasks import write_tasks
 
-    path = given_suite(suite, release)
-    check_methods(outputs)
-    whole = load_suite(path)
-    methods = {folder.resolve().name: videos_of(folder, whole.prompts) for folder in outputs}
-    prompts = chosen_prompts(whole, VideoSelection(label=labels, limit=limit)).prompts
-    tasks = sample_tasks(list(prompts), list(methods), per_prompt, seed)
-    videos = {task: methods[task.method].path(task.video, None) for task in tasks}
-    events = {name: prompt.event_list for name, prompt in prompts.items()}
-    write_tasks(tasks, out, key, events, videos)
-    telling = _telling(videos)
+    given = {
+        "outputs": tuple(outputs), "labels": tuple(labels), "limit": limit, "per_prompt": per_prompt,
+        "seed": seed,
+    }  # fmt: skip
+    tasks = plain_tasks(given_suite(suite, release), "storyeval", given)
+    write_tasks(tasks, out, key)
+    prompts, methods = {task.video for task in tasks}, {folder.resolve().name for folder in outputs}
+    telling = _telling(tasks)
     if as_json:
         document = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
         emit({**document, "out": str(out), "key": str(key), "telling_metadata": telling})
@@ -174,14 +170,14 @@ def study(
     return 0
 
 
-def _telling(videos: "Mapping[Task, Path]") -> list[str] | None:
+def _telling(tasks: "Sequence[VideoTask]") -> list[str] | None:
     """Return the tags in the shown files that tell methods apart; None where nothing can look."""
     from ..errors import MissingRequirement
     from ..media.video_file import telling_tags
 
     shown: dict[str, list[Path]] = {}
-    for task, file in videos.items():
-        shown.setdefault(task.method, []).append(file)
+    for task in tasks:
+        shown.setdefault(task.method, []).append(task.file)
     try:
         return telling_tags(shown)
     except MissingRequirement:

@@ -76,6 +76,27 @@ def check(run: Path, *, salvage: bool = False, as_json: bool = False) -> int:
     return int(bool(report.findings))
 
 
+@command("run cancel")
+def cancel(run: Path, *, as_json: bool = False) -> int:
+    """Stop the batches of a run; keep what they have answered.
+
+    It waits until the services say that they are over, which can take minutes. What was answered by then is
+    paid for and is used when the run goes on; the rest is not. Exits with 1 if a batch could not be stopped.
+
+    Options:
+        run: Run folder.
+
+    Examples:
+        fabula run cancel runs/mine
+    """
+    from ..engine.batches.cancel import cancel_batches
+    from ..engine.progress import choose_reporter
+
+    result = cancel_batches(run, tell=choose_reporter(as_json=as_json).emit)
+    show(result, as_json=as_json)
+    return int(bool(result.left))
+
+
 @command("run retry")
 def retry(
     run: Path,
@@ -84,6 +105,9 @@ def retry(
     sources: Sequence[Path] = (),
     workers: int | None = None,
     max_cost: float | None = None,
+    batch: bool = False,
+    batch_deadline: float | None = None,
+    batch_then_single: bool = False,
     as_json: bool = False,
 ) -> int:
     """Continue a run with its own sources and settings.
@@ -97,15 +121,20 @@ def retry(
         sources: New place of sources that were moved: files, or a folder with them.
         workers: Worker processes [all cores].
         max_cost: Most USD that the run may cost in all [no limit].
+        batch: Send questions in batches, at half the price within a day, to services that take them.
+        batch_deadline: With --batch: hours after which a batch is cancelled and the rest sent again.
+        batch_then_single: With --batch: ask one by one, at the full price, what a batch left open.
 
     Examples:
         fabula run retry runs/mine --failed
         fabula run retry runs/mine --max-cost 5
         fabula run retry runs/mine --sources /data/stories
     """
+    from ..engine.batches.settings import Batching
     from ..engine.progress import choose_reporter
     from ..kinds.verbs import continue_run
 
+    batching = Batching(on=batch, deadline=batch_deadline, then_single=batch_then_single)
     reporter = choose_reporter(as_json=as_json)
     with summary_first(run, as_json=as_json):
         report = continue_run(
@@ -114,6 +143,7 @@ def retry(
             workers=workers,
             max_cost=max_cost,
             sources=sources,
+            batching=batching,
             reporter=reporter,
         )
     show(report, as_json=as_json)

@@ -34,7 +34,8 @@ def score(
 ) -> int:
     """Compute the scores of an evaluation; no model is asked.
 
-    An evaluation that is not finished can be scored too: the scores then say what is missing.
+    An evaluation that is not finished can be scored too: the scores then say what is missing. Tables
+    (--format) have what people said behind the scores, where fabula calibrate --save has kept it.
 
     Options:
         run: Evaluation folder.
@@ -55,6 +56,7 @@ def score(
         fabula score runs/eval-a --json
         fabula score runs/eval-a --format latex > scores.tex
     """
+    from ..evaluation.report.people import People, saved_people
     from ..kinds.evaluations import definitions_said, judging_of
     from ..kinds.evaluations import score as score_as
 
@@ -66,7 +68,10 @@ def score(
     }  # fmt: skip
     warn(*definitions_said(run))
     scores, scoring = score_as(run, options), judging_of(run).scored()
-    show_tables(scores, lambda: scoring.tables and scoring.tables(scores), form)
+    of_people = None if form in ("text", "json") else scoring.of_people
+    people = People() if of_people is None else saved_people(run, of_people)
+    warn(*people.warnings)
+    show_tables(scores, lambda: scoring.tables and (*scoring.tables(scores), *people.tables), form)
     return 0
 
 

@@ -13,6 +13,7 @@ from .exports import usable_set
 
 if TYPE_CHECKING:
     from ..evaluation.report.model import CountTable
+    from ..releases.katha.review_card import ShownTable
     from ..validators.entities.statistics import EntityStatistics
     from ..validators.entities.tables import Row, Table
 
@@ -29,7 +30,8 @@ def stats(
 ) -> int:
     """Count records and compare each distribution with its target.
 
-    For episodes, print the tables of the EntityBench paper by tier, and below each the paper's own numbers.
+    Of a release that people reviewed, print the tables of the review, too. For episodes, print the tables of
+    the EntityBench paper by tier, and below each the paper's own numbers.
 
     Options:
         path: Run, release, JSONL file, suite (.json), shot scripts, episodes.
@@ -105,22 +107,57 @@ class Counted:
         return self.document
 
     def lines(self) -> Iterable[str]:
-        """Return the counts as an indented list."""
-        return _tree(self.document, "")
+        """Return the counts as an indented list, and the tables of a review as tables."""
+        counts, tables = _apart(self.document)
+        return chain(_tree(counts, ""), chain.from_iterable(map(_review_lines, tables)))
 
     def tables(self) -> "list[CountTable]":
-        """Return them as one table, a count a row."""
+        """Return them as one table, a count a row, and the tables of a review."""
         from ..evaluation.report.model import CountRow, CountTable
 
+        counts, tables = _apart(self.document)
+        leaves = (CountRow(label=label, values={"value": value}) for label, value in _leaves(counts, ""))
+        columns = {"value": "Value"}
         return [
-            CountTable(
-                name="counts", title="Counts", heading="Of", columns={"value": "Value"},
-                rows=tuple(
-                    CountRow(label=label, values={"value": value})
-                    for label, value in _leaves(self.document, "")
-                ),
-            )
+            CountTable(name="counts", title="Counts", heading="Of", columns=columns, rows=tuple(leaves)),
+            *(
+                CountTable(
+                    name=table.name, title=table.title, heading=table.heading, columns=dict(table.columns),
+                    rows=tuple(CountRow(label=label, values=dict(values)) for label, values in table.rows),
+                )
+                for table in tables
+            ),
         ]  # fmt: skip
+
+
+def _apart(document: Mapping[str, Any]) -> "tuple[dict[str, Any], list[ShownTable]]":
+    """Return counts without the tables of a review, and these."""
+    review = document.get("review")
+    if not isinstance(review, dict) or "validation" not in review:
+        return dict(document), []
+    from ..releases.katha.review_card import review_tables_shown
+
+    tables = review_tables_shown(review)
+    names = {*(table.name for table in tables), "confidence"}
+    counts = {name: value for name, value in review.items() if name not in names}
+    return {**document, "review": counts}, tables
+
+
+def _review_lines(table: "ShownTable") -> Iterator[str]:
+    """Yield a table of a review as text, its columns in line."""
+    cells = [[table.heading, *table.columns.values()]]
+    for label, values in table.rows:
+        shown = [values.get(name) for name in table.columns]
+        cells.append([label, *("" if value is None else f"{value}" for value in shown)])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    yield ""
+    yield table.title
+    for first, *others in cells:
+        row = [
+            first.ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)),
+        ]
+        yield f"  {'  '.join(row)}".rstrip()
 
 
 def _leaves(node: Mapping[str, Any], above: str) -> "Iterator[tuple[str, int | float | str | None]]":

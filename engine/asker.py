@@ -5,19 +5,23 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ..errors import BudgetStop, ConfigError, FabulaError, ModelUnavailable
+from ..errors import ConfigError, FabulaError, ModelUnavailable
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
 from ..models.spec import ATTEMPT, ModelSettings
 from ..schemas.canonical import Json
-from .budget import Budget, known_price
-from .calls import Call, Calls, Sending
+from .batches.desk import AskSingly, BatchDesk, House
+from .batches.settings import Batching
+from .batches.settle import Lane
+from .budget import Budget, known_price, over_budget
+from .calls import Call, Calls, Outgoing, Sending
 from .config import MOST_ATTEMPTS, RunConfig
+from .group_commit import Done, on_disk
 from .journal import NAME as JOURNAL
-from .journal import Done, Journal
+from .journal import Journal
 from .manifest import NAME as MANIFEST
 from .manifest import read_manifest
 from .stage import UNAVAILABLE, UNUSABLE, Answer, Ask, BadReply, NoAnswer, Receipt
@@ -96,6 +100,10 @@ class Replies(Protocol):
         """Return the USD that the run paid for a reply; None where the price is not known."""
         ...
 
+    def note(self, *, at_work: int = 0, waiting: int = 0) -> None:
+        """Count items that begin or end, or that begin or end to wait."""
+        ...
+
 
 class Desk:
     """Gets replies, each at most once: what all items and stages of an execution share.
@@ -127,7 +135,31 @@ class Desk:
         self._lines: dict[str, Line] = {}
         self._flying: dict[tuple[str, int], asyncio.Task[Reply]] = {}
         self.unsent: set[asyncio.Task[Any]] = set()
-        """Calls that wait for money, a slot, a limit or a pause: giving them up loses nothing."""
+        """Calls that wait for money, a slot, a limit, a pause or a batch: giving them up loses nothing."""
+        self.batches: BatchDesk | None = None
+        self.at_work = self.waiting = 0
+        """Items that are worked on, and those of them that wait for a reply."""
+
+    def use_batches(self, settings: Batching, open_lane: Callable[[str], Lane]) -> BatchDesk:
+        """Send requests in batches from now on, where their services take them; return what does."""
+        house = House(self.calls, self.budget, open_lane, on_disk, self._failed, self._is_quiet)
+        self.batches = BatchDesk(settings, house)
+        return self.batches
+
+    def _failed(self, model: str, why: FabulaError | CallFault) -> None:
+        self.close_with(why if isinstance(why, FabulaError) else model_error(model, why))
+
+    def _is_quiet(self) -> bool:
+        """Whether nobody can go on before a batch is answered."""
+        parked = 0 if self.batches is None else self.batches.waiting
+        return self.closing is None and self.at_work == self.waiting and len(self._flying) == parked
+
+    def note(self, *, at_work: int = 0, waiting: int = 0) -> None:
+        """Count items that begin or end, or that begin or end to wait."""
+        self.at_work += at_work
+        self.waiting += waiting
+        if self.batches is not None:
+            self.batches.wake()
 
     def close_with(self, why: FabulaError | Closed) -> None:
         """Make no new call any more, and give up those that are not sent; the first reason counts."""
@@ -138,7 +170,9 @@ class Desk:
 
     async def shut(self) -> None:
         """Close all connections; one that cannot be closed keeps no other open."""
-        closing = (line.client.close() for line in self._lines.values())
+        closing = [line.client.close() for line in self._lines.values()]
+        if self.batches is not None:
+            closing.append(self.batches.shut())
         await asyncio.gather(*closing, return_exceptions=True)
 
     def prepared(self, request: ChatRequest) -> ChatRequest:
@@ -172,6 +206,7 @@ class Desk:
 
     def _landed(self, call: tuple[str, int], task: "asyncio.Task[Reply]") -> None:
         self._flying.pop(call, None)
+        self.note()
         if not task.cancelled():
             task.exception()  # looked at, in case nobody waits for it any more
 
@@ -190,21 +225,12 @@ class Desk:
     async def _ask(self, request: ChatRequest, key: str, sample: int, stage: str) -> Reply:
         if self.closing is not None:
             raise Closed
+        call = Outgoing(request, key, sample, stage)
         try:
-            line = self.line(request.model)
-            posting = _Posting(self, line, Outgoing(request, key, sample, stage))
-            try:
-                await posting.reserve()
-                called = await line.client.call(request, posting.fault, posting.send, posting.ready)
-            finally:
-                posting.end()
-            booked = posting.settle(called.reply)
-            asked, cost = request.canonical(), None if booked is None else booked.cost
-            call = Call(
-                key, sample, stage, request.model, asked, called.reply, cost, called.attempts,
-                is_read=booked is None or booked.is_read,
-            )  # fmt: skip
-            await self._keep(call, posting.sent)
+            if self.batches is not None and self.batches.takes(call):
+                with suppress(AskSingly):
+                    return await self._wait_for_batch(self.batches, call)
+            return await self._ask_singly(call)
         except asyncio.CancelledError:
             if self.closing is None:
                 raise
@@ -218,6 +244,33 @@ class Desk:
         except FabulaError as error:
             self.close_with(error)
             raise Closed from error
+
+    async def _wait_for_batch(self, batches: BatchDesk, call: Outgoing) -> Reply:
+        task = asyncio.current_task()
+        assert task is not None
+        if self.budget.limit is not None:
+            known_price(call.request.model, self._options[call.request.model])
+        self.unsent.add(task)
+        try:
+            return await batches.reply(call)
+        finally:
+            self.unsent.discard(task)
+
+    async def _ask_singly(self, call: Outgoing) -> Reply:
+        line = self.line(call.request.model)
+        posting = _Posting(self, line, call)
+        try:
+            await posting.reserve()
+            called = await line.client.call(call.request, posting.fault, posting.send, posting.ready)
+        finally:
+            posting.end()
+        booked = posting.settle(called.reply)
+        asked, cost = call.request.canonical(), None if booked is None else booked.cost
+        made = Call(
+            call.key, call.sample, call.stage, call.request.model, asked, called.reply, cost, called.attempts,
+            is_read=booked is None or booked.is_read,
+        )  # fmt: skip
+        await self._keep(made, posting.sent)
         return called.reply
 
     async def _take_over(self, call: Call, stage: str) -> Reply:
@@ -226,36 +279,7 @@ class Desk:
 
     async def _keep(self, call: Call, sent: int) -> None:
         """Return when the reply is on disk."""
-        await self.written(lambda done: self.calls.put(call, sent, done))
-
-    @staticmethod
-    async def written(write: Callable[[Done], None]) -> None:
-        """Return when what is written is on disk."""
-        loop = asyncio.get_running_loop()
-        kept: asyncio.Future[None] = loop.create_future()
-
-        def done(error: FabulaError | None) -> None:
-            with suppress(RuntimeError):  # the loop is closed, so that nobody waits any more
-                loop.call_soon_threadsafe(_settle, kept, error)
-
-        write(done)
-        await kept
-
-
-class Outgoing(NamedTuple):
-    """One call that a model gets.
-
-    Attributes:
-        request: what is asked.
-        key: of the request.
-        sample: which sample of the reply.
-        stage: that asks.
-    """
-
-    request: ChatRequest
-    key: str
-    sample: int
-    stage: str
+        await on_disk(lambda done: self.calls.put(call, sent, done))
 
 
 class _Posting:
@@ -288,7 +312,7 @@ class _Posting:
         if self._desk.closing is not None:
             raise Closed
         if not self._open:
-            await self._desk.written(self._note)
+            await on_disk(self._note)
 
     def _note(self, done: Done) -> None:
         request, key, sample, stage = self._call
@@ -342,24 +366,6 @@ class _Posting:
             self._desk.budget.release(self._bound)
 
 
-def over_budget(budget: Budget, bound: float) -> BudgetStop:
-    """Return the error for a call that does not fit the limit."""
-    return BudgetStop(
-        f"stopped at the cost limit: {budget.spent:.4f} of {budget.limit:g} USD are spent, and the next call"
-        f" may cost up to {bound:.4f} USD\n  fix: raise --max-cost and give the same command again: finished"
-        " work is kept, nothing is asked twice"
-    )
-
-
-def _settle(future: "asyncio.Future[None]", error: FabulaError | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(None)
-    else:
-        future.set_exception(error)
-
-
 class ItemAsker:
     """Answers the questions of one item in one stage.
 
@@ -372,6 +378,7 @@ class ItemAsker:
         self._desk, self._stage, self._settings = desk, stage, settings
         self.asked: list[tuple[str, int]] = []
         self.stopped = False
+        self._open = 0
 
     async def ask(self, ask: Ask[T]) -> Answer[T]:
         """Return the model's answer; see :class:`.asking.Asker`.
@@ -412,17 +419,26 @@ class ItemAsker:
         return replace(answer, notes=(*answer.notes, "asked_again"))
 
     async def _reply(self, request: ChatRequest, sample: int) -> Receipt:
+        self._wait(1)
         try:
             key, reply = await self._desk.reply(request, sample, self._stage)
         except Closed:
             self.stopped = True
             raise
+        finally:
+            self._wait(-1)
         self.asked.append((key, sample))
         receipt = Receipt(reply, self._desk.cost(key, sample))
         if reply.outcome != "ok":
             reason = f"the reply was {reply.outcome}" + (f": {reply.detail}" if reply.detail else "")
             raise NoAnswer(reply.outcome, reason, reply.text or None, receipt)
         return receipt
+
+    def _wait(self, more: int) -> None:
+        """Count questions that are open; the item waits while there are some."""
+        before, self._open = self._open, self._open + more
+        if not before or not self._open:
+            self._desk.note(waiting=more)
 
     def _check_length(self, request: ChatRequest) -> None:
         limit = self._settings.max_input_tokens

@@ -3,11 +3,11 @@
 import asyncio
 from fractions import Fraction
 
-from ..errors import ConfigError, MissingRequirement
+from ..errors import BudgetStop, ConfigError, MissingRequirement
 from ..models.keys import key_status
 from ..models.options import ModelOptions
 from ..models.prices import Price, check_extra, price_of, price_setting
-from ..models.registry import check_adapter
+from ..models.registry import check_adapter, has_batches
 from ..models.spec import parse_spec
 from .config import RunConfig
 
@@ -50,9 +50,25 @@ class Budget:
                 return False
             self._settled.clear()
             await self._settled.wait()
+        self.hold(bound)
+        return True
+
+    def try_reserve(self, bound: float) -> bool:
+        """Set money aside for one request, if it fits now; return whether it does."""
+        if not self.fits(bound):
+            return False
+        self.hold(bound)
+        return True
+
+    def hold(self, bound: float) -> None:
+        """Set money aside for a request that is under way, whether it fits or not."""
         self._reserved += Fraction(bound)
         self._flying += 1
-        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way that could make room."""
+        return not self._flying
 
     def fits(self, bound: float) -> bool:
         """Whether a call that costs at most so much may be made now."""
@@ -63,6 +79,15 @@ class Budget:
         self._reserved -= Fraction(bound)
         self._flying -= 1
         self._settled.set()
+
+
+def over_budget(budget: Budget, bound: float) -> BudgetStop:
+    """Return the error for a call that does not fit the limit."""
+    return BudgetStop(
+        f"stopped at the cost limit: {budget.spent:.4f} of {budget.limit:g} USD are spent, and the next call"
+        f" may cost up to {bound:.4f} USD\n  fix: raise --max-cost and give the same command again: finished"
+        " work is kept, nothing is asked twice"
+    )
 
 
 def check_models(config: RunConfig, max_cost: float | None) -> None:
@@ -86,6 +111,14 @@ def check_models(config: RunConfig, max_cost: float | None) -> None:
         check_extra(spec, options)
         if max_cost is not None:
             known_price(text, options)
+
+
+def asked_singly(config: RunConfig) -> str | None:
+    """Return what people must know where none of a run's models takes requests in batches."""
+    if not config.models or any(has_batches(parse_spec(text)) for text in config.models):
+        return None
+    models = ", ".join(config.models)
+    return f"--batch: no model of this run takes batches, so they are asked one by one: {models}"
 
 
 def known_price(text: str, options: ModelOptions) -> Price:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import FabulaError, RunError
-from ..models.chat import Reply, Usage
+from ..models.chat import ChatRequest, Reply, Usage
 from ..schemas.canonical import Json
 from . import journal_file
-from .journal import Done, Journal
+from .group_commit import Done, Statement
+from .journal import Journal
 from .journal_file import explained
 
 LEVEL = 1  # replies are small: a higher level saves little and costs time on every call
@@ -125,6 +126,22 @@ class Call:
             "cost": self.cost,
             "attempts": self.attempts,
         }
+
+
+class Outgoing(NamedTuple):
+    """One call that a model gets.
+
+    Attributes:
+        request: what is asked.
+        key: of the request.
+        sample: which sample of the reply.
+        stage: that asks.
+    """
+
+    request: ChatRequest
+    key: str
+    sample: int
+    stage: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,16 +303,28 @@ class Calls:
 
         ``sent`` is 0 for a reply taken over from another run.
         """
-        usage = call.reply.usage
-        if usage is None and call.is_read and call.cost is not None:
-            usage = Usage()  # such as a picture, which has a price of its own whatever tokens it takes
-        row = (
-            call.request, call.sample, call.stage, call.model, _pack(call.asked), _pack(call.reply.as_json()),
-            None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,
-            call.cost, call.attempts, _doubt(call),
-        )  # fmt: skip
         # Together: a kill in between would take the call off the books, or leave it there twice.
-        self._journal.write((journal_file.DROP_SENT, (sent,)), (journal_file.PUT_CALL, row), done=done)
+        self._journal.write((journal_file.DROP_SENT, (sent,)), call_row(call), done=done)
+
+    def lost(self, sending: Sending) -> Statement:
+        """Return what books a request as sent and lost, at its bound."""
+        self._sent += 1
+        row = (self._sent, sending.request, sending.sample, sending.stage, sending.model, sending.bound)
+        return journal_file.PUT_LOST, row
+
+    def write(self, *statements: Statement, done: Done | None = None) -> None:
+        """Queue statements, all of which or none get to disk; ``done`` is told when."""
+        self._journal.write(*statements, done=done)
+
+    @property
+    def path(self) -> Path:
+        """The journal's file."""
+        return self._journal.path
+
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return what a query gives."""
+        with explained(self._journal.path):
+            return self._reader.execute(sql, values).fetchall()
 
     def send(self, sending: Sending, done: Done | None = None) -> int:
         """Note that a request is about to be sent; return the note's number."""
@@ -327,6 +356,11 @@ class Calls:
         with explained(self._journal.path):
             yield from map(_call, self._reader.execute(sql))
 
+    def is_batched(self, call: Call) -> bool:
+        """Whether a call was answered in a batch."""
+        sql = "SELECT count(*) FROM batch_requests WHERE request = ? AND sample = ? AND state = 'answered'"
+        return bool(self.rows(sql, (call.request, call.sample))[0][0])
+
     def link(self, result: str, asked: Iterable[tuple[str, int]]) -> None:
         """Keep which calls a result was made from."""
         lines = [(result, index, *call) for index, call in enumerate(asked)]
@@ -338,6 +372,19 @@ class Calls:
         with explained(self._journal.path):
             (number,) = self._reader.execute(sql).fetchone()
         return float(number)
+
+
+def call_row(call: Call) -> Statement:
+    """Return what writes a call into a journal."""
+    usage = call.reply.usage
+    if usage is None and call.is_read and call.cost is not None:
+        usage = Usage()  # such as a picture, which has a price of its own whatever tokens it takes
+    row = (
+        call.request, call.sample, call.stage, call.model, packed(call.asked), packed(call.reply.as_json()),
+        None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,
+        call.cost, call.attempts, _doubt(call),
+    )  # fmt: skip
+    return journal_file.PUT_CALL, row
 
 
 def calls_of(journal: Journal, result: str) -> list[Call]:
@@ -411,7 +458,8 @@ def _doubt(call: Call) -> str | None:
     return None if call.is_read else "unread"
 
 
-def _pack(document: Mapping[str, Json]) -> bytes:
+def packed(document: Mapping[str, Json]) -> bytes:
+    """Return a request or reply as a row of calls holds it."""
     # Escaped, because a hostile reply may hold lone surrogates, which UTF-8 does not have.
     return zlib.compress(json.dumps(document, sort_keys=True).encode("ascii"), LEVEL)
 

@@ -19,9 +19,13 @@ from .journal_file import NAME
 from .raw_pages import Pages, Value
 
 Row = tuple[Any, ...]
-TABLES = ("calls", "sent", "results", "asks", "meta")
+TABLES = ("calls", "sent", "batches", "batch_requests", "batch_pictures", "results", "asks", "meta")
 """In the order in which they are worth saving: what was paid for comes first."""
-KEYS = {"calls": (0, 1), "sent": (0,), "results": (1,), "asks": (0, 1), "meta": (0,)}
+KEYS = {
+    "calls": (0, 1), "sent": (0,), "batches": (0,), "batch_requests": (0, 1),
+    "batch_pictures": (0, 1), "results": (1,), "asks": (0, 1),
+    "meta": (0,),
+}  # fmt: skip
 """Table -> where the values stand by which its rows are known."""
 NUMBERED = ("sent", "results")
 """Tables whose first column is the number of the row."""
@@ -104,6 +108,19 @@ _FORMS: dict[str, Callable[[Sequence[Any]], bool]] = {
         and isinstance(row[5], bytes)
     ),
     "sent": lambda row: len(row) >= 7 and is_hash(row[1]) and _is_whole(row[2]) and isinstance(row[6], str),
+    "batches": lambda row: (
+        len(row) >= 12 and all(isinstance(text, str) for text in row[:3]) and _is_usd(row[8])
+    ),
+    "batch_requests": lambda row: (
+        len(row) >= 9
+        and _is_whole(row[1])
+        and is_hash(row[2])
+        and _is_whole(row[3])
+        and isinstance(row[7], str)
+    ),
+    "batch_pictures": lambda row: (
+        len(row) == 4 and isinstance(row[0], str) and is_hash(row[1]) and isinstance(row[2], str)
+    ),
     "results": lambda row: len(row) >= 15 and is_hash(row[1]) and row[9] in _STATES,
     "asks": lambda row: len(row) == 4 and is_hash(row[0]) and _is_whole(row[1]) and is_hash(row[2]),
     "meta": lambda row: len(row) == 2 and all(isinstance(value, str) for value in row),
@@ -139,6 +156,14 @@ def _sent(row: Row) -> str | None:
     return None if plain and _is_usd(row[5]) else "values of another kind than the table has"
 
 
+def _batch_request(row: Row) -> str | None:
+    if not isinstance(row[4], str) or not _is_usd(row[6]):
+        return "values of another kind than the table has"
+    if row[7] != "open":
+        return None
+    return None if digest(unpacked(row[5])) == row[2] else "another request than its key says"
+
+
 def _result(row: Row) -> str | None:
     inputs, outputs, blob = json.loads(row[8]), json.loads(row[13]), row[14]
     if not isinstance(inputs, dict) or not all(isinstance(text, str) for text in row[2:5]):
@@ -156,7 +181,7 @@ def _fact(row: Row) -> str | None:
 
 
 _CHECKS: dict[str, Callable[[Row], str | None]] = {
-    "calls": _call, "sent": _sent, "results": _result, "meta": _fact,
+    "calls": _call, "sent": _sent, "batch_requests": _batch_request, "results": _result, "meta": _fact,
 }  # fmt: skip
 
 
@@ -183,7 +208,9 @@ def listed_keys(row: Row) -> list[str]:
 
 SHOWN = 5
 WORDS = {
-    "calls": "replies of models", "sent": "requests without a reply", "results": "results of stages",
+    "calls": "replies of models", "sent": "requests without a reply", "batches": "batches at services",
+    "batch_requests": "requests in batches",
+    "batch_pictures": "pictures at services", "results": "results of stages",
     "asks": "notes of what a result was made from", "meta": "facts about the run",
 }  # fmt: skip
 

@@ -1,22 +1,25 @@
 """``edits.jsonl``: corrections of single fields, as data, applied by a stage of the pipeline."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from ..errors import InputError, RunBusy, UserError
-from ..schemas.canonical import canonical_bytes, write_atomic
+from ..schemas.canonical import canonical_bytes, digest, write_atomic
 from ..schemas.paths import parse_quoted
 from ..schemas.plain_files import parse_json, read_plain
 from ..schemas.values import Edit
 from .journal_file import unwritable
-from .manifest import read_manifest
+from .manifest import Manifest, read_manifest
 from .sources import EDITS as NAME
 from .sources import unreadable
 
-__all__ = ["NAME", "WHOLE", "append_edit", "append_edits", "edits_of", "is_withdrawal", "read_edits"]
+__all__ = [
+    "NAME", "WHOLE", "append_edit", "append_edits", "edit_lines", "edits_of", "is_withdrawal", "parse_edits",
+    "read_edits", "run_ids",
+]  # fmt: skip
 
 WHOLE = "$"
 """Path of a whole record; a correction that puts nothing in its place withdraws the record."""
@@ -46,7 +49,7 @@ def append_edits(folder: Path, compose: Callable[[], Sequence[Edit]]) -> tuple[E
             is what will stand before them.
 
     Returns:
-        The corrections.
+        The corrections. Where there are none, nothing is written.
 
     Raises:
         RunError: the folder is not a run. RunBusy: somebody else keeps the file for a long time.
@@ -58,6 +61,8 @@ def append_edits(folder: Path, compose: Callable[[], Sequence[Edit]]) -> tuple[E
     path = folder / NAME
     with _alone(folder):
         edits = tuple(compose())
+        if not edits:
+            return ()
         problems = [problem for edit in edits if (problem := _bad_path("the edit", edit))]
         if problems:
             raise InputError(problems)
@@ -108,13 +113,32 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
     Raises:
         InputError: the file cannot be read, or lines of it are not corrections; every bad line is listed.
     """
+    edits, problems = parse_edits(path, edit_lines(path))
+    if problems:
+        raise InputError(problems)
+    return tuple(edit for _, edit in edits)
+
+
+def edit_lines(path: Path) -> list[tuple[int, bytes]]:
+    """Return the lines of a file that are not blank, with their numbers from 1.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     try:
         data = read_plain(Path(path), follow=True)
     except OSError as error:
         raise InputError([unreadable(path, error)]) from error
-    edits: list[Edit] = []
+    return list(_lines(data))
+
+
+def parse_edits(
+    path: Path, lines: Iterable[tuple[int, bytes]]
+) -> tuple[list[tuple[int, Edit]], list[UserError]]:
+    """Return the corrections on lines, with the numbers of these, and what is wrong with the other lines."""
+    edits: list[tuple[int, Edit]] = []
     problems: list[UserError] = []
-    for number, line in _lines(data):
+    for number, line in lines:
         where = f"{path}:{number}"
         try:
             edit = Edit.model_validate(parse_json(line))
@@ -128,10 +152,23 @@ def read_edits(path: Path) -> tuple[Edit, ...]:
             problem = _bad_path(where, edit)
             if problem:
                 problems.append(problem)
-            edits.append(edit)
-    if problems:
-        raise InputError(problems)
-    return tuple(edits)
+            else:
+                edits.append((number, edit))
+    return edits, problems
+
+
+def run_ids(manifest: Manifest) -> tuple[str, ...]:
+    """Return what a review of a run calls it: a hash of its kind, creation, seed and sources, edits aside.
+
+    It stays when the run is corrected. A run that was extended also has the ids of before.
+    """
+    listed = [entry for entry in manifest.sources if Path(entry.path).name != NAME]
+    times = sorted({entry.added_at for entry in listed if entry.added_at is not None}, reverse=True)
+    extents = [[entry for entry in listed if (entry.added_at or "") <= time] for time in (*times, "")]
+    return tuple(
+        digest([manifest.kind, manifest.created_at, manifest.seed, [entry.field() for entry in extent]])
+        for extent in extents
+    )
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -11,6 +11,7 @@ from ..models.generators.request import CHOSEN, typical_tokens
 from ..models.prices import (
     MostTokens,
     Price,
+    batch_price_of,
     check_extra,
     estimate_request,
     highest_cost,
@@ -18,7 +19,7 @@ from ..models.prices import (
     price_of,
     price_setting,
 )
-from ..models.registry import check_provider
+from ..models.registry import check_provider, has_batches
 from ..models.spec import Makes, parse_spec
 from ..prompts.loader import load_prompt
 from .calls import replies_in
@@ -43,6 +44,7 @@ class StagePlan:
         cost: expected USD; None where the price is not known.
         highest: USD that all calls together cost at most, repairs left out; None as well.
         calibrated: whether calls of this stage in this run told what to expect.
+        batched: whether they go out in batches, at the price of those.
     """
 
     stage: str
@@ -54,6 +56,7 @@ class StagePlan:
     cost: float | None
     highest: float | None
     calibrated: bool
+    batched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,9 @@ class CallPlan:
                     else ""
                 )
             )
+        batched = sorted({stage.model for stage in self.stages if stage.batched})
+        if batched:
+            lines.append(f"{', '.join(batched)}: at the prices of batches, which may take a day each")
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
             lines.append(f"the price of {model} is not known; give it in fabula.toml: {price_setting(model)}")
         return lines
@@ -189,10 +195,21 @@ def plan_calls(
     day = date.fromisoformat(creation_of(request)[:10])
     if request.options.retry_failed:
         past = past.question_by_question()
+    batched = {model for model in config.models if _goes_in_batches(model, request)}
+
+    def priced(model: str) -> Price | None:
+        known = batch_price_of if model in batched else price_of
+        return known(parse_spec(model), config.models[model], day)
+
     stages = tuple(
-        _plan(stage, model, total.scaled(share), config, day, past) for (stage, model), total in sums.items()
+        replace(_plan(stage, model, total.scaled(share), priced(model), past), batched=model in batched)
+        for (stage, model), total in sums.items()
     )
     return CallPlan(round(totals.get("made", 0) / share), stages, past.spent, share)
+
+
+def _goes_in_batches(model: str, request: RunRequest) -> bool:
+    return request.options.batching.on and has_batches(parse_spec(model))
 
 
 def _first_items(request: RunRequest, sample: int | None) -> RunRequest:
@@ -236,9 +253,8 @@ def _typical_tokens(asked: Asked) -> int:
     return asked.request.max_tokens // 2 if typical is None else min(typical, asked.request.max_tokens)
 
 
-def _plan(stage: str, model: str, total: _Sums, config: RunConfig, day: date, past: Past) -> StagePlan:
+def _plan(stage: str, model: str, total: _Sums, price: Price | None, past: Past) -> StagePlan:
     spec = parse_spec(model)
-    price = price_of(spec, config.models[model], day)
     seen = past.stages.get((stage, model))
     calls, tokens_in, tokens_out = total.calls, total.estimated, total.typical
     if seen is not None and total.calls:

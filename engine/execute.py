@@ -21,7 +21,8 @@ from ..schemas.canonical import digest, sha256_file, write_atomic
 from . import edits, lock, manifest, report
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
-from .budget import check_models
+from .batches.books import running_lines
+from .budget import asked_singly, check_models
 from .calls import answered_keys, model_uses
 from .config import RunConfig
 from .journal import Journal
@@ -180,13 +181,30 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
             request = with_attempts(request)
             report = _execute(folder, loaded, request, told_to, stopper)
     except KeyboardInterrupt:
-        raise Interrupted(
-            "stopped at once; what was committed is kept, and the same command continues it"
-        ) from None
+        text = "stopped at once; what was committed is kept, and the same command continues it"
+        raise Interrupted("\n".join([text, *_running(folder)])) from None
+    except Interrupted as stop:
+        raise Interrupted("\n".join([str(stop), *_running(folder)])) from None
+    except (BudgetStop, ModelUnavailable):
+        _tell_running(folder, told_to)
+        raise
     finally:
         told_to.close()
     _check_share(folder, report, request)
     return report
+
+
+def _running(folder: Path) -> list[str]:
+    """Return what people must know of batches that go on though the run has stopped."""
+    with suppress(FabulaError):  # why the run stopped matters more
+        return running_lines(folder / JOURNAL, folder)
+    return []
+
+
+def _tell_running(folder: Path, reporter: Reporter) -> None:
+    lines = _running(folder)
+    if lines:
+        reporter.emit(Event("batch", data={"message": "\n".join(lines)}))
 
 
 @contextmanager
@@ -252,6 +270,9 @@ def _execute(
         answered_keys(reused)  # refuses a folder without replies before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
+    singly = asked_singly(request.config) if options.batching.on else None
+    if singly is not None:
+        reporter.emit(Event("warning", data={"message": singly}))
     workers = options.workers if options.workers is not None else settings.workers
     workers = default_workers() if workers is None else workers
     with (
@@ -259,7 +280,7 @@ def _execute(
         Journal.open(folder) as journal,
         WorkerPool(workers, _timeout(request)) as pool,
         WorkerPool(min(workers, 1), _timeout(request)) as device,
-        _model_pool(journal, request, manifest) as models,
+        _model_pool(journal, request, manifest, reporter) as models,
     ):
         stack.enter_context(_or_as_it_was(folder))
         write_manifest(folder, manifest)
@@ -341,12 +362,13 @@ def _is_settled(folder: Path, options: Options) -> bool:
     return False
 
 
-def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest) -> ModelPool:
+def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Reporter) -> ModelPool:
     options, day = request.options, date.fromisoformat(manifest.created_at[:10])
     config = request.config
     return ModelPool(
-        journal, config.models, options.max_cost, options.reuse, day, attempts=config.run.attempts
-    )
+        journal, config.models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
+        batching=options.batching, tell=reporter.emit,
+    )  # fmt: skip
 
 
 def _run(

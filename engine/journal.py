@@ -1,10 +1,8 @@
 """The journal of a run, ``journal.sqlite``: a result is committed before anything builds on it."""
 
 import json
-import queue
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +13,11 @@ from ..errors import FabulaError, RunError
 from ..schemas.canonical import Json
 from . import journal_file
 from .codec import Encoded, decode
+from .group_commit import Done, GroupCommit, Statement
 from .journal_file import explained
 
 NAME = journal_file.NAME
-QUEUED = 512  # writes that may wait for the disk; the producer waits beyond that, so memory stays bounded
 _READ_TOGETHER = 200
-
-Done = Callable[[FabulaError | None], None]
-"""Told once that a write is on disk, or why it never will be, in the writer's thread; it must not raise."""
-
-Statement = tuple[str, tuple[Any, ...]]
-"""SQL and its values."""
-_Write = tuple[Sequence[Statement], Done | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +77,9 @@ class Journal:
         self.path = path
         self.writable = writable
         self._reader = reader
-        self._trouble: FabulaError | None = None
-        self._queue: queue.Queue[_Write | None] = queue.Queue(QUEUED)
         self.committed = 0
         self._seq = 0
-        self._thread: threading.Thread | None = None
+        self._writer: GroupCommit | None = None
 
     @classmethod
     def open(cls, folder: Path, *, writable: bool = True) -> Self:
@@ -161,17 +150,11 @@ class Journal:
         Raises:
             TargetError: an earlier write failed; nothing queued since is kept.
         """
-        while True:
-            self.check()
-            with suppress(queue.Full):
-                return self._queue.put((statements, done), timeout=1)
+        self._open_writer().write(*statements, done=done)
 
     def check(self) -> None:
         """Raise what keeps the writer from writing, if anything does."""
-        if self._trouble is not None:
-            raise self._trouble
-        if self._thread is None or not self._thread.is_alive():
-            raise RuntimeError("the journal's writer is not running")
+        self._open_writer().check()
 
     def flush(self) -> None:
         """Return when everything queued is on disk.
@@ -179,11 +162,7 @@ class Journal:
         Raises:
             TargetError: it cannot be written.
         """
-        marker = threading.Event()
-        self.write(done=lambda _: marker.set())
-        while not marker.wait(timeout=0.2):
-            self.check()
-        self.check()
+        self._open_writer().flush()
 
     def close(self) -> None:
         """Write what is queued, stop the writer and close the files.
@@ -192,71 +171,26 @@ class Journal:
             TargetError: it cannot be written.
         """
         try:
-            if self._trouble is not None:
-                raise self._trouble
-            if self._thread is not None and self._thread.is_alive():
-                self.flush()
-                self._queue.put(None)
-                self._thread.join()
+            if self._writer is not None:
+                self._writer.close()
         finally:
-            self._thread = None
+            self._writer = None
             self._reader.close()
 
     def _start(self) -> None:
         (last,) = self._reader.execute("SELECT coalesce(max(seq), 0) FROM results").fetchone()
         self._seq = self.committed = last
-        self._thread = threading.Thread(target=self._write_all, name="journal-writer", daemon=True)
-        self._thread.start()
+        self._writer = GroupCommit(self.path, self._note_committed)
 
-    def _write_all(self) -> None:
-        try:
-            with explained(self.path):
-                connection = journal_file.connect(self.path, read_only=False)
-                try:
-                    while self._write_some(connection):
-                        pass
-                finally:
-                    connection.close()
-        except FabulaError as error:  # kept for the producers, who raise it
-            self._trouble = error
-            self._tell_waiting(error)
+    def _open_writer(self) -> GroupCommit:
+        if self._writer is None:
+            raise RuntimeError("the journal's writer is not running")
+        return self._writer
 
-    def _tell_waiting(self, error: FabulaError) -> None:
-        with suppress(queue.Empty):
-            while True:
-                entry = self._queue.get_nowait()
-                if entry is not None and entry[1] is not None:
-                    entry[1](error)
-
-    def _write_some(self, connection: sqlite3.Connection) -> bool:
-        batch = [self._queue.get()]
-        with suppress(queue.Empty):
-            while True:
-                batch.append(self._queue.get_nowait())
-        entries = [entry for entry in batch if entry is not None]
-        waiting = [done for _, done in entries if done is not None]
-        try:
-            with explained(self.path):
-                last = self._commit(connection, entries)
-        except FabulaError as error:
-            self._trouble = error  # first: whoever is told may look at once
-            for done in waiting:
-                done(error)
-            raise
-        self.committed = last
-        for done in waiting:
-            done(None)
-        return len(entries) == len(batch)
-
-    def _commit(self, connection: sqlite3.Connection, entries: Iterable[_Write]) -> int:
-        last = self.committed
-        connection.execute("BEGIN IMMEDIATE")
-        for sql, values in (statement for statements, _ in entries for statement in statements):
-            connection.execute(sql, values)
+    def _note_committed(self, statements: Iterable[Statement]) -> None:
+        for sql, values in statements:
             if sql is journal_file.PUT_RESULT:
-                last = values[0]
-        connection.execute("COMMIT")
-        return last
+                self.committed = values[0]
 
     # -- reading
 

@@ -13,9 +13,10 @@ from ..schemas.canonical import file_mode
 NAME = "journal.sqlite"
 SALVAGED = "journal.sqlite.salvaged"
 """A whole new journal that is about to take the place of a damaged one."""
-FORMAT = 3
+FORMAT = 4
 OLDEST = 1
-"""The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used."""
+"""The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used, 3 no
+batches."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _WAL_LIMIT = 64 * 1024 * 1024
 
@@ -24,6 +25,9 @@ PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 PUT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_SENT = (
     "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'open')"
+)
+PUT_LOST = (
+    "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'lost')"
 )
 MARK_SENT = "UPDATE sent SET state = ? WHERE id = ?"
 DROP_SENT = "DELETE FROM sent WHERE id = ?"
@@ -61,6 +65,40 @@ CREATE TABLE IF NOT EXISTS sent (
     bound REAL,
     state TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS batches (
+    tag TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    state TEXT NOT NULL,
+    remote TEXT,
+    file TEXT,
+    word TEXT,
+    answered INTEGER,
+    failed INTEGER,
+    written REAL NOT NULL,
+    ended REAL,
+    stop INTEGER NOT NULL DEFAULT 0,
+    note TEXT
+);
+CREATE TABLE IF NOT EXISTS batch_requests (
+    tag TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    request TEXT NOT NULL,
+    sample INTEGER NOT NULL,
+    stage TEXT NOT NULL,
+    asked BLOB,
+    bound REAL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    PRIMARY KEY (tag, place)
+);
+CREATE TABLE IF NOT EXISTS batch_pictures (
+    model TEXT NOT NULL,
+    picture TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    stored REAL NOT NULL,
+    PRIMARY KEY (model, picture)
+);
+CREATE INDEX IF NOT EXISTS batch_requests_call ON batch_requests (request, sample);
 CREATE TABLE IF NOT EXISTS asks (
     result TEXT NOT NULL,
     place INTEGER NOT NULL,
@@ -203,8 +241,7 @@ def _make_tables(path: Path) -> None:
             exists = False
         if exists and _format_of(connection) == 2:
             connection.execute("ALTER TABLE calls ADD COLUMN doubt TEXT")
-            connection.execute(PUT_META, ("format", str(FORMAT)))
-        if not exists:
+        if not exists or _format_of(connection) in (2, 3):
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(PUT_META, ("format", str(FORMAT)))

@@ -7,6 +7,7 @@ import asyncio
 import math
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -18,15 +19,20 @@ from ..errors import FabulaError
 from ..models.chat import ChatRequest
 from ..models.client import ModelClient
 from ..models.keys import Redactor
-from ..models.prices import book, most_tokens, price_of
+from ..models.prices import batch_price_of, book, most_tokens, price_of
+from ..models.registry import has_batches
 from ..models.spec import ModelSettings, parse_spec
 from .asker import Closed, Desk, ItemAsker, Line
+from .batches import books
+from .batches.settings import Batching
+from .batches.settle import Lane
 from .budget import Budget, unknown_price
 from .calls import Calls
 from .codec import Encoded, encode, gather_fields
 from .journal import Journal
 from .pipeline import Stage, load_stage
 from .pool import Result
+from .progress import Event
 from .stage import Failed, Item, NoAnswer, Tools
 from .worker import Job, Task, checked, failure
 
@@ -35,6 +41,8 @@ if TYPE_CHECKING:
 
 AHEAD = 2
 """Items at work for each call that may be under way, so that no slot waits for an item."""
+IN_A_WAVE = 20_000
+"""Items at work where they wait for batches."""
 IDLE = 0.25  # seconds between looks at whether to stop
 
 
@@ -61,6 +69,8 @@ class ModelPool:
         reuse: folders of other runs whose replies are taken over.
         day: the day whose prices count; None for those known to come last.
         attempts: most attempts at a question while none gives a usable answer.
+        batching: how batches are used.
+        tell: told of what happens to batches.
     """
 
     def __init__(
@@ -71,8 +81,12 @@ class ModelPool:
         reuse: Sequence[Path] = (),
         day: date | None = None,
         attempts: int = 1,
+        batching: Batching | None = None,
+        tell: Callable[[Event], None] = lambda _: None,
     ) -> None:
         self._journal = journal
+        self._batching = batching or Batching()
+        self._tell = tell
         self._attempts = attempts
         self._options = options
         self._max_cost = max_cost
@@ -125,7 +139,7 @@ class ModelPool:
         self._before = desk.budget.spent
         settings = job.tools.settings
         assert isinstance(settings, ModelSettings)
-        most = AHEAD * sum(self._options[spec].concurrency for spec in set(settings.models()))
+        most = self._most_at_work(set(settings.models()))
         shift = _Shift(desk, load_stage(job.path), job.tools)
         source, flying, drained = iter(tasks), 0, False
         while True:
@@ -141,9 +155,21 @@ class ModelPool:
                 break
             landed = shift.landed()
             flying -= len(landed)
+            self._tell_of_batches(desk)
             yield [(task, encoded) for task, encoded in landed if encoded is not None]
+        self._tell_of_batches(desk)
         if isinstance(desk.closing, FabulaError):
             raise desk.closing
+
+    def _most_at_work(self, models: set[str]) -> int:
+        if self._batching.on and any(has_batches(parse_spec(spec)) for spec in models):
+            return IN_A_WAVE
+        return AHEAD * sum(self._options[spec].concurrency for spec in models)
+
+    def _tell_of_batches(self, desk: Desk) -> None:
+        events = [] if desk.batches is None else desk.batches.events
+        while events:
+            self._tell(events.pop(0))
 
     def _start(self) -> tuple[Desk, asyncio.AbstractEventLoop]:
         if self._desk is not None and self._loop is not None:
@@ -152,14 +178,30 @@ class ModelPool:
         try:
             calls.mark_lost()
             budget = Budget(self._max_cost, calls.spent() + self._unpriced_cost(calls))
+            kept = self.kept_batches(calls)
         except BaseException:
             calls.close()
             raise
         self._desk = self.desk(calls, budget)
         self._loop = asyncio.new_event_loop()
+        if kept or self._batching.on:
+            batches = self._desk.use_batches(self._batching, self._open_lane)
+            self._loop.call_soon(batches.start, kept)
         self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
         self._thread.start()
         return self._desk, self._loop
+
+    def kept_batches(self, calls: Calls) -> list[tuple[books.Kept, list[books.Entry]]]:
+        """Return the batches that the journal holds, of models that are asked now, with their requests."""
+        kept = [row for row in books.kept_batches(calls.rows(books.KEPT)) if row.model in self._options]
+        return [(row, books.entries_of(calls.rows(books.ENTRIES, (row.tag,)))) for row in kept]
+
+    def _open_lane(self, model: str) -> Lane:
+        from ..models.registry import open_batches
+
+        options, spec = self._options[model], parse_spec(model)
+        service = open_batches(spec, options, self._redactor)
+        return Lane(model, service, options, batch_price_of(spec, options, self._day))
 
     def desk(self, calls: Calls, budget: Budget) -> Desk:
         """Return what gets the replies."""
@@ -172,7 +214,8 @@ class ModelPool:
         costs = []
         for call in calls.unpriced():
             options = self._options.get(call.model)
-            price = None if options is None else price_of(parse_spec(call.model), options, self._day)
+            known = batch_price_of if calls.is_batched(call) else price_of
+            price = None if options is None else known(parse_spec(call.model), options, self._day)
             if options is None or price is None:
                 raise unknown_price(call.model)
             most = most_tokens(ChatRequest.from_canonical(call.asked), options)
@@ -194,13 +237,23 @@ class _Shift:
         self._desk, self._stage, self._tools = desk, stage, tools
         self._results: queue.SimpleQueue[tuple[Task, Encoded | None]] = queue.SimpleQueue()
         self._working: set[asyncio.Task[None]] = set()
+        self._later: deque[Task] = deque()
 
     def start(self, tasks: list[Task]) -> None:
-        """Begin work on items; called in the loop."""
-        for task in tasks:
+        """Begin work on items, as many as memory allows; called in the loop."""
+        self._later.extend(tasks)
+        batches = self._desk.batches
+        while self._later and not (batches is not None and batches.is_full and self._working):
+            task = self._later.popleft()
+            self._desk.note(at_work=1)
             work = asyncio.get_running_loop().create_task(self._work(task))
             self._working.add(work)
-            work.add_done_callback(self._working.discard)
+            work.add_done_callback(self._ended)
+
+    def _ended(self, work: "asyncio.Task[None]") -> None:
+        self._working.discard(work)
+        self._desk.note(at_work=-1)
+        self.start([])
 
     def landed(self) -> list[tuple[Task, Encoded | None]]:
         """Return what is finished, waiting a little for the first; None stands for an item left undone."""
@@ -246,6 +299,8 @@ class _Shift:
 
 
 async def _wind_up(desk: Desk) -> None:
+    if desk.batches is not None:
+        await desk.batches.halt()
     tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in tasks:
         task.cancel()

@@ -31,6 +31,7 @@ class Event:
     sources       ``gone``, ``corrected`` and ``added`` ids of the run that other sources have made, in a
                   ``message``
     warning       ``message``: what a person should know before the run goes on
+    batch         ``message``: what happened to a ``batch`` (the service's id) of ``requests`` to a ``model``
     stopping      nothing: the user asked to stop, the work in flight is being finished
     outputs       ``written``: whether the output files were written, or were up to date
     run-done      ``totals``
@@ -132,7 +133,7 @@ def plain_line(event: Event) -> str | None:
         return f"{event.stage}: {data['made']} made{problems} ({data['ran']} run, {data['reused']} reused)"
     if event.kind == "plan":
         return _plan_line(data)
-    if event.kind in ("warning", "sources", "stopping", "outputs"):
+    if event.kind in ("warning", "sources", "batch", "stopping", "outputs"):
         return _note(event.kind, data)
     return None
 
@@ -140,7 +141,7 @@ def plain_line(event: Event) -> str | None:
 def _note(kind: str, data: Mapping[str, Any]) -> str:
     if kind == "warning":
         return f"warning: {data['message']}"
-    if kind == "sources":
+    if kind in ("sources", "batch"):
         return str(data["message"])
     if kind == "stopping":
         return "stopping: finishing what is in flight; once more to stop at once"

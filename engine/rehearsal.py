@@ -126,6 +126,9 @@ class _Replies:
         """Return what a reply cost; nobody needs to know here."""
         return None
 
+    def note(self, *, at_work: int = 0, waiting: int = 0) -> None:
+        """Do nothing: nobody waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Rehearsing:

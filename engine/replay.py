@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..models.chat import ChatRequest, Reply
 from ..models.prices import estimate_tokens
@@ -121,6 +122,10 @@ class _KnownReplies(ModelPool):
     def desk(self, calls: Calls, budget: Budget) -> Desk:
         """Return a desk that asks nobody."""
         return _KnownDesk(calls, budget, self._options, self._open_line, self._attempts)
+
+    def kept_batches(self, calls: Calls) -> list[Any]:  # noqa: ARG002 - as the pool that asks
+        """Return none: whoever asks nobody leaves open batches to those who do."""
+        return []
 
 
 class _KnownDesk(Desk):

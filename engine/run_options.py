@@ -39,6 +39,9 @@ class RunOptions:
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again, and ask once more what got no usable reply, nothing else.
         replace_sources: replace the run's sources by these, though items are gone in them.
+        batch: send questions in batches, at half the price within a day, to services that take them.
+        batch_deadline: with --batch: hours after which a batch is cancelled and the rest sent again.
+        batch_then_single: with --batch: ask one by one, at the full price, what a batch left open.
         others: gives the sections that the settings file may have for other kinds of run.
     """
 
@@ -51,6 +54,9 @@ class RunOptions:
     created_at: str | None = None
     retry_failed: bool = False
     replace_sources: bool = False
+    batch: bool = False
+    batch_deadline: float | None = None
+    batch_then_single: bool = False
     others: Callable[[], Collection[str]] = frozenset
 
     @property
@@ -120,14 +126,17 @@ class RunOptions:
         Args:
             more: other fields of :class:`.runner.Options`, such as ``limit``.
         """
+        from .batches.settings import Batching
         from .runner import Options
 
+        batching = Batching(on=self.batch, deadline=self.batch_deadline, then_single=self.batch_then_single)
         return Options(
             workers=self.workers,
             retry_failed=self.retry_failed,
             max_cost=self.max_cost,
             replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
+            batching=batching,
             **more,
         )
 

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
+from .batches.settings import Batching
 from .codec import Basis, Encoded, content_key, encode
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Listing, read_decisions
@@ -37,6 +38,7 @@ class Options:
         replace_sources: let sources take the place of others, though items of the run are gone in them.
         reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
+        batching: how requests to models go out in batches.
     """
 
     workers: int | None = None
@@ -48,6 +50,7 @@ class Options:
     replace_sources: bool = False
     reuse: tuple[Path, ...] = ()
     item_timeout: float | None = None
+    batching: Batching = field(default_factory=Batching)
 
     def makes_again(self, stage: Stage, head: Head) -> bool:
         """Whether a known result is to be made again.
@@ -71,6 +74,7 @@ class Options:
         if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
             found = str(self.max_cost)
             raise ConfigError("--max-cost", expected="USD, 0 or more", found=found, fix="give another number")
+        self.batching.check()
         if self.item_timeout is not None and not self.item_timeout > 0:
             found = str(self.item_timeout)
             raise ConfigError(

@@ -1,10 +1,11 @@
 """A kind of run as a value, and going on with one of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import BelowThreshold
+from .batches.settings import Batching
 from .execute import Options, RunRequest, execute, last_limit
 from .manifest import read_manifest
 from .pipeline import Pipeline, load_pipeline
@@ -68,12 +69,14 @@ class Again:
             last given, if any.
         sources: where sources are that have moved: the files and folders themselves, or a folder that holds
             them; they are known by their content.
+        batching: how requests to models go out in batches.
     """
 
     retry_failed: bool = False
     workers: int | None = None
     max_cost: float | None = None
     sources: tuple[Path, ...] = ()
+    batching: Batching = field(default_factory=Batching)
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
@@ -90,7 +93,9 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     """
     manifest, folder = read_manifest(run), Path(run).absolute()
     limit = last_limit(folder) if again.max_cost is None else again.max_cost
-    options = Options(workers=again.workers, retry_failed=again.retry_failed, max_cost=limit)
+    options = Options(
+        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching
+    )
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)
     request = RunRequest(run, kind.pipeline, config, listed, options=options, complete=True)

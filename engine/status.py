@@ -1,6 +1,7 @@
 """``run status`` and ``run show``: how far each stage is, and what each read and wrote for one item."""
 
 import difflib
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schemas.canonical import Json, canonical_text
+from .batches.books import BatchStatus, batches_in, counts_line, counts_of
 from .calls import ModelUse, calls_of, model_uses
 from .codec import decode
 from .edits import WHOLE, edits_of
@@ -49,6 +51,8 @@ class Status:
         models: what each stage used of each model so far.
         rejected: stage -> code -> how many items it rejected.
         added: name and time of each source that was added to the run after it was made, in order.
+        batches: the batches that its requests went out in, oldest first.
+        now: the time, in seconds since 1970, by which they have an age.
     """
 
     totals: Mapping[str, int]
@@ -59,6 +63,8 @@ class Status:
     models: tuple[ModelUse, ...] = ()
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     added: tuple[Mapping[str, str], ...] = ()
+    batches: tuple[BatchStatus, ...] = ()
+    now: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Return the status as plain JSON."""
@@ -74,6 +80,10 @@ class Status:
             "models": [asdict(use) for use in self.models],
             "rejected": {stage: dict(codes) for stage, codes in self.rejected.items()},
             "added": [dict(source) for source in self.added],
+            "batches": [
+                {**batch.as_json(), "hours": round(batch.age(self.now), 3)} for batch in self.batches
+            ],
+            "batched": dict(counts_of(self.batches)),
         }
 
     def lines(self) -> list[str]:
@@ -92,6 +102,9 @@ class Status:
             lines.append(f"rejected by {name}: {counted}")
         lines.extend(f"extended by {source['name']} at {source['added_at']}" for source in self.added)
         lines.extend(use.line() for use in self.models)
+        lines.extend(batch.line(self.now) for batch in self.batches)
+        if len(self.batches) > 1:
+            lines.append(counts_line(self.batches))
         lines.extend(self.notes)
         if self.holder is not None:
             who = f"process {self.holder['pid']} on {self.holder['host']}"
@@ -132,6 +145,8 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
             notes=tuple(survey.notes),
             explained=explain,
             models=model_uses(survey.journal.path),
+            batches=batches_in(survey.journal.path),
+            now=time.time(),
             rejected=_rejected(survey),
             added=tuple(
                 {"name": entry.name, "added_at": entry.added_at}

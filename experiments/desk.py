@@ -20,7 +20,10 @@ from .study import RESOLVED, Study, read_study, resolved
 if TYPE_CHECKING:
     from ..engine.progress import Reporter
 
-LOCAL = ("workers", "created_at", "retry_failed", "reuse")
+LOCAL = (
+    *("workers", "created_at", "retry_failed", "reuse"),
+    *("batch", "batch_deadline", "batch_then_single"),
+)
 """Options of the command that every run of a study gets."""
 FEW = 100
 """Stories times seeds up to which runs work in this process: starting others would take longer."""

@@ -111,7 +111,8 @@ class Study(Own):
         default=None, description="People's answers, as fabula calibrate reads them [none yet]."
     )
     labelled: str | None = Field(
-        default=None, description="Answers that people called right or wrong, for Table 61 [none yet]."
+        default=None,
+        description="Answers that people called right or wrong, or votes on them, for Table 61 [none yet].",
     )
     compass: CompassPart | None = Field(default=None, description="Semantic Compass.")
     evaluators: tuple[str, ...] = Field(default=(), description="Evaluators to be compared with.")

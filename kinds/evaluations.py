@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..people.calibrate import HumanReport
     from ..people.study import Study, StudySettings
 
+VOTES = "votes.jsonl"
+"""What the votes of people are called in what a study exports, and in a release."""
 GENERAL = ("resamples", "seed", "interval", "correction")
 """Options that scoring and comparing have under every protocol."""
 
@@ -278,7 +280,7 @@ def calibrate(
 
     Args:
         folder: the evaluation folder.
-        human: people's answers, ``.jsonl`` or ``.csv``.
+        human: people's answers, ``.jsonl`` or ``.csv``, or a folder with ``votes.jsonl``.
         source: the release or suite that was judged with; None: where the evaluation found it.
         settings: definitions; None for the defaults.
         key: the key of anonymised tasks, if the answers name tasks.
@@ -295,5 +297,6 @@ def calibrate(
     archive, study = read_archive(folder), study_of(folder)
     source, key = (None if path is None else Path(path) for path in (source, key))
     defined = _with_published({"define": tuple(define)}, [folder])["define"]
-    evaluated = Evaluated(archive, Path(folder), Path(human), source, key, defined)
+    said = Path(human) / VOTES if Path(human).is_dir() else Path(human)
+    evaluated = Evaluated(archive, Path(folder), said, source, key, defined)
     return people.calibrate(evaluated, study, settings)

@@ -20,6 +20,7 @@ from .registry import (
 
 if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
+    from ..builders.edit_files import AppliedFile
     from ..builders.preview import Preview
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
@@ -48,17 +49,21 @@ def pipeline_of(run: Path) -> "Pipeline":
 def continue_run(
     run: Path,
     *,
-    retry_failed: bool = False,
-    workers: int | None = None,
-    max_cost: float | None = None,
     sources: Sequence[Path] = (),
     reporter: "Reporter | None" = None,
+    **again: Any,  # noqa: ANN401 - the other fields of Again
 ) -> "RunReport":
-    """Execute a run of any kind again; see :func:`fabula.engine.running.continue_as`."""
+    """Execute a run of any kind again; see :func:`fabula.engine.running.continue_as`.
+
+    Args:
+        run: the run folder.
+        sources: where sources are that have moved.
+        reporter: takes the progress.
+        again: other fields of :class:`fabula.engine.running.Again`, such as ``retry_failed``.
+    """
     from ..engine.running import Again, continue_as
 
-    again = Again(retry_failed, workers, max_cost, tuple(sources))
-    return continue_as(run_kind_of(run), run, again, reporter)
+    return continue_as(run_kind_of(run), run, Again(sources=tuple(sources), **again), reporter)
 
 
 def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":
@@ -73,6 +78,30 @@ def withdraw(run: Path, item: str, *, who: str, why: str) -> "Correction":
     from ..builders import corrections
 
     return corrections.withdraw(_editable(run), item, who=who, why=why)
+
+
+def correct_from(
+    run: Path, path: Path, *, release: Path | None = None, dry_run: bool = False
+) -> "AppliedFile":
+    """Add the corrections of a file that a review exported, all or none.
+
+    Args:
+        run: the run; the next build or retry applies them.
+        path: the file; see :func:`fabula.builders.edit_files.apply_file`.
+        release: the release that was reviewed, to make sure that it came from this run.
+        dry_run: only say what would be added.
+
+    Raises:
+        ConfigError: another release or run was reviewed.
+        InputError: corrections cannot be applied; lists all of them.
+        RunError: the run is of a kind whose items cannot be corrected.
+    """
+    from ..builders.edit_files import apply_file, read_edit_file
+    from .reviewed import check_source
+
+    editable, file = _editable(run), read_edit_file(path)
+    notes = check_source(run, file, release)
+    return apply_file(editable, file, dry_run=dry_run, notes=notes)
 
 
 def corrected_in_files(run_kind: str) -> str | None:

@@ -6,7 +6,7 @@ older models know, too. The API has no seed; none is sent.
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
@@ -15,7 +15,10 @@ from .edge import Adapter, added, messages_to_send, text_or_none, tokens, usage_
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
-from .transport import GRACE, headers_not_ours, headers_of, http_client
+from .transport import GRACE, LONGEST_BODY, headers_not_ours, headers_of, http_client
+
+if TYPE_CHECKING:
+    import anthropic
 
 ANTHROPIC = "https://api.anthropic.com"
 _OUTCOMES: dict[str, ReplyOutcome] = {
@@ -81,7 +84,9 @@ class AnthropicChat(Adapter):
     _path = "/v1/messages"
     _read = staticmethod(read_reply)
 
-    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+    def __init__(
+        self, spec: ModelSpec, options: ModelOptions, redactor: Redactor, longest: int = LONGEST_BODY
+    ) -> None:
         try:
             import anthropic
         except ImportError as error:
@@ -98,8 +103,14 @@ class AnthropicChat(Adapter):
             timeout=options.call_timeout + GRACE,
             max_retries=0,
             default_headers={**unwanted, **headers_of(spec, options, redactor)},
-            http_client=http_client(spec, options, redactor),
+            http_client=http_client(spec, options, redactor, longest),
         )
+
+    @property
+    def client(self) -> "anthropic.AsyncAnthropic":
+        """The SDK's client."""
+        client: anthropic.AsyncAnthropic = self._client
+        return client
 
     def _body(self, request: ChatRequest) -> dict[str, Json]:
         messages = messages_to_send(request)

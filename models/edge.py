@@ -171,6 +171,10 @@ class Service(ABC):
         """Close connections."""
         await self._client.close()
 
+    def body(self, request: ChatRequest) -> dict[str, Any]:
+        """Return what is sent for a request."""
+        return self._body(request)
+
     async def _asked(self, request: ChatRequest, read: ReadReply) -> Reply:
         """Ask once, and read the response."""
         body = self._body(request)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
-from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage
+from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
 from .edge import Adapter, added, messages_to_send, text_or_none, titled, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
@@ -148,6 +148,27 @@ class GoogleChat(Adapter):
         self._types = types
         self._client, self._http = google_client(spec, options, redactor)
 
+    @staticmethod
+    def rest_body(request: ChatRequest) -> dict[str, Json]:
+        """Return what the SDK sends for a request, for files in which the service wants it so."""
+        messages = messages_to_send(request)
+        contents: list[Json] = [_rest_content(message) for message in messages if message.role != "system"]
+        body: dict[str, Json] = {"contents": contents}
+        system = _system_text(messages)
+        if system is not None:
+            body["systemInstruction"] = {"parts": [{"text": system}], "role": "user"}
+        config: dict[str, Json] = {
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "maxOutputTokens": request.max_tokens,
+        }
+        if request.schema is not None and request.structured != "prompt":
+            config["responseMimeType"] = "application/json"
+            if request.structured == "schema":
+                config["responseJsonSchema"] = titled(request.schema)
+        body["generationConfig"] = {name: value for name, value in config.items() if value is not None}
+        return _merged(body, request.extra)
+
     async def close(self) -> None:
         """Close connections."""
         await close_google(self._client, self._http)
@@ -162,11 +183,10 @@ class GoogleChat(Adapter):
 
     def _config(self, request: ChatRequest, messages: tuple[Message, ...]) -> Any:  # noqa: ANN401 - SDK type
         types = self._types
-        system = [part for m in messages if m.role == "system" for part in m.parts if isinstance(part, str)]
         wants_json = request.schema is not None and request.structured != "prompt"
         enforced = request.schema is not None and request.structured == "schema"
         return types.GenerateContentConfig(
-            system_instruction="\n\n".join(system) or None,
+            system_instruction=_system_text(messages),
             temperature=request.temperature,
             seed=request.seed,
             max_output_tokens=request.max_tokens,
@@ -186,3 +206,31 @@ class GoogleChat(Adapter):
         if isinstance(part, Image):
             return self._types.Part.from_bytes(data=part.data, mime_type=part.media_type)
         return self._types.Part(text=part)
+
+
+def _system_text(messages: tuple[Message, ...]) -> str | None:
+    texts = [part for m in messages if m.role == "system" for part in m.parts if isinstance(part, str)]
+    return "\n\n".join(texts) or None
+
+
+def _rest_content(message: Message) -> dict[str, Json]:
+    role = "model" if message.role == "assistant" else "user"
+    return {"role": role, "parts": [_rest_part(part) for part in message.parts]}
+
+
+def _rest_part(part: Part) -> dict[str, Json]:
+    if isinstance(part, Image):
+        return {"inlineData": {"mimeType": part.media_type, "data": base64_text(part.data)}}
+    return {"text": part}
+
+
+def _merged(body: dict[str, Json], extra: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a body with more parameters in it, objects inside objects."""
+    merged = dict(body)
+    for name, value in extra.items():
+        known = merged.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            merged[name] = _merged(known, value)
+        else:
+            merged[name] = value
+    return merged

@@ -46,6 +46,9 @@ class Prices(Own):
     second: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="For each second of a video."
     )
+    batch: float = Field(
+        default=0.5, gt=0, le=1, description="Share of input and output that requests in a batch cost."
+    )
 
     @model_validator(mode="after")
     def _prices_are_whole(self) -> "Prices":
@@ -90,6 +93,16 @@ class ModelOptions(Own):
     extra: dict[str, Json] = Field(default_factory=dict, description="More parameters, sent as they are.")
     prices: Prices | None = None
     image_tokens: int = Field(default=3000, ge=1, description="Most tokens that one image may count.")
+    batch_requests: int | None = Field(
+        default=None, ge=1, description="Most requests of one batch; by default what the service takes."
+    )
+    batch_files: bool = Field(
+        default=False,
+        description="Whether larger pictures in batches go through the service's store of files.",
+    )
+    batch_megabytes: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="The same for its size in MB."
+    )
 
     @model_validator(mode="after")
     def _secrets_stand_elsewhere(self) -> "ModelOptions":

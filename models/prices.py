@@ -228,6 +228,51 @@ class Booked:
     is_read: bool
 
 
+BATCH = {"processing": "batch"}
+"""How the library names the prices of requests in a batch. It has them from the services' own pages
+(developers.openai.com/api/docs/pricing, ai.google.dev/gemini-api/docs/pricing, platform.claude.com/docs/en/
+about-claude/pricing), as they stood on 14 October 2026; what was before, it does not know."""
+BATCH_SHARE = Decimal("0.5")
+"""What a request in a batch costs of the price of input and output where the library has no price for batches
+of a model: the share that the three services name on those pages. Cached input then costs what it always
+costs, as it does at some models."""
+
+
+def batch_price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) -> Price | None:
+    """Return the prices of a model for requests in a batch; None where nobody knows them.
+
+    Args:
+        spec: the model.
+        options: its settings; prices that they give count at their share for batches.
+        day: as for :func:`price_of`.
+    """
+    own = options.prices
+    if own is not None:
+        return _shared(_own_price(own), Decimal(str(own.batch)), f"{own.batch:g} of the settings")
+    return _listed(spec, day or LAST_DAY, batch=True)
+
+
+def _shared(price: Price, share: Decimal, source: str) -> Price:
+    """Return prices of which input and output cost a share."""
+    from genai_prices.types import ModelPrice
+
+    lists = []
+    for prices in price.lists:
+        known = {name: value for name, value in vars(prices).items() if not name.startswith("_")}
+        halved = {
+            name: _share_of(known[name], share) for name in ("input_mtok", "output_mtok") if known.get(name)
+        }
+        lists.append(ModelPrice(**{**known, **halved}))
+    return replace(price, lists=tuple(lists), source=source)
+
+
+def _share_of(rate: Any, share: Decimal) -> Any:  # noqa: ANN401 - a price, or one with tiers, of the library
+    if isinstance(rate, Decimal):
+        return rate * share
+    tiers = [replace(tier, price=tier.price * share) for tier in rate.tiers]
+    return replace(rate, base=rate.base * share, tiers=tiers)
+
+
 def price_of(spec: ModelSpec, options: ModelOptions, day: date | None = None) -> Price | None:
     """Return the prices of a model; None where nobody knows them.
 
@@ -357,7 +402,7 @@ def _agreeing(counts: Usage) -> Usage:
     return Usage(**known)
 
 
-def _listed(spec: ModelSpec, day: date) -> Price | None:
+def _listed(spec: ModelSpec, day: date, *, batch: bool = False) -> Price | None:
     import genai_prices
     from genai_prices.data_snapshot import get_snapshot
 
@@ -365,12 +410,24 @@ def _listed(spec: ModelSpec, day: date) -> Price | None:
         _, model = get_snapshot().find_provider_model(spec.name, None, spec.provider, None)
     except LookupError:
         return None
-    lists = tuple(model.get_prices(moment) for moment in _moments(model, day)) if model.prices else ()
+    known = _batch_start(model) if batch else None
+    moments = _moments(model, day if known is None else max(day, known)) if model.prices else []
+    context = BATCH if known is not None else None
+    lists = tuple(model.get_prices(moment, context) for moment in moments)
     price = Price(lists, f"genai-prices {genai_prices.__version__}")
     # A vector costs what its text costs.
     if not price.rates("input_tokens") or not (price.rates("output_tokens") or spec.encodes):
         return None
+    if batch and known is None:
+        return _shared(price, BATCH_SHARE, f"{BATCH_SHARE} of {price.source}")
     return price
+
+
+def _batch_start(model: "ModelInfo") -> date | None:
+    """Return the first day for which the library knows what batches of a model cost; None for none."""
+    known = [variant for variant in model.price_variants or () if variant.when == BATCH]
+    starts = [getattr(variant.constraint, "start_date", date.min) for variant in known]
+    return min(starts, default=None)
 
 
 def _moments(model: "ModelInfo", day: date) -> list[datetime]:

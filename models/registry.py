@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..errors import ConfigError, MissingRequirement
 from ..schemas.plugins import plugins
@@ -11,6 +11,9 @@ from .chat import ChatModel
 from .keys import Redactor
 from .options import ModelOptions
 from .spec import COMPATIBLE, Makes, ModelSpec
+
+if TYPE_CHECKING:
+    from .batches.service import BatchService
 
 ADAPTERS: tuple[tuple[str, str], ...] = (
     ("openai", ".openai_models:OpenAIChat"),
@@ -25,6 +28,13 @@ ENCODERS: tuple[tuple[str, str], ...] = (
     (COMPATIBLE, ".openai_models:OpenAIEmbedding"),
 )
 """The same for encoders, whose specs begin with ``embedding:``."""
+
+BATCHES: Mapping[str, str] = {
+    "openai": ".batches.openai_batches:OpenAIBatches",
+    "google": ".batches.google_batches:GoogleBatches",
+    "anthropic": ".batches.anthropic_batches:AnthropicBatches",
+}
+"""Provider -> what sends many requests to one of its chat models together, as a batch."""
 
 GROUP = "fabula.chat_models"
 """Entry points of this group add providers: the name is what stands before the colon in a spec."""
@@ -121,6 +131,22 @@ def open_model(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> Ch
         if entry.name == spec.provider:
             return cast("Adapter", entry.load())(spec, options, redactor)
     raise _nobody(spec)
+
+
+def has_batches(spec: ModelSpec) -> bool:
+    """Return whether a model's service takes requests in batches."""
+    return spec.makes == "text" and spec.provider in BATCHES
+
+
+def open_batches(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> "BatchService":
+    """Return what sends batches to a model that has them (see :func:`has_batches`).
+
+    Raises:
+        MissingRequirement: a library or a key is missing.
+    """
+    module, _, attribute = BATCHES[spec.provider].partition(":")
+    service: BatchService = getattr(import_module(module, __package__), attribute)(spec, options, redactor)
+    return service
 
 
 def _nobody(spec: ModelSpec) -> ConfigError:

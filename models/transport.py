@@ -4,7 +4,6 @@ import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment
 
 from ..errors import MissingRequirement
 from .keys import Redactor, expand
@@ -140,6 +139,8 @@ def headers_not_ours(variable: str, key: str, omit: object) -> dict[str, Any]:
 def _proxy(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str | None:
     if options.proxy is None:
         # The HTTP library takes it from the environment.
+        from urllib.request import getproxies_environment
+
         for address in getproxies_environment().values():
             _remember(address, redactor)
         return None

@@ -8,7 +8,7 @@ Formula: share of questions where the judge is right exactly when the majority o
 Input: people's answers and a judge's replies to the same questions about the same outputs, one condition.
 Output: shares and errors in [0, 1], correlations in [-1, 1].
 Undefined when: nothing is shared; fewer than three storyboards, or all alike, for a correlation.
-Source: KathaTrace, sections D.5, F.6 and H.6, Table 39.
+Source: KathaTrace, sections D.5, F.6 and H.6, Table 39, Figure 10.
 Departures: answers are compared as accepted or not (E.7). A question on which people are divided half and
     half has no majority and is left out of agreement and calibration error. Confidence is verbal: the
     values that its levels stand for are ours and are stated. A single answer falls into the bin of its
@@ -42,8 +42,12 @@ BINS = 10
 TOO_LITTLE = "people and the judge share too little"
 MOST_PAIRS = 5000
 """Pairs of storyboards up to which pairwise agreement gets an interval."""
+MOST_STORYBOARDS = 1000
+"""Up to so many storyboards are kept one by one; of more, so many at even distances. All are counted."""
 
 Ints = NDArray[np.int64]
+Board = tuple[str | None, int | None, str]
+"""Method, seed and story."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,27 @@ class Bin:
     count: int
     confidence: float
     accuracy: float
+
+
+@dataclass(frozen=True)
+class Storyboard:
+    """What people and a judge recover from one storyboard under one condition.
+
+    Attributes:
+        method: whose storyboard it is; None under text-only evidence.
+        seed: of the generation.
+        story: the story.
+        people: mean over its questions of the share of people who were right.
+        judge: share of its questions that the judge got right.
+        questions: how many were answered by both.
+    """
+
+    method: str | None
+    seed: int | None
+    story: str
+    people: float
+    judge: float
+    questions: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +95,8 @@ class Against:
         pairs: ``within_story`` or ``between_stories``.
         not_judged: units that people answered and the judge was not asked.
         silent: units that both were asked, left out because the judge gave no answer.
+        storyboards: the storyboards that the correlation stands on (Figure 10), at most
+            :data:`MOST_STORYBOARDS` of them.
     """
 
     values: Mapping[str, Score]
@@ -81,6 +108,7 @@ class Against:
     pairs: str
     not_judged: int
     silent: int = 0
+    storyboards: tuple[Storyboard, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +118,7 @@ class Shared:
     Attributes:
         table: who was right, shape (people, units); the units of a storyboard stand together.
         starts: the first unit of each storyboard.
+        boards: method, seed and story of each storyboard.
         verdict: 1 where the judge is right, shape (judges, units).
         confidence: what the judge's confidence stands for, ``nan`` where none is stated, the same shape.
         bins: for each judge, the bin that each unit's confidence falls into.
@@ -98,6 +127,7 @@ class Shared:
 
     table: Answered
     starts: Ints
+    boards: tuple[Board, ...]
     verdict: Floats
     confidence: Floats
     bins: tuple[Ints, ...]
@@ -121,8 +151,13 @@ def against(
         resampling: how intervals are made.
     """
 
-    def board(unit: Unit) -> Unit:
-        return (*unit[1:3], questions[str(unit[3])].story_id)
+    def board(unit: Unit) -> Board:
+        _, method, seed, item = unit
+        return (
+            None if method is None else str(method),
+            seed if isinstance(seed, int) else None,
+            questions[str(item)].story_id,
+        )
 
     asked = dict.fromkeys(map(unit_of, rows))
     ordered = sorted(asked, key=lambda unit: (str(board(unit)), str(unit)))
@@ -140,6 +175,7 @@ def against(
         shared = Shared(
             table=tabulated(rows, questions, people, units, unit_of),
             starts=np.array(starts, dtype=np.int64),
+            boards=tuple(boards[start] for start in starts),
             verdict=np.array(right, dtype=np.float64),
             confidence=np.array([means for means, _ in stated]).reshape(len(names), len(units)),
             bins=tuple(bins for _, bins in stated),
@@ -170,8 +206,21 @@ def _against(shared: Shared, judge: int, values: Estimate, kind: str, unseen: in
         spearman(machine, human), kendall(machine, human),
         _share(judged, lead < 0), _share(~judged, lead > 0),
         bins_of(shared.confidence[judge][counted], agrees[counted], shared.bins[judge][counted]),
-        kind, unseen, silent,
+        kind, unseen, silent, _storyboards(shared, machine, human),
     )  # fmt: skip
+
+
+def _storyboards(shared: Shared, machine: Floats, human: Floats) -> tuple[Storyboard, ...]:
+    """Return what each storyboard tells people and the judge; of many, some at even distances."""
+    number = len(shared.starts)
+    sizes = np.diff([*shared.starts, shared.verdict.shape[1]])
+    kept = np.linspace(0, number - 1, min(number, MOST_STORYBOARDS)).round().astype(np.int64)
+    return tuple(
+        Storyboard(
+            *shared.boards[n], people=float(human[n]), judge=float(machine[n]), questions=int(sizes[n])
+        )
+        for n in map(int, kept)
+    )
 
 
 def _share(marked: NDArray[np.bool_], among: NDArray[np.bool_]) -> Score:
@@ -189,7 +238,7 @@ def _estimated(shared: Shared, people: int, resampling: Resampling) -> Estimate:
     return Estimate(*(part.reshape(shape).T for part in (values.values, values.low, values.high)))
 
 
-def _pairs(boards: Sequence[Unit]) -> tuple[Ints, str]:
+def _pairs(boards: Sequence[Board]) -> tuple[Ints, str]:
     stories: dict[object, list[int]] = {}
     for number, board in enumerate(boards):
         stories.setdefault(board[-1], []).append(number)

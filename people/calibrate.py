@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, TargetError, UserError
+from ..evaluation.report.people import people_warnings
 from ..schemas.canonical import pretty_bytes, write_atomic
 from .study import Evaluated, Json, Study, StudySettings, number_text, percent_text, score_text
 
@@ -28,6 +29,7 @@ class HumanReport:
 
     def lines(self) -> Iterator[str]:
         """Return it for people."""
+        yield from (f"warning: {warning}" for warning in people_warnings(self.document["people"]))
         yield from _people_lines(self.document["people"])
         for method, about in self.document.get("methods", {}).items():
             yield from self.study.method_lines(method, about)

@@ -13,7 +13,7 @@ from ..schemas.judgement import HumanRow
 from .against import against
 from .judged import ENSEMBLE, Judged, fitted_weights, judged, label_agreement, preference_agreement
 from .participants import lines_of
-from .ratings import human_ratings, methods_of, preferences
+from .ratings import human_ratings, methods_of, preferences, preferred_dimensions
 from .read import Known, read_human
 from .recoverability import CONDITIONS, human_moral, human_recovery, lines_under, majorities
 from .study import (
@@ -50,6 +50,7 @@ def compare_storyboards(evaluated: Evaluated, settings: StudySettings) -> dict[s
     document |= {
         "methods": {method: asked.about(method) for method in methods_of(kept.rows)},
         "preferences": as_plain(preferences(kept.rows, settings.resampling)),
+        "preference_dimensions": as_plain(preferred_dimensions(kept.rows, settings.resampling)),
         "judges": asked.followed(),
         "weights": None,
     }

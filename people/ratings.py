@@ -3,7 +3,8 @@
 Question: how do people rate the storyboards of a method, and do they prefer those of one method over those
     of the other, criterion by criterion? Do people who saw the same thing say the same?
 Formula: mean of all ratings of a criterion (Eq. 54), with their standard deviation beside it; mean preference
-    (Eq. 69); Wilcoxon signed-rank test of median > 0 (Eq. 64, 70); Bonferroni over the criteria of the pair
+    of a criterion (Eq. 69), and of all judgements by the criteria of one dimension (Table 51, Figure 6);
+    Wilcoxon signed-rank test of median > 0 (Eq. 64, 70); Bonferroni over the criteria of the pair
     (Eq. 65, 71); rank-biserial correlation (W+ - W-) / (W+ + W-) (Eq. 66, 72). Agreement: share of agreeing
     pairs; Fleiss' kappa (1971, Eq. 76); Krippendorff's alpha (2011), nominal for answers, labels and
     completions, ordinal for ratings and preferences. Not everybody needs to have rated everything.
@@ -16,7 +17,7 @@ Output: a mean of ratings, higher is better; their standard deviation has N - 1 
 Undefined when: nobody gave a value. ``unclear`` is counted and left out; 0 (no preference) is a value, but
     drops out of the test, which ranks differences other than zero. No unit has two ratings; for kappa and
     alpha also: all ratings are the same.
-Source: KathaTrace, sections A.14, F.3, F.4, F.7, H.2-H.4, H.7, Tables 2, 37, 49-52.
+Source: KathaTrace, sections A.14, F.3, F.4, F.7, H.2-H.5, H.7, Tables 2, 37, 49-52, Figures 4-9.
 Departures: the paper tests single judgements as if they were independent, which those of one person are not;
     the same test on one mean per person stands beside it (``by_person``). Answers are compared as accepted or
     not, as for judges (E.7). Ordinal agreement of compressed ratings says little, as the paper notes itself;
@@ -46,8 +47,9 @@ CRITERIA = {
     "Q11": "trajectory", "Q12": "overall recoverability", "Q13": "visual coherence",
     "Q14": "bridge repair", "Q15": "overall preference",
 }  # fmt: skip
-"""The paper's 15 criteria (Table 51) and what each is about; others are allowed."""
+"""The paper's 15 criteria (Table 51) and the dimension of each; any other is a dimension of its own."""
 STEPS = (-2, -1, 0, 1, 2)
+CORRECTION = "bonferroni"
 NOTHING = "no unit has two ratings, or all ratings are the same"
 NO_PAIR = "no unit has two ratings"
 
@@ -68,6 +70,7 @@ class Preferred:
         method: the one that positive values favour.
         baseline: the one that negative values favour.
         criterion: what they compared.
+        dimension: what the criterion is about.
         mean: mean preference with its participant-level interval.
         values: how often each of -2, -1, 0, 1 and 2 was given.
         unclear: how often a person could not decide.
@@ -75,7 +78,8 @@ class Preferred:
         by_person: over one mean per person.
         tests: how many criteria of this pair were tested; p-values are corrected for it.
         groups: group of participants -> their mean, where groups are named.
-        p_corrected: the test's p-value, corrected by Bonferroni (Eq. 65).
+        correction: which correction that is.
+        p_corrected: the test's p-value, corrected (Eq. 65).
         p_corrected_by_person: that of the test over people.
         rank_biserial: effect size of the test.
         rank_biserial_by_person: that of the test over people.
@@ -84,6 +88,7 @@ class Preferred:
     method: str
     baseline: str
     criterion: str
+    dimension: str
     mean: Score
     values: tuple[int, ...]
     unclear: int
@@ -91,10 +96,32 @@ class Preferred:
     by_person: SignedRank
     tests: int
     groups: Mapping[str, Score]
+    correction: str
     p_corrected: float
     p_corrected_by_person: float
     rank_biserial: float
     rank_biserial_by_person: float
+
+
+@dataclass(frozen=True)
+class PreferredDimension:
+    """What people preferred between two methods by all criteria of one dimension together.
+
+    Attributes:
+        method: the one that positive values favour.
+        baseline: the one that negative values favour.
+        dimension: what the criteria are about.
+        criteria: the criteria, in order.
+        mean: mean of all their judgements, with its participant-level interval.
+        groups: group of participants -> their mean, where groups are named.
+    """
+
+    method: str
+    baseline: str
+    dimension: str
+    criteria: tuple[str, ...]
+    mean: Score
+    groups: Mapping[str, Score]
 
 
 def methods_of(rows: Sequence[HumanRow]) -> list[str]:
@@ -125,17 +152,61 @@ def _mean(rows: Sequence[HumanRow], resampling: Resampling, **counts: int) -> Sc
 
 
 def preferences(rows: Sequence[HumanRow], resampling: Resampling) -> tuple[Preferred, ...]:
-    """Return what people preferred, for each pair of methods and each criterion, in order."""
+    """Return what people preferred, for each pair of methods and each criterion, in order.
+
+    Every pair is a set of tests of its own: it is corrected for the criteria of that pair alone.
+    """
+    return tuple(
+        _preferred(said, len(criteria), resampling)
+        for criteria in _by_pair(rows).values()
+        for said in criteria.values()
+    )
+
+
+def preferred_dimensions(rows: Sequence[HumanRow], resampling: Resampling) -> tuple[PreferredDimension, ...]:
+    """Return what people preferred by dimension, for each pair of methods, in the order of the criteria."""
+    return tuple(
+        _preferred_dimension(pair, dimension, criteria, resampling)
+        for pair, criteria in _by_pair(rows).items()
+        for dimension in dict.fromkeys(map(dimension_of, criteria))
+    )
+
+
+def dimension_of(criterion: str) -> str:
+    """Return what a criterion of preferences is about (Table 51); one of your own is about itself."""
+    return CRITERIA.get(criterion, criterion)
+
+
+def _by_pair(rows: Sequence[HumanRow]) -> dict[tuple[str, str], dict[str, list[HumanRow]]]:
+    """Return method and baseline -> criterion -> its lines: the paper's criteria first, then all others."""
     pairs: dict[tuple[str, str], dict[str, list[HumanRow]]] = {}
     for row in lines_of(rows, "preference"):
         criteria = pairs.setdefault((str(row.method), str(row.baseline)), {})
         criteria.setdefault(str(row.criterion), []).append(row)
-    order = {name: number for number, name in enumerate(CRITERIA)}  # the paper's; then all others
-    return tuple(
-        _preferred(criteria[name], len(criteria), resampling)
-        for _, criteria in sorted(pairs.items())
-        for name in sorted(criteria, key=lambda name: (order.get(name, len(order)), name))
-    )
+    order = {name: number for number, name in enumerate(CRITERIA)}
+
+    def position(criterion: str) -> tuple[int, str]:
+        return order.get(criterion, len(order)), criterion
+
+    return {
+        pair: {name: criteria[name] for name in sorted(criteria, key=position)}
+        for pair, criteria in sorted(pairs.items())
+    }
+
+
+def _preferred_dimension(
+    pair: tuple[str, str], dimension: str, criteria: Mapping[str, Sequence[HumanRow]], resampling: Resampling
+) -> PreferredDimension:
+    names = tuple(name for name in criteria if dimension_of(name) == dimension)
+    decided = [row for name in names for row in criteria[name] if row.value is not None]
+    mean = _mean(decided, resampling, stories=len({row.item for row in decided}))
+    return PreferredDimension(*pair, dimension, names, mean, _by_group(decided, resampling))
+
+
+def _by_group(decided: Sequence[HumanRow], resampling: Resampling) -> dict[str, Score]:
+    """Return group of participants -> the mean of their judgements; nothing where no group is named."""
+    groups = sorted({row.group for row in decided if row.group is not None})
+    return {name: _mean([row for row in decided if row.group == name], resampling) for name in groups}
 
 
 def _preferred(rows: Sequence[HumanRow], tests: int, resampling: Resampling) -> Preferred:
@@ -146,13 +217,14 @@ def _preferred(rows: Sequence[HumanRow], tests: int, resampling: Resampling) -> 
         people.setdefault(row.rater, []).append(float(value))
     over_judgements = signed_rank(values)
     over_people = signed_rank(np.array([np.mean(said) for _, said in sorted(people.items())]))
-    groups = sorted({row.group for row in decided if row.group is not None})
+    criterion = str(rows[0].criterion)
     return Preferred(
-        method=str(rows[0].method), baseline=str(rows[0].baseline), criterion=str(rows[0].criterion),
+        method=str(rows[0].method), baseline=str(rows[0].baseline), criterion=criterion,
+        dimension=dimension_of(criterion),
         mean=_mean(decided, resampling, stories=len({row.item for row in decided})),
         values=tuple(int((values == step).sum()) for step in STEPS), unclear=len(rows) - len(decided),
         test=over_judgements, by_person=over_people, tests=tests,
-        groups={name: _mean([row for row in decided if row.group == name], resampling) for name in groups},
+        groups=_by_group(decided, resampling), correction=CORRECTION,
         p_corrected=min(1.0, over_judgements.p_value * tests),
         p_corrected_by_person=min(1.0, over_people.p_value * tests),
         rank_biserial=over_judgements.rank_biserial, rank_biserial_by_person=over_people.rank_biserial,

@@ -19,6 +19,7 @@ from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain, reason_of
+from ..schemas.text import counted
 from ..schemas.vocabulary import vocabulary
 
 LARGEST = 256 * 1024 * 1024
@@ -26,10 +27,18 @@ LARGEST = 256 * 1024 * 1024
 LISTED = 1000
 LISTS = ("labels", "completion")
 NUMBERS = ("seed", "value", "seconds", "repeat", "completion")
+FLAGS = ("simulated",)
 FIX = "correct the line; docs/human.md has the columns"
 UNCLEAR = "unclear"
 STORY_KINDS = frozenset(("answer", "moral_label", "rating", "preference", "attention"))
 """The kinds of lines about storyboards."""
+ELSEWHERE = {
+    "review": "`fabula release pack --reviews` reads them",
+    "equivalence": "`labelled` in the study.toml of an experiment takes the file, for Table 61",
+    "audit": "`fabula review status --results` counts them; `fabula audit` reads forms of its own",
+}
+"""Kinds of lines that no evaluation is compared with -> where they are used."""
+SWITCHES = {"true": True, "1": True, "false": False, "0": False}
 
 Key = Mapping[str, tuple[str, str]]
 """Task id -> video and method that it stands for."""
@@ -154,13 +163,16 @@ class _Reading:
 
     def rows(self) -> tuple[HumanRow, ...]:
         first: dict[tuple[Any, ...], tuple[str, HumanRow]] = {}
-        strays = Counter[str]()
+        strays, elsewhere = Counter[str](), Counter[str]()
         text = self._text()
         for where, fields in self._csv(text) if self.path.suffix == ".csv" else self._jsonl(text):
             if len(self.problems) >= LISTED:
                 self.wrong(where, f"at most {LISTED} problems", "more; the rest is not read")
                 break
             kind = str(fields.get("kind"))
+            if kind in ELSEWHERE.keys() - self.known.kinds:
+                elsewhere[kind] += 1
+                continue
             if self.known.kinds and kind in NEEDED.keys() - self.known.kinds:
                 strays[kind] += 1
                 continue
@@ -169,6 +181,10 @@ class _Reading:
                 self._check(where, row, first)
         if strays:
             self._name_strays(strays)
+        for kind, count in sorted(elsewhere.items()):
+            lines = f"{counted(count, 'line')} of kind {kind}"
+            what = f"{lines} cannot be compared with an evaluation: {ELSEWHERE[kind]}"
+            self.problems.insert(0, UserError(str(self.path), what=what, fix="take them out of this file"))
         if not first and not self.problems:
             self.wrong(str(self.path), "at least one line", "none")
         if self.problems:
@@ -283,6 +299,8 @@ def _cell(name: str, cell: str) -> Any:  # noqa: ANN401 - a JSON value
     cell = without_guard(cell.strip())
     parts = [part.strip() for part in cell.split("|")] if name in LISTS else [cell]
     values = [_number(part) if name in NUMBERS else part for part in parts]
+    if name in FLAGS:
+        return SWITCHES.get(cell.lower(), cell)
     return values if name in LISTS else values[0]
 
 

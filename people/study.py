@@ -181,7 +181,8 @@ def common_parts(
     """Return the lines that count; and, as plain JSON, what studies of all kinds have.
 
     That is the definitions, who took part, what was left out, what too few people answered, and how far
-    people agree.
+    people agree. Of all lines of the file it is told how many a program made, and how many were given under
+    each protocol of a study.
 
     Args:
         kind: of the evaluation.
@@ -213,6 +214,8 @@ def common_parts(
             "raters": len({row.rater for row in kept.rows}),
             "lines": {kind: sum(row.kind == kind for row in kept.rows) for kind in kinds},
             "lines_read": len(rows),
+            "simulated": sum(row.simulated for row in rows),
+            "protocols": _protocols(rows),
             "excluded_raters": kept.people,
             "excluded_as_too_fast": kept.fast,
             "consistency": kept.consistency,
@@ -223,6 +226,15 @@ def common_parts(
         },
         "agreement": as_plain(agreements(kept.rows, questions or {})),
     }
+
+
+def _protocols(rows: Sequence[HumanRow]) -> dict[str, int]:
+    """Return SHA-256 of a study's protocol -> the lines that were given under it; lines may name none."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.protocol is not None:
+            counts[row.protocol] = counts.get(row.protocol, 0) + 1
+    return dict(sorted(counts.items()))
 
 
 def as_plain(value: object) -> Any:  # noqa: ANN401 - a JSON value

@@ -1,97 +1,106 @@
-"""StoryEval's sample for people: a few models per prompt, anonymised and shuffled, the key kept apart.
+"""StoryEval's sample for people as plain files: tasks named by numbers and shuffled, the key kept apart.
 
-Every prompt is shown with the videos of ``per_prompt`` models drawn at random; tasks are named by numbers,
-and only the key says which video and model a task stands for (StoryEval, section 2.3.1: 2 of 11 models).
+Only the key says which video and model a task stands for. What is drawn is what a served study of the preset
+``storyeval`` draws: two models of each prompt (StoryEval, section 2.3.1).
 """
 
 import random
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, InputError, TargetError, UserError
 from ..schemas.canonical import csv_text, new_folder, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json, reason_of
 
-PER_PROMPT = 2
+if TYPE_CHECKING:
+    from .review.items import Drawn
+
 TASKS = "tasks.csv"
 VIDEOS = "videos"
 
 
 @dataclass(frozen=True)
-class Task:
-    """What one person judges at a time: a video, and the events that it should show."""
+class VideoTask:
+    """What one person judges at a time: a video, and the events that it should show.
+
+    Attributes:
+        task: its name for participants.
+        video: file name in the suite.
+        method: whose video it is.
+        file: the video.
+        events: what it should show, in order.
+    """
 
     task: str
     video: str
     method: str
+    file: Path
+    events: tuple[str, ...]
 
 
-def sample_tasks(
-    videos: Sequence[str], methods: Sequence[str], per_prompt: int = PER_PROMPT, seed: int = 42
-) -> tuple[Task, ...]:
-    """Draw models for every prompt and shuffle the videos; the same arguments give the same tasks.
+def numbered_tasks(drawn: "Sequence[Drawn]", seed: int = 42) -> tuple[VideoTask, ...]:
+    """Return drawn videos as tasks, shuffled and then numbered; the same arguments give the same tasks.
 
     Args:
-        videos: file names of the suite's videos, one per prompt.
-        methods: the models.
-        per_prompt: how many of them are drawn for each prompt, without replacement.
-        seed: of the draw and of the order.
+        drawn: videos with the events of their prompts (:mod:`.review.sources.videos`).
+        seed: of the order.
 
     Raises:
-        ConfigError: there are fewer models than are to be drawn, or one is named twice.
+        ConfigError: a method has several videos of a prompt, which a plain key cannot tell apart.
     """
-    names = sorted(set(methods))
-    if not 1 <= per_prompt <= len(names) or len(names) < len(methods):
+    if any(item.seed is not None for item in drawn):
         raise ConfigError(
-            "models",
-            what=f"a study with {per_prompt} methods per prompt needs that many different methods; "
-            f"given: {', '.join(methods) or 'none'}",
-            fix="name every model once, or draw fewer per prompt",
-        )
-    draw = random.Random(seed)
-    drawn = [(video, method) for video in sorted(set(videos)) for method in draw.sample(names, per_prompt)]
-    draw.shuffle(drawn)
-    width = max(4, len(str(len(drawn))))
+            "--outputs", what="a method has several videos of a prompt, and the key names one",
+            fix="give folders with one video of each prompt, or make the study with fabula review init",
+        )  # fmt: skip
+    order = list(drawn)
+    random.Random(f"{seed}/tasks").shuffle(order)
+    width = max(4, len(str(len(order))))
     return tuple(
-        Task(f"task_{number:0{width}d}", video, method) for number, (video, method) in enumerate(drawn, 1)
-    )
+        VideoTask(
+            f"task_{number:0{width}d}", item.about, item.methods[0], item.sides[0][0],
+            tuple(part.text for parts in item.parts.values() for part in parts),
+        )
+        for number, item in enumerate(order, 1)
+    )  # fmt: skip
 
 
-def write_tasks(
-    tasks: Sequence[Task],
-    folder: Path,
-    key: Path,
-    events: Mapping[str, Sequence[str]],
-    sources: Mapping[Task, Path] | None = None,
-) -> None:
-    """Write what participants get into a folder, and the key elsewhere; an existing key is not replaced.
-
-    The folder gets ``tasks.csv``, one line per event of a task, and, where videos are given, ``videos/``
-    with copies whose names are those of the tasks. Copies keep their bytes: what a file says about its
-    maker in its own metadata stays.
+def draw_methods(
+    there: Mapping[str, Collection[str]], per_unit: int, draw: random.Random
+) -> list[tuple[str, str]]:
+    """Return unit and method of what is drawn: for each unit some methods, without replacement.
 
     Args:
-        tasks: from :func:`sample_tasks`.
+        there: story or prompt -> the methods with an output of it; units and methods are sorted by name.
+        per_unit: how many methods; where there are fewer, all of them are taken.
+        draw: the draw.
+    """
+    return [
+        (unit, method)
+        for unit, methods in sorted(there.items())
+        for method in draw.sample(sorted(methods), min(per_unit, len(methods)))
+    ]
+
+
+def write_tasks(tasks: Sequence[VideoTask], folder: Path, key: Path) -> None:
+    """Write what participants get into a folder, and the key elsewhere; an existing key is not replaced.
+
+    The folder gets ``tasks.csv``, one line per event of a task, and ``videos/`` with copies whose names are
+    those of the tasks. Copies keep their bytes: what a file says about its maker in its own metadata stays.
+
+    Args:
+        tasks: from :func:`numbered_tasks`.
         folder: a new or empty folder.
         key: the file for the key; not in that folder.
-        events: video -> its events, in order.
-        sources: task -> its video.
 
     Raises:
         TargetError: the folder is not empty or cannot be written, or the key would lie in it or exists.
-        InputError: videos are missing; all of them are listed.
     """
-    sources = {} if sources is None else sources
-    missing = [source for source in sources.values() if not source.is_file()]
-    if missing:
-        what, fix = "the video of a drawn prompt is missing", "generate it, or draw from other models"
-        raise InputError([UserError(str(source), what=what, fix=fix) for source in missing])
-    rows = [
-        (task.task, number, event) for task in tasks for number, event in enumerate(events[task.video], 1)
-    ]
-    files = {f"{VIDEOS}/{task.task}{source.suffix}": source for task, source in sources.items()}
+    rows = [(task.task, number, event) for task in tasks for number, event in enumerate(task.events, 1)]
+    files = {f"{VIDEOS}/{task.task}{task.file.suffix}": task.file for task in tasks}
     answers = {task.task: (task.video, task.method) for task in tasks}
     write_study(folder, key, (("task", "event", "statement"), rows), files, answers)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal, get_args
 
 from ..errors import ConfigError
 from ..schemas.canonical import Json
@@ -19,6 +20,10 @@ AUTO = "auto"
 """Stands for the lowest version that the changes since the version before ask for."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.ASCII)
+
+
+ReviewStatus = Literal["d7", "a7"]
+"""Section of the paper whose words say that people reviewed a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,14 @@ class PackOptions:
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
         languages: language tag of the prompts or scripts; stories say their own.
         since: the earlier release, a folder or user/name@tag, whose canary and subsets go on.
-        subsets: draw a representative subset: NAME=SIZE or NAME=COUNT/category; with :PARENT from another.
-        reviews: summaries of human reviews (Table 16), as JSON Lines; gold subsets need them.
+        subsets: draw a representative subset: NAME=SIZE, NAME=COUNT/category or NAME=SHARE%/category; with
+            :PARENT from another.
+        gold: draw the gold subsets of the KathaTrace paper: human_gold, 20 % of the stories, and in it
+            strict_gold, 8 %, both evenly over narrative types.
+        reviews: what people said of the records: the folder that a review exported, or a file of its
+            summaries (Table 16, JSON Lines); gold subsets need them.
+        review_status: status words of reviewed records, by section of the paper: ``d7`` (in gold subsets
+            human_adjudicator_accepted, else pre_release_reviewed) or ``a7`` (human_review_complete) [d7].
         salt: the salt file of an earlier version, for a run that has none yet.
         allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, and
             those that lack required fields.
@@ -57,7 +68,9 @@ class PackOptions:
     languages: tuple[str, ...] = ()
     since: Path | None = None
     subsets: tuple[str, ...] = ()
+    gold: bool = False
     reviews: Path | None = None
+    review_status: ReviewStatus = "d7"
     salt: Path | None = None
     allow_drafts: bool = False
 
@@ -107,6 +120,13 @@ class PackOptions:
                 "--citation",
                 what=f"{self.citation!r} is not a BibTeX entry",
                 fix="give a BibTeX entry, or leave it out",
+            )
+        if self.review_status not in get_args(ReviewStatus):
+            raise ConfigError(
+                "--review-status",
+                expected=" or ".join(get_args(ReviewStatus)),
+                found=repr(self.review_status),
+                fix="give the section of the paper whose words you want",
             )
         if not self.creators:
             raise ConfigError("--creator", what="no creator is given", fix="name who made it")

@@ -16,7 +16,7 @@ from ..schemas.layout import parquet_path
 from ..schemas.plain_files import open_plain, parse_json
 from ..schemas.values import Own
 
-Kind = Literal["text", "integer", "boolean", "texts", "integers"]
+Kind = Literal["text", "integer", "number", "boolean", "texts", "integers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Table:
         columns: its columns, in order.
         key: the columns that identify a row.
         references: column -> ``(table, column)`` whose value it repeats.
+        optional: whether most releases have no such table, so that only those tell of it that have one.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     references: Mapping[str, tuple[str, str]]
+    optional: bool = False
 
 
 PlacedRow = tuple[str, Table, dict[str, Json]]
@@ -145,6 +147,7 @@ def arrow_schema(table: Table) -> Any:  # noqa: ANN401 - pyarrow has no types
     kinds = {
         "text": pa.string(),
         "integer": pa.int64(),
+        "number": pa.float64(),
         "boolean": pa.bool_(),
         "texts": pa.list_(pa.string()),
         "integers": pa.list_(pa.int64()),

@@ -100,7 +100,17 @@ class EvaluationManifest(Own):
     environment: dict[str, Any] = Field(description="Versions, and where release and outputs were.")
 
 
-HumanKind = Literal["answer", "moral_label", "rating", "preference", "completion", "attention"]
+HumanKind = Literal[
+    "answer",
+    "moral_label",
+    "rating",
+    "preference",
+    "completion",
+    "attention",
+    "review",
+    "equivalence",
+    "audit",
+]
 Confidence = Literal["low", "medium", "high"]
 
 NEEDED: dict[str, tuple[str, ...]] = {
@@ -110,9 +120,14 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "preference": ("item", "method", "baseline", "criterion"),
     "completion": ("item", "method", "completion"),
     "attention": ("item", "value"),
+    "review": ("item", "criterion"),
+    "equivalence": ("item", "answer"),
+    "audit": ("item", "criterion"),
 }
 """Kind -> the columns that it cannot do without, besides ``kind`` and ``rater``."""
-VALUES: dict[str, tuple[int, int]] = {"preference": (-2, 2), "attention": (0, 1)}
+VALUES: dict[str, tuple[int, int]] = {
+    "preference": (-2, 2), "attention": (0, 1), "review": (1, 5), "equivalence": (0, 1), "audit": (0, 1),
+}  # fmt: skip
 """Kind -> least and greatest ``value``; what a rating may be depends on the evaluation."""
 
 
@@ -128,7 +143,8 @@ class HumanRow(Own):
         default=None,
         description="Question id for an answer; story id for a moral label, a rating or a preference, or a "
         "shot such as 01/shot_03; file name of the video in the suite for a completion; the task of a study "
-        "of episodes or videos; any id for an attention check.",
+        "of episodes or videos; story id for a review; question id for an equivalence; the part of a draft "
+        "for an audit; any id for an attention check.",
     )
     condition: Literal["text", "image", "text_image"] | None = Field(
         default=None, description="Evidence that the person saw; for answers and moral labels."
@@ -140,18 +156,29 @@ class HumanRow(Own):
     )
     seed: int | None = Field(default=None, description="Seed of the generation, where there are several.")
     answer: str | None = Field(
-        default=None, description="Free answer, or unclear. Of a preference without a value: unclear."
+        default=None,
+        description="Free answer, or unclear. Of a preference without a value: unclear. Of a review: the "
+        "word that was chosen. Of an equivalence: the answer that was shown. Of an audit: the reason "
+        "for a no.",
     )
     labels: tuple[str, ...] = Field(
         default=(), max_length=3, description="Up to three moral labels, the likeliest first; or unclear."
     )
     criterion: str | None = Field(
-        default=None, description="What was rated or compared, such as NCS, MAS, EES, visual, Q1 or Q15."
+        default=None,
+        description="What was rated or compared, such as NCS, MAS, EES, visual, Q1 or Q15; of a review: the "
+        "unit of the record (Table 18), or confidence; of an audit: the kind of part.",
+    )
+    part: str | None = Field(
+        default=None,
+        description="Of a review: which transition (1-2), question or variant of the record; null for "
+        "the whole.",
     )
     value: int | None = Field(
         default=None,
         description="Rating 1 to 5, of shot images 0 to 4, of episodes 1 to 10 or a verdict 0 or 1; "
-        "preference -2 to 2; attention check 1 (passed) or 0.",
+        "preference -2 to 2; attention check, equivalence or audit 1 (passed, same, sound) or 0; confidence "
+        "of a review 1 to 5.",
     )
     baseline: str | None = Field(default=None, description="Method that negative values favour.")
     completion: tuple[Literal[0, 1], ...] = Field(
@@ -163,6 +190,11 @@ class HumanRow(Own):
     )
     repeat: int = Field(default=0, ge=0, description="0, or which repetition of a control this is.")
     group: str | None = Field(default=None, description="Group of participants that the person belongs to.")
+    at: str | None = Field(default=None, description="When it was said, RFC 3339, UTC.")
+    protocol: str | None = Field(
+        default=None, description="SHA-256 of the protocol under which it was said, for votes of a study."
+    )
+    simulated: bool = Field(default=False, description="Whether a program said it and no person.")
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> "HumanRow":
@@ -182,6 +214,8 @@ class HumanRow(Own):
     def _values_are_in_range(self) -> "HumanRow":
         if self.kind == "preference" and (self.value is None) == (self.answer != "unclear"):
             raise ValueError("value: a preference has a value from -2 to 2, or else the answer unclear")
+        if self.kind == "review" and (self.value is None) == (self.answer is None):
+            raise ValueError("answer: a review has the word that was chosen, or else a value")
         if self.kind in VALUES and self.value is not None:
             low, high = VALUES[self.kind]
             if not low <= self.value <= high:
@@ -193,4 +227,5 @@ class HumanRow(Own):
     def place(self) -> tuple[str | int | None, ...]:
         """Return what no two lines of one person may share: the thing that was asked."""
         shown = (self.condition, self.method, self.seed, self.baseline)
-        return (self.rater, self.kind, self.item, self.criterion, *shown, self.repeat)
+        asked = self.answer if self.kind == "equivalence" else self.part
+        return (self.rater, self.kind, self.item, self.criterion, *shown, asked, self.repeat)

@@ -92,13 +92,27 @@ class StatisticsCollector:
     def _count(self, table: str, value: Json) -> None:
         self.tables.setdefault(table, Counter())[NO_VALUE if value is None else str(value)] += 1
 
-    def result(self, hidden: HiddenCounts, *, by_producer: bool = False) -> dict[str, Json]:
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many stories and parts of them were added, and how many types and labels occur among them."""
+        occurring = {
+            f"{name}s": self.tables.get(name, Counter()) for name in ("narrative_type", "moral_label")
+        }
+        return {
+            **{name: self.parts[name] for name in HiddenCounts.model_fields},
+            **{name: len(counts.keys() - {NO_VALUE}) for name, counts in occurring.items()},
+        }
+
+    def result(
+        self, hidden: HiddenCounts, *, by_producer: bool = False, review: Mapping[str, Json] | None = None
+    ) -> dict[str, Json]:
         """Return the statistics, the content of ``statistics.json`` (paper, Table 23).
 
         Args:
             hidden: counts of the hidden test stories, none of which were added.
             by_producer: whether to say, too, how many records of which status each producer made or helped
                 to make. Releases of versions that did not say which checks nobody made do not.
+            review: the tables of the human review, where there is one.
 
         Returns:
             ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
@@ -127,7 +141,8 @@ class StatisticsCollector:
                 name: self._distribution(name)
                 for name in ("validation_status", "resolution", "rights_status")
             }
-            | ({"by_producer": self._by_producer()} if by_producer else {}),
+            | ({"by_producer": self._by_producer()} if by_producer else {})
+            | dict(review or {}),
             "producers": dict(sorted(self.producers.items())),
         }
 

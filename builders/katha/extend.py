@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...engine.batches.settings import Batching
 from ...engine.config import models_of
 from ...engine.execute import Options, RunRequest, execute, last_limit
 from ...engine.manifest import NAME as MANIFEST
@@ -86,6 +87,9 @@ class ExtendOptions:
         retry_failed: run failed stories of the run again, and ask once more what got no usable reply.
         moved: new place of the run's sources that were moved: files, or a folder that holds them; they are
             known by their content.
+        batch: send questions in batches, at half the price within a day, to services that take them.
+        batch_deadline: with --batch: hours after which a batch is cancelled and the rest sent again.
+        batch_then_single: with --batch: ask one by one, at the full price, what a batch left open.
     """
 
     records: Path | None = None
@@ -95,6 +99,9 @@ class ExtendOptions:
     dry_run: bool = False
     retry_failed: bool = False
     moved: Sequence[Path] = ()
+    batch: bool = False
+    batch_deadline: float | None = None
+    batch_then_single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +259,14 @@ def _request(folder: Path, base: Base, plan: _Plan, options: ExtendOptions) -> R
         PIPELINE,
         base.manifest.config(load_pipeline(PIPELINE)),
         plan.sources,
-        options=Options(workers=options.workers, retry_failed=options.retry_failed, max_cost=limit),
+        options=Options(
+            workers=options.workers,
+            retry_failed=options.retry_failed,
+            max_cost=limit,
+            batching=Batching(
+                on=options.batch, deadline=options.batch_deadline, then_single=options.batch_then_single
+            ),
+        ),
         accept=_keeps(base),
     )
 

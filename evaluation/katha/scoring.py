@@ -70,7 +70,7 @@ def tables(scores: KathaScores) -> "Iterator[Table]":
 
 def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
     """Yield what a calibration found as tables."""
-    from .report.page import people_tables
+    from .report.people import people_tables
 
     yield from people_tables(document)
 

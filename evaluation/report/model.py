@@ -10,6 +10,7 @@ from pydantic import Field
 from ...schemas.judgement import Protocol
 from ...schemas.values import Own, Score
 from ..metrics.metric import Quantity
+from .figure_model import Distribution, Scatter
 
 
 class Place(Own):
@@ -221,7 +222,7 @@ class ShotsPart(Own):
 
 REPORT_VERSION = "1"
 
-Unit = Literal["percent", "points", "number", "plain", "count", "usd"]
+Unit = Literal["percent", "points", "number", "plain", "count", "usd", "p"]
 
 
 class Measure(Own):
@@ -232,7 +233,7 @@ class Measure(Own):
     unit: Unit = Field(
         default="percent",
         description="How a value is printed: percent and points as 100 times the value, the others as it is; "
-        "number with three digits, plain with two, count without.",
+        "number with three digits, plain with two, count without, p with three or as smaller than 0.001.",
     )
     better: Literal["low", "high"] | None = Field(default=None, description="Which end is the good one.")
 
@@ -309,6 +310,9 @@ class Plot(Own):
     joined: bool = Field(default=False, description="Whether the points of a band are joined by a line.")
     curve: bool = Field(
         default=False, description="Whether each series is a line through the bands, its intervals shaded."
+    )
+    series: tuple[str, ...] = Field(
+        default=(), exclude=True, description="Series whose marks are these, in order, whichever has points."
     )
     groups: dict[str, tuple[PlotPoint, ...]] = Field(description="Band -> its points, in order.")
 
@@ -500,6 +504,16 @@ class ReportDocument(Own):
         default=(), description="What people said, where a calibration lies beside the evaluation."
     )
     people_note: str = Field(default="", description="Who was asked.")
+    people_figures: dict[str, tuple[Plot | Distribution | Scatter, ...]] = Field(
+        default_factory=dict,
+        exclude_if=lambda value: not value,
+        description="Table of what people said -> what is drawn of it.",
+    )
+    people_missing: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda value: not value,
+        description="What is not shown of people, and why, by sentence.",
+    )
     accounting: tuple[CountTable, ...] = Field(
         default=(), description="What was asked, answered, valid and left out."
     )

@@ -19,10 +19,10 @@ from ...releases.pages import part_of, style_of
 from ...schemas.canonical import pretty_bytes
 from ...schemas.text import counted, plural
 from ...schemas.values import Score
-from .model import Case, CaseItem, CountTable, Frame, Plot, ReportDocument, Unit
-from .plots import draw, legend_mark, series_of
+from .figures import draw_figure, legend_of
+from .model import Case, CaseItem, CountTable, Frame, ReportDocument, Unit
 from .shot_cards import SHOT_FILTERS
-from .showing import count_text, effect_text, interval_text, label_text, p_text, readable, value_text
+from .showing import DASH, count_text, effect_text, interval_text, label_text, p_text, readable, value_text
 
 SIDE, QUALITY = 360, 72
 """Longer side in pixels, and quality, of an embedded picture."""
@@ -156,8 +156,9 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "label": label_text,
         "p": p_text,
         "effect": effect_text,
-        "plot": draw,
-        "legend": _legend,
+        "plot": draw_figure,
+        "legend": legend_of,
+        "standing": _standing,
         "wrong": _wrong,
         "wordy": _wordy,
         **SHOT_FILTERS,
@@ -192,8 +193,11 @@ def _counted(count: int, name: str) -> str:
     return counted(count, nouns[name]) if name in nouns else f"{count:,} {name.replace('_', ' ')}"
 
 
-def _legend(plot: Plot) -> list[tuple[Markup, str]]:
-    return [(legend_mark(number), name) for number, name in enumerate(series_of(plot))]
+def _standing(score: Score) -> str:
+    """Return what stands in place of a value: a dash where people were not asked, else what became of it."""
+    if score.counts.get("judgements") == 0:
+        return DASH
+    return "undefined" if score.status == "undefined" else "failed"
 
 
 def _wrong(item: CaseItem) -> str:

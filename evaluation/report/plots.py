@@ -25,11 +25,12 @@ LONGEST_LABEL = 34
 def draw(plot: Plot) -> Markup:
     """Return a plot as SVG, with its content as a description for those who cannot see it."""
     names = series_of(plot)
-    low, high, step = _axis([point.score for points in plot.groups.values() for point in points], plot.unit)
+    scores = [point.score for points in plot.groups.values() for point in points]
+    low, high, step = _axis(scores, plot.unit)
     parts: list[Markup] = _courses(plot, names, (low, high)) if plot.curve else []
     top = 4
     for label, points in plot.groups.items():
-        parts.append(_label(label, top))
+        parts.append(band_label(label, top))
         if plot.joined or plot.curve:
             parts.append(_together(points, names, (low, high), top, plot))
             top += LABEL + LINE + GAP
@@ -37,22 +38,27 @@ def draw(plot: Plot) -> Markup:
         for number, point in enumerate(points):
             y = top + LABEL + number * LINE + LINE // 2
             parts.append(_mark(point, names, (low, high), y, plot.unit))
-            parts.append(_value(value_text(point.score.value, plot.unit), y + 4))
+            parts.append(right_text(value_text(point.score.value, plot.unit), y + 4))
         top += LABEL + len(points) * LINE + GAP
-    grid = _grid(low, high, step, top, plot.unit)
-    height = top + AXIS
+    ticks = [(value, value_text(value, plot.unit).removesuffix(".0")) for value in _marks(low, high, step)]
+    content = [grid((low, high), ticks, top), *parts]
+    return framed(plot.name, plot.title, described(plot), content, top + AXIS)
+
+
+def framed(
+    name: str, title: str, description: str, content: Sequence[Markup], height: int, kind: str = "plot"
+) -> Markup:
+    """Return drawn parts as one picture as wide as the page lets it be, with title and description."""
     return Markup(
-        '<svg class="plot" width="100%" height="{}" role="img" aria-labelledby="{}-t {}-d" focusable="false">'
-        '<title id="{}-t">{}</title><desc id="{}-d">{}</desc>{}{}</svg>'
-    ).format(
-        height, plot.name, plot.name, plot.name, readable(plot.title), plot.name, described(plot), grid,
-        Markup("").join(parts),
-    )  # fmt: skip
+        '<svg class="{}" width="100%" height="{}" role="img" aria-labelledby="{}-t {}-d" focusable="false">'
+        '<title id="{}-t">{}</title><desc id="{}-d">{}</desc>{}</svg>'
+    ).format(kind, height, name, name, name, readable(title), name, description, Markup("").join(content))
 
 
 def series_of(plot: Plot) -> tuple[str, ...]:
-    """Return the names of a plot's series, in the order in which they appear."""
-    return tuple(dict.fromkeys(point.series for points in plot.groups.values() for point in points))
+    """Return the names of a plot's series: those that it names, then others as they appear."""
+    drawn = (point.series for points in plot.groups.values() for point in points)
+    return tuple(dict.fromkeys((*plot.series, *drawn)))
 
 
 def described(plot: Plot) -> str:
@@ -79,32 +85,46 @@ def legend_mark(number: int, *, square: bool = False) -> Markup:
     return Markup(
         '<svg width="16" height="16" aria-hidden="true" focusable="false">'
         '<svg x="8" y="8" overflow="visible">{}</svg></svg>'
-    ).format(_shape(number))
+    ).format(shape_of(number))
 
 
 def _axis(scores: Sequence[Score], unit: Unit) -> tuple[float, float, float]:
     """Return both ends of the axis and the distance of its marks."""
     ends = [end for score in scores for end in (score.value, score.low, score.high) if end is not None]
+    return axis_of(ends, 0.05 if unit != "usd" else 1.0)
+
+
+def axis_of(ends: Sequence[float], least: float = 0.05) -> tuple[float, float, float]:
+    """Return both ends of an axis that has zero and all of some values on it, and the distance of its marks.
+
+    Args:
+        ends: the values.
+        least: how long it is at least.
+    """
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if high - low < 0.05:
-        high = low + (0.05 if unit != "usd" else 1.0)
+        high = low + least
     step = next((step for step in STEPS if (high - low) / step <= 6), (high - low) / 5)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return first * step, last * step, step
 
 
-def _x(value: float, axis: tuple[float, float]) -> str:
+def x_of(value: float, axis: tuple[float, float]) -> str:
+    """Return where a value stands, in percent of the picture's width."""
     share = (value - axis[0]) / (axis[1] - axis[0])
     return f"{LEFT + WIDTH * min(max(share, 0.0), 1.0):.3f}%"
 
 
-def _grid(low: float, high: float, step: float, height: int, unit: Unit) -> Markup:
+def _marks(low: float, high: float, step: float) -> list[float]:
+    return [low + number * step for number in range(round((high - low) / step) + 1)]
+
+
+def grid(axis: tuple[float, float], ticks: Sequence[tuple[float, str]], height: int) -> Markup:
+    """Return the lines of an axis with their texts below; that of zero is a stronger one."""
     lines = []
-    for number in range(round((high - low) / step) + 1):
-        value = low + number * step
-        x = _x(value, (low, high))
-        kind = "zero" if abs(value) < step / 1000 else "grid"
-        text = value_text(value, unit).removesuffix(".0")
+    for value, text in ticks:
+        x = x_of(value, axis)
+        kind = "zero" if abs(value) < (axis[1] - axis[0]) / 10_000 else "grid"
         lines.append(
             Markup(
                 '<line class="{}" x1="{}" x2="{}" y1="0" y2="{}"/>'
@@ -114,13 +134,15 @@ def _grid(low: float, high: float, step: float, height: int, unit: Unit) -> Mark
     return Markup("").join(lines)
 
 
-def _label(label: str, top: int) -> Markup:
+def band_label(label: str, top: int) -> Markup:
+    """Return the name of a band, cut where it is long."""
     shown = readable(label)
     short = shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
     return Markup('<text class="band" x="0" y="{}" direction="ltr">{}</text>').format(top + 14, short)
 
 
-def _value(text: str, y: int) -> Markup:
+def right_text(text: str, y: int) -> Markup:
+    """Return a text at the right edge."""
     return Markup('<text class="value" x="100%" y="{}" text-anchor="end">{}</text>').format(y, text)
 
 
@@ -131,11 +153,11 @@ def _mark(point: PlotPoint, names: Sequence[str], axis: tuple[float, float], y: 
     bar = Markup("")
     if score.low is not None and score.high is not None:
         bar = Markup('<line class="bar c{}" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
-            number % 8, _x(score.low, axis), _x(score.high, axis), y, y
+            number % 8, x_of(score.low, axis), x_of(score.high, axis), y, y
         )
     hint = escape(f"{readable(point.series)}: {value_text(score.value, unit)}")
     return Markup('<g>{}<svg x="{}" y="{}" overflow="visible"><title>{}</title>{}</svg></g>').format(
-        bar, _x(score.value, axis), y, hint, _shape(number)
+        bar, x_of(score.value, axis), y, hint, shape_of(number)
     )
 
 
@@ -182,7 +204,7 @@ def _together(
     line = Markup("")
     if values and plot.joined:
         line = Markup('<line class="joint" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
-            _x(min(values), axis), _x(max(values), axis), y, y
+            x_of(min(values), axis), x_of(max(values), axis), y, y
         )
     apart = 6 if plot.joined else 0  # intervals that overlap stay apart; those of curves are shaded
     marks = [
@@ -191,10 +213,10 @@ def _together(
         if point.score.value is not None
     ]
     text = " / ".join(value_text(point.score.value, unit) for point in points)
-    return Markup("").join([line, *marks, _value(text, top + 14)])
+    return Markup("").join([line, *marks, right_text(text, top + 14)])
 
 
-def _shape(number: int) -> Markup:
+def shape_of(number: int) -> Markup:
     """Return the mark of a series around the origin: shape and colour, so that neither alone tells."""
     shapes = (
         '<circle class="{}" r="5"/>',

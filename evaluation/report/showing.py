@@ -41,6 +41,8 @@ def value_text(value: float | None, unit: Unit) -> str:
     """Return a value in its unit: 43.2 for a percentage, +12.3 for points, 0.431, 3.25, 1,234, $0.12."""
     if value is None:
         return DASH
+    if unit == "p":
+        return p_text(value)
     if unit == "count":
         return f"{value:,.0f}".replace("-", MINUS)
     if unit == "usd":

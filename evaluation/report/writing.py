@@ -11,8 +11,9 @@ from typing import Any
 from ...errors import TargetError
 from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
+from .figures import figure_rows
 from .formats import COLUMNS, Row, numbers, plain, score_rows
-from .model import ReportDocument, SeenEpisode
+from .model import Plot, ReportDocument, SeenEpisode
 from .page import render_page
 from .showing import interval_text, value_text
 
@@ -51,10 +52,14 @@ def shots_csv(document: ReportDocument) -> str:
 def _score_rows(document: ReportDocument) -> Iterator[Row]:
     for table in (document.headline, *document.details, *document.agreement, *document.people):
         yield from score_rows(table)
-    for plot in document.plots:
-        for group, points in plot.groups.items():
-            for point in points:
-                yield (f"plot_{plot.name}", group, point.series, *numbers(point.score))
+    of_people = (figure for figures in document.people_figures.values() for figure in figures)
+    for figure in (*document.plots, *of_people):
+        if isinstance(figure, Plot):
+            for group, points in figure.groups.items():
+                for point in points:
+                    yield (f"plot_{figure.name}", group, point.series, *numbers(point.score))
+        for group, series, name, value in figure_rows(figure):
+            yield (f"plot_{figure.name}", f"{group} · {series}", name, *plain(value))
     yield from _comparison_rows(document)
     yield from _rank_rows(document)
     for counts in (*document.controls, *document.accounting, *([document.cost] if document.cost else [])):

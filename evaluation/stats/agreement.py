@@ -11,6 +11,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...validators.agreement import fleiss_kappa, pair_shares, paired
+
+__all__ = [
+    "MISSING", "Bin", "Counts", "Level", "by_value", "by_width", "calibration_error", "cohen_kappa",
+    "counts_of", "fleiss_kappa", "krippendorff_alpha", "observed_agreement",
+]  # fmt: skip
+
 Counts = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 MISSING = -1
@@ -31,24 +38,8 @@ def counts_of(codes: NDArray[np.int64], categories: int) -> Counts:
 
 def observed_agreement(counts: Counts) -> float:
     """Return the mean over units of the share of rater pairs that agree (the mean P of Fleiss 1971)."""
-    kept = _paired(counts)
-    return float(_pair_shares(kept).mean()) if len(kept) else float("nan")
-
-
-def fleiss_kappa(counts: Counts) -> float:
-    """Return Fleiss' kappa, (P - Pe) / (1 - Pe), in [-1, 1].
-
-    With equally many raters for every unit this is Fleiss (1971), also Eq. 76 of the KathaTrace paper. Where
-    the numbers differ, every unit has the same weight in P and every rating the same weight in Pe.
-    """
-    kept = _paired(counts)
-    if not len(kept):
-        return float("nan")
-    shares = kept.sum(axis=0) / kept.sum()
-    chance = float((shares**2).sum())
-    if np.isclose(chance, 1.0):
-        return float("nan")
-    return float((_pair_shares(kept).mean() - chance) / (1 - chance))
+    kept = paired(counts)
+    return float(pair_shares(kept).mean()) if len(kept) else float("nan")
 
 
 def krippendorff_alpha(
@@ -63,7 +54,7 @@ def krippendorff_alpha(
 
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011).
     """
-    kept = _paired(counts)
+    kept = paired(counts)
     if not len(kept):
         return float("nan")
     weights = 1.0 / (kept.sum(axis=1) - 1)
@@ -91,18 +82,6 @@ def cohen_kappa(table: Counts, weights: Literal["none", "linear", "quadratic"] =
     chance = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
     expected = float((cost * chance).sum())
     return 1.0 - float((cost * table).sum()) / expected if expected else float("nan")
-
-
-def _paired(counts: Counts) -> Counts:
-    given = np.asarray(counts, dtype=np.float64)
-    kept: Counts = given[given.sum(axis=1) >= 2]
-    return kept
-
-
-def _pair_shares(counts: Counts) -> NDArray[np.float64]:
-    raters = counts.sum(axis=1)
-    shares: NDArray[np.float64] = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
-    return shares
 
 
 def _differences(totals: Counts, level: Level, values: NDArray[np.float64] | None) -> Counts:

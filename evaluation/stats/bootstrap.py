@@ -1,87 +1,27 @@
-"""Resampling of stories: statistics of sums over drawn stories, all at once, and ranks with intervals."""
+"""Resampling of stories: p-values of differences, means of what is known, and ranks with intervals.
+
+Sums over drawn stories and percentiles are those of :mod:`fabula.validators.resampling`.
+"""
 
 import math
-from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-RESAMPLES, SEED, LEVEL = 10_000, 42, 0.95
-_CELLS = 2_000_000
-"""Most weights that are in memory at a time."""
+from ...validators.resampling import (
+    LEVEL,
+    RESAMPLES,
+    SEED,
+    Floats,
+    divided,
+    draws,
+    percentile_interval,
+    resampled_sums,
+)
 
-
-def resampled_sums(columns: Floats, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """Return the sums of columns over stories drawn with replacement, as many as there are.
-
-    Columns that are resampled together see the same stories, so that differences between their sums are
-    paired. The draws depend on the seed and the number of stories alone.
-
-    Args:
-        columns: shape (stories, columns).
-        resamples: how often the stories are drawn.
-        seed: of the random numbers.
-
-    Returns:
-        Shape (resamples, columns).
-    """
-    sums = np.empty((resamples, columns.shape[1]))
-    start = 0
-    for weights in draws(len(columns), resamples, seed):
-        sums[start : start + len(weights)] = weights @ columns
-        start += len(weights)
-    return sums
-
-
-def draws(stories: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[Floats]:
-    """Yield how often each story is drawn, in blocks of shape (some resamples, stories)."""
-    block = max(1, _CELLS // max(1, stories))
-    if resamples <= block:  # as many comparisons of the same stories ask for again and again
-        if resamples > 0:
-            yield _drawn_at_once(stories, resamples, seed)
-        return
-    yield from _drawn(stories, resamples, seed, block)
-
-
-@lru_cache(maxsize=2)
-def _drawn_at_once(stories: int, resamples: int, seed: int) -> Floats:
-    counts = next(_drawn(stories, resamples, seed, resamples))
-    counts.flags.writeable = False
-    return counts
-
-
-def _drawn(stories: int, resamples: int, seed: int, block: int) -> Iterator[Floats]:
-    random = np.random.default_rng(seed)
-    for start in range(0, resamples, block):
-        size = min(block, resamples - start)
-        drawn = random.integers(0, stories, size=(size, stories), dtype=np.int64)
-        drawn += np.arange(size, dtype=np.int64)[:, None] * stories
-        counts = np.bincount(drawn.ravel(), minlength=size * stories)
-        yield counts.reshape(size, stories).astype(np.float64)
-
-
-def percentile_interval(values: Floats, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Return the ends of percentile intervals over the first axis; ``nan`` entries are left out.
-
-    Args:
-        values: shape (resamples, ...).
-        level: of the interval, in (0, 1).
-
-    Returns:
-        Lower and upper ends, each of the shape of one entry; ``nan`` where there is none.
-    """
-    tail, shape = (1 - level) / 2, values.shape[1:]
-    flat = values.reshape(len(values), int(np.prod(shape, dtype=np.int64)))
-    ends = np.full((2, flat.shape[1]), np.nan)
-    there = ~np.isnan(flat)
-    whole = there.all(axis=0) & bool(len(flat))
-    if whole.any():
-        ends[:, whole] = np.quantile(flat[:, whole], (tail, 1 - tail), axis=0)
-    for column in np.flatnonzero(~whole & there.any(axis=0)):
-        ends[:, column] = np.quantile(flat[there[:, column], column], (tail, 1 - tail))
-    return ends[0].reshape(shape), ends[1].reshape(shape)
+__all__ = [
+    "LEVEL", "RESAMPLES", "SEED", "Floats", "divided", "draws", "mean_of_known", "percentile_interval",
+    "rank_intervals", "ranks", "resampled_sums", "two_sided_p",
+]  # fmt: skip
 
 
 def two_sided_p(differences: Floats) -> float:
@@ -97,14 +37,6 @@ def two_sided_p(differences: Floats) -> float:
         return float("nan")
     beyond = min((known <= 0).sum(), (known >= 0).sum())
     return float(min(1.0, 2 * (beyond + 1) / (len(known) + 1)))
-
-
-def divided(numerator: Floats, denominator: Floats) -> Floats:
-    """Return a quotient, ``nan`` where nothing was counted."""
-    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
-    result: Floats = np.full(shape, np.nan)
-    np.divide(numerator, denominator, out=result, where=np.asarray(denominator) > 0)
-    return result
 
 
 def mean_of_known(values: Floats) -> Floats:

@@ -8,7 +8,10 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...schemas.text import counted
+from ...validators.resampling import FEW, LEAST, interval_by_size, standard_error
 from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
+
+__all__ = ["CORRECTIONS", "FEW", "LEAST", "Interval", "Uncertainty", "bonferroni", "holm"]
 
 
 def bonferroni(p_values: Floats) -> Floats:
@@ -34,8 +37,6 @@ CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferro
 
 
 Interval = Literal["by-size", "percentile"]
-FEW, LEAST = 30, 6
-"""Below so many units intervals and p-values are of Student's t; below the second there is neither."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,20 +88,9 @@ class Uncertainty:
             units: how many units each value stands on, shape (...), or one number for all.
             bounds: lowest and highest possible values, shape (...), or one number for all.
         """
-        low, high = percentile_interval(replicates)
-        if self.interval == "percentile" or not len(replicates):
-            return low, high
-        number = np.broadcast_to(np.asarray(units, dtype=np.float64), np.shape(values))
-        few, none = number < FEW, number < LEAST
-        if not few.any():
-            return low, high
-        from scipy.special import stdtrit  # the functions behind scipy.stats, which takes a second to import
-
-        with np.errstate(invalid="ignore", divide="ignore"):
-            reach = stdtrit(np.maximum(number - 1, 1), 0.975) * _standard_error(replicates, number)
-        low = np.where(few, np.maximum(values - reach, bounds[0]), low)
-        high = np.where(few, np.minimum(values + reach, bounds[1]), high)
-        return np.where(none, np.nan, low), np.where(none, np.nan, high)
+        if self.interval == "percentile":
+            return percentile_interval(replicates)
+        return interval_by_size(values, replicates, units, bounds)
 
     def p_value(self, value: float, replicates: Floats, units: int) -> float:
         """Return the two-sided p-value of no difference; ``nan`` where there is none. It is never zero.
@@ -117,7 +107,7 @@ class Uncertainty:
             return float("nan")
         from scipy.special import stdtr
 
-        error = float(_standard_error(known, np.asarray(float(units))))
+        error = float(standard_error(known, np.asarray(float(units))))
         if error == 0.0:
             return 1.0 if value == 0 else 2 / (len(known) + 1)
         return max(2 * float(stdtr(units - 1, -abs(value) / error)), 2 / (len(known) + 1))
@@ -143,13 +133,3 @@ class Uncertainty:
             f"{counted(units, unit)}, fewer than {FEW}: intervals and p-values are of Student's t, not of "
             "percentiles of resamples",
         )
-
-
-def _standard_error(replicates: Floats, units: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        known = ~np.isnan(replicates)
-        count = known.sum(axis=0)
-        mean = np.where(known, replicates, 0.0).sum(axis=0) / count
-        spread = np.sqrt((np.where(known, replicates - mean, 0.0) ** 2).sum(axis=0) / count)
-        widened: Floats = spread * np.sqrt(units / (units - 1))
-    return widened

@@ -3,12 +3,14 @@
 Question: which right answers does a matcher reject, and which wrong ones does it accept?
 Formula: false accepts = wrong answers that are accepted / wrong answers; false rejects = right answers that
     are rejected / right answers.
-Input: labelled answers, JSON Lines or CSV with ``question_id``, ``answer`` and ``correct``; matchers.
+Input: labelled answers, JSON Lines or CSV with ``question_id``, ``answer`` and ``correct``, or the votes of a
+    study with the task ``equivalence``; matchers.
 Output: in [0, 1], lower is better.
 Undefined when: no wrong, or no right, answer could be compared.
 Source: KathaTrace, J.4 and Table 61, which does not say of what its percentages are shares.
 Departures: a matcher that asks a model has verdicts on the answers that judges gave, in the archive; other
-    labelled answers are left out for it, and counted. Intervals are of resampled stories.
+    labelled answers are left out for it, and counted. Of votes more than half must say right, or wrong; an
+    answer that is neither is left out, and counted. Intervals are of resampled stories.
 Example: right answers accepted, accepted, rejected, wrong ones rejected, accepted: false accepts 1/2, false
     rejects 1/3.
 """
@@ -38,7 +40,7 @@ from .measuring import Sources, measure
 
 COLUMNS = ("question_id", "answer", "correct")
 SPOKEN = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-FIX = "give lines with question_id, answer and correct (true or false)"
+FIX = "give lines with question_id, answer and correct (true or false), or votes of the kind equivalence"
 RULES = ("exact", "keyword", "accepted")
 """The matchers of Table 61 that are rules; its other two ask a model, and are named as they were archived."""
 TITLES = {
@@ -48,11 +50,11 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Labelled:
-    """An answer to a question, and whether people say that it is right."""
+    """An answer to a question, and whether people call it right; None where they are not of one mind."""
 
     question_id: str
     answer: str
-    correct: bool
+    correct: bool | None
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Matching:
         scores: ``false_accepts``, ``false_rejects`` and ``human_correlation``.
         compared: how many labelled answers it has compared.
         unknown: how many it has no verdict on.
+        undecided: how many people are not of one mind about.
     """
 
     matcher: str
@@ -72,6 +75,7 @@ class Matching:
     scores: Mapping[str, Score]
     compared: int
     unknown: int
+    undecided: int = 0
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""
@@ -87,24 +91,47 @@ def read_labelled(path: Path, questions: Mapping[str, Question]) -> tuple[Labell
     """
     problems: list[UserError] = []
     answers: list[Labelled] = []
+    votes: dict[tuple[str, str], list[bool | None]] = {}
     try:
         text = read_plain(path, follow=True).decode("utf-8-sig")
         for where, row in _csv_rows(path, text) if path.suffix.lower() == ".csv" else _lines(path, text):
-            labelled = _labelled(row)
+            if isinstance(row, Mapping) and str(row.get("repeat") or 0) != "0":
+                continue  # somebody was asked again, to see how steady they are; the first answer counts
+            vote = _voted(row)
+            labelled = vote or _labelled(row)
             if labelled is None:
                 problems.append(UserError(where, what="it is no labelled answer", fix=FIX))
             elif labelled.question_id not in questions:
                 what = f"the release has no question {labelled.question_id[:80]!r}"
                 problems.append(UserError(where, what=what, fix="give answers to its questions"))
+            elif vote is not None:
+                votes.setdefault((vote.question_id, vote.answer), []).append(vote.correct)
             else:
                 answers.append(labelled)
     except (OSError, ValueError, csv.Error) as error:
         problems.append(UserError(str(path), what=f"it cannot be read: {reason_of(error)}", fix=FIX))
+    answers += [Labelled(*about, _majority(said)) for about, said in votes.items()]
     if not answers and not problems:
         problems.append(UserError(str(path), what="it holds no answers", fix=FIX))
     if problems:
         raise InputError(problems)
     return tuple(answers)
+
+
+def _voted(row: object) -> Labelled | None:
+    """Return what one person said in a study of equivalence; None where a row is no such vote."""
+    if not isinstance(row, Mapping) or row.get("kind") != "equivalence":
+        return None
+    item, answer, value = row.get("item"), row.get("answer"), row.get("value")
+    said = {"None": None, "": None, "1": True, "0": False}
+    if not (isinstance(item, str) and isinstance(answer, str) and str(value) in said):
+        return None
+    return Labelled(item, answer, said[str(value)])
+
+
+def _majority(said: Sequence[bool | None]) -> bool | None:
+    """Return what more than half of the votes say; Unclear is a vote for neither."""
+    return next((word for word in (True, False) if 2 * said.count(word) > len(said)), None)
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
@@ -145,6 +172,8 @@ def matching_errors(
 ) -> tuple[dict[str, Score], int]:
     """Return ``false_accepts`` and ``false_rejects``, and how many answers the matcher has no verdict on.
 
+    Answers that people are not of one mind about are in neither.
+
     Args:
         labelled: the labelled answers.
         questions: question id -> question.
@@ -156,6 +185,8 @@ def matching_errors(
     unknown = 0
     for answer in labelled:
         question = questions[answer.question_id]
+        if answer.correct is None:
+            continue
         try:
             accepted = compare(Key.of(question), answer.answer)
         except InputError:
@@ -192,6 +223,7 @@ def answer_matching(
     }
     answers = () if labelled is None else read_labelled(labelled, questions)
     names = (*RULES[:2], *archived_matchers(folder), *RULES[2:]) if matchers is None else matchers
+    undecided = sum(answer.correct is None for answer in answers)
     rows = []
     for name in names:
         scores, unknown = matching_errors(
@@ -201,7 +233,8 @@ def answer_matching(
             scores = dict.fromkeys(scores, undefined("no answers were labelled as right or wrong"))
         own = replace(sources, definitions=replace(sources.definitions, matcher=name), _judged={})
         scores |= measure(own, FULL, ("people",)).scores
-        rows.append(Matching(name, TITLES.get(name, name), scores, len(answers) - unknown, unknown))
+        compared = len(answers) - undecided - unknown
+        rows.append(Matching(name, TITLES.get(name, name), scores, compared, unknown, undecided))
     return tuple(rows)
 
 

@@ -1,10 +1,12 @@
 """What other answers, judges and labels would give (61, 62 and 65); nothing is judged anew."""
 
+from collections.abc import Iterator
+
 from ...evaluation.recoverability import recoverability
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...schemas.text import counted
 from ..ablations.judges import judge_aggregation
-from ..ablations.matching import answer_matching
+from ..ablations.matching import Matching, answer_matching
 from ..ablations.morals import moral_granularity
 from .results import StudyResults
 
@@ -27,11 +29,18 @@ def matching(results: StudyResults) -> ScoreTable:
         rows=tuple(
             ScoreRow(
                 label=row.title, scores=dict(row.scores),
-                note=f"{counted(row.unknown, 'answer')} without a verdict" if row.unknown else None,
+                note="; ".join(_left_out(row)) or None,
             )
             for row in rows
         ),
     )  # fmt: skip
+
+
+def _left_out(row: Matching) -> Iterator[str]:
+    if row.unknown:
+        yield f"{counted(row.unknown, 'answer')} without a verdict"
+    if row.undecided:
+        yield f"{counted(row.undecided, 'answer')} that people are not of one mind about"
 
 
 def judges(results: StudyResults) -> ScoreTable:

@@ -13,6 +13,7 @@ from ...errors import ConfigError, HubUnavailable, InputError, TargetError, User
 from ...schemas.canonical import Json, sha256_file
 from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, files_in
 from ...validators.report import as_user_error
+from ...validators.review_marks import MARK
 from ..form import ReleaseForm
 from ..loading import read_release_document
 from ..options import SEMVER
@@ -154,7 +155,19 @@ def _sound(folder: Path, form: ReleaseForm) -> Local:
     problems = [as_user_error(issue) for issue in report.issues if issue.level == "error"]
     if problems:
         raise InputError(problems)
+    if document.get(MARK):
+        raise InputError([_reviewed_by_programs(folder)])
     return Local(folder, document)
+
+
+def _reviewed_by_programs(folder: Path) -> UserError:
+    """Return why a release that programs reviewed is not published: readers would take them for people."""
+    return UserError(
+        str(folder / RELEASE),
+        what=f"the release cannot be published: programs took part in its review ({MARK} is true), and what "
+        "they say would pass for a review by people",
+        fix="pack the run again without --reviews, or with the review of people",
+    )
 
 
 def _require_documents(folder: Path) -> None:

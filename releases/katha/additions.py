@@ -10,15 +10,17 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.layout import CANARY, RELEASE, RETELLINGS, REVIEWS, hidden_folder
 from ...schemas.plain_files import read_json
+from ...validators.review_marks import VOTES
 from ..canary import CANARY_FORM, canary_file, make_canary
 from ..form import FinishedRun, LeftOut
 from ..hidden.commitments import commitments_of, committed, keep_salt, salt_beside
 from ..options import PackOptions
-from ..subsets.requests import SubsetRequest, read_subsets, requested
+from ..subsets.requests import GOLD, SubsetRequest, read_subsets, requested
 from .composition import Composition
-from .reviews import NO_REVIEWS, Reviews, is_accepting, read_reviews
+from .reviews import NO_REVIEWS, Reviews, read_reviews
 from .selection import Selection
-from .subsets import Subset, draw_subsets, read_traits, write_subsets
+from .subsets import Subset, write_subsets
+from .votes import NONE, PUBLISHED, vote_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Additions:
         commitments: what ``release.json`` says of its commitments; None where it has no hidden test.
         salt: what they are salted with.
         retold: whether groups of stories that retell one another are on file.
+        review_status: which words of the paper the reviewed records have; None where there is no review, or
+            an earlier version packed it.
+        votes: what became of the votes behind the reviews.
+        simulated: whether programs took part in the review.
     """
 
     reviewed: bool
@@ -63,12 +69,17 @@ class Additions:
     commitments: Mapping[str, Json] | None
     salt: bytes | None
     retold: bool = False
+    review_status: str | None = None
+    votes: str = NONE
+    simulated: bool = False
 
     @property
     def files(self) -> dict[str, str]:
         """Path of a file that not every release has -> what it holds."""
         files = {subset.request.file: _told(subset.request) for subset in self.subsets}
         reviews = {REVIEWS: "summaries of human reviews"} if self.reviewed else {}
+        if self.reviewed and self.votes == PUBLISHED:
+            reviews[VOTES] = "votes of the reviewers, one a line, under pseudonyms"
         groups = {RETELLINGS: "groups of stories that retell one another, and what shows it"}
         return {**files, **reviews, **(groups if self.retold else {})}
 
@@ -86,7 +97,7 @@ class StoryFacts:
         more: reviews, subsets, canary and commitments.
         withdrawn: the stories that were taken out for good, public ones only.
         withdrawn_hidden: how many more there are, of the hidden test split.
-        reviews: the file of reviews, where it is counted again and not written yet.
+        reviews: the file of reviews, where it is counted again and not written yet; ``votes`` likewise.
     """
 
     composition: Composition
@@ -98,6 +109,7 @@ class StoryFacts:
     withdrawn: Sequence[LeftOut] = ()
     withdrawn_hidden: int = 0
     reviews: bytes = b""
+    votes: bytes = b""
 
 
 def wanted(options: PackOptions) -> Wanted:
@@ -120,7 +132,9 @@ def wanted(options: PackOptions) -> Wanted:
         )
     return Wanted(
         reviews=NO_REVIEWS if options.reviews is None else read_reviews(options.reviews),
-        requests=requested(options.subsets, [request for request, _ in before.values()]),
+        requests=requested(
+            (*options.subsets, *(GOLD if options.gold else ())), [request for request, _ in before.values()]
+        ),
         earlier={name: members for name, (_, members) in before.items()},
         canary=canary if isinstance(canary, str) and CANARY_FORM.fullmatch(canary) else None,
         salt=options.salt,
@@ -130,28 +144,33 @@ def wanted(options: PackOptions) -> Wanted:
 
 
 def add(
-    want: Wanted, run: FinishedRun, selection: Selection, options: PackOptions, drafts: tuple[Path, Path]
+    want: Wanted,
+    run: FinishedRun,
+    selection: Selection,
+    options: PackOptions,
+    drafts: tuple[Path, Path],
+    subsets: Sequence[Subset],
 ) -> Additions:
-    """Write reviews, subsets and canary into the drafts of both folders, and commit to the hidden stories.
+    """Write reviews, votes, subsets and canary into the drafts of both folders, and commit to hidden stories.
 
     Args:
-        want: what is wanted.
+        want: what is wanted; its reviews with the statuses that the release gives.
         run: the run that is packed; a salt is made in its folder where it has none.
         selection: which stories are packed.
         options: what a person said about the release.
         drafts: the public folder, with its data files, and the hidden one.
+        subsets: the subsets that were drawn.
 
     Raises:
-        ConfigError: a subset cannot be drawn, or the run has another salt than the one named.
+        ConfigError: the run has another salt than the one named.
         InputError, TargetError: the salt cannot be read, or not be written.
     """
     public, hidden = drafts
-    stories = read_traits(public) if want.requests else []
-    subsets = draw_subsets(want.requests, stories, want.reviews, want.earlier)
     write_subsets(public, subsets)
     canary = want.canary or make_canary(options.name, run.manifest.created_at)
     (public / CANARY).write_bytes(canary_file(canary, options.title))
     reviewed = _write_reviews(public, want.reviews, selection.public)
+    open_votes = want.reviews.published == PUBLISHED
     salt = None
     if selection.hidden:
         (hidden / CANARY).write_bytes(canary_file(canary, options.title))
@@ -163,20 +182,25 @@ def add(
         canary=canary,
         commitments=None if salt is None else committed(commitments_of(hidden, salt), salt),
         salt=salt,
+        review_status=options.review_status if reviewed else None,
+        votes=NONE if open_votes and not (public / VOTES).exists() else want.reviews.published,
+        simulated=want.reviews.simulated,
     )
 
 
 def review_lines(reviews: Reviews, packed: Collection[str]) -> bytes:
     """Return the file of the accepting reviews of packed stories, one line each in the order of their ids."""
-    rows = [row for story_id, row in sorted(reviews.rows.items()) if story_id in packed and is_accepting(row)]
-    return b"".join(canonical_bytes(row) + b"\n" for row in rows)
+    return b"".join(canonical_bytes(row) + b"\n" for row in reviews.accepted(packed))
 
 
 def _write_reviews(folder: Path, reviews: Reviews, packed: Collection[str]) -> bool:
-    """Write the accepting reviews of packed stories; return whether there is one."""
+    """Write the accepting reviews of packed stories, and their votes; return whether there is a review."""
     content = review_lines(reviews, packed)
     if content:
         (folder / REVIEWS).write_bytes(content)
+    votes = vote_lines(reviews.open_votes, {row["story_id"] for row in reviews.accepted(packed)})
+    if votes:
+        (folder / VOTES).write_bytes(votes)
     return bool(content)
 
 
@@ -189,5 +213,4 @@ def _document(release: Path) -> dict[str, Json]:
 
 
 def _told(request: SubsetRequest) -> str:
-    size = f"{request.count} of each narrative type" if request.per_category else f"{request.count} stories"
-    return f"a subset: {size}{f' of {request.parent}' if request.parent else ''}, by id"
+    return f"a subset: {request.words}{f' of {request.parent}' if request.parent else ''}, by id"

@@ -16,7 +16,9 @@ from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
 from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
 from ...validators.katha.field_rules import names_judges
+from ...validators.review_marks import VOTES, is_simulated
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
+from .votes import VOTE_TABLE, vote_rows
 
 if TYPE_CHECKING:
     from ...validators.statistics import StatisticsCollector
@@ -31,13 +33,17 @@ SIZES = ("stories", *PARTS, "variants")
 
 
 def producer_kind(producer: str) -> str:
-    """Return the kind of a producer: ``rules@1``, ``by hand``, ``author``, ``edit`` or ``model``."""
+    """Return the kind of a producer: ``rules@1``, ``by hand``, ``author``, ``edit`` or ``model``.
+
+    What a simulated reviewer corrected is of the kind ``simulated edit``.
+    """
     if _RULES.fullmatch(producer):
         return producer
     if producer == "author":
         return "author"
     named = {"hand": "by hand", "edit": "edit", "author": "author"}
-    return named.get(producer.partition(":")[0], "model")
+    by, _, who = producer.partition(":")
+    return "simulated edit" if by == "edit" and is_simulated(who) else named.get(by, "model")
 
 
 def is_draft(record: Json, checks: Sequence[Json] = ()) -> bool:
@@ -197,7 +203,7 @@ VARIANT_TABLE = Table(
     "variants", "One row per contrastive variant.", columns_of(Variant), ("variant_id",),
     {"base_story_id": ("stories", "story_id")},
 )  # fmt: skip
-TABLES = (STORIES, *NESTED, VARIANT_TABLE)
+TABLES = (STORIES, *NESTED, VARIANT_TABLE, VOTE_TABLE)
 
 
 def known_details(
@@ -230,7 +236,7 @@ def record_rows(record: Json) -> Iterator[tuple[Table, dict[str, Json]]]:
 
 
 def story_rows(folder: Path) -> Iterator[PlacedRow]:
-    """Yield every row that the records and variants of a folder ask for."""
+    """Yield every row that the records, variants and votes of a folder ask for."""
     splits: dict[str, str] = {}
     for record in read_lines(folder / ANNOTATIONS):
         split_file = SPLIT_FILES.get(str(record.get("split")), str(record.get("split")))
@@ -240,3 +246,5 @@ def story_rows(folder: Path) -> Iterator[PlacedRow]:
     for variant in read_lines(folder / VARIANTS):
         split_file = splits.get(str(variant.get("base_story_id")), "none")
         yield split_file, VARIANT_TABLE, row_of(VARIANT_TABLE, variant)
+    for row in vote_rows(read_lines(folder / VOTES) if (folder / VOTES).is_file() else ()):
+        yield splits.get(str(row["item"]), "none"), VOTE_TABLE, row

@@ -26,16 +26,18 @@ from ...schemas.layout import (
     WITHDRAWN,
 )
 from ...schemas.vocabulary import vocabulary
+from ...validators.review_marks import MARK, REVIEWED, VOTES
 from ..canary import canary_file
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
 from ..loading import load
 from ..templates import Markup, markdown
-from .additions import StoryFacts
+from .additions import Additions, StoryFacts
 from .composition import TABLES, Composition, story_rows
 from .hidden import check_hidden, check_hidden_folder
 from .packing import StoryPacking
 from .reading import StoryReading
+from .review_card import review_tables_shown
 from .subsets import Subset, subset_files, title_of
 
 _FILES = (
@@ -55,6 +57,7 @@ _FILES = (
 _KINDS = {
     "text": "string",
     "integer": "integer",
+    "number": "number",
     "boolean": "boolean",
     "texts": "list of strings",
     "integers": "list of integers",
@@ -94,6 +97,10 @@ def _details(facts: Facts) -> dict[str, Any]:
         "canary": facts.canary,
         "commitments": own.more.commitments,
         "reviews_on_file": own.more.reviewed,
+        "simulated": own.more.simulated,
+        "review_status": own.more.review_status,
+        "votes": own.more.votes,
+        "review": review_tables_shown(facts.statistics["review"]),
         "kinds": _KINDS,
         "compositions": [(title, at_path(facts.statistics, path)) for title, path in COMPOSITIONS],
         "balance": _BALANCE.get(balance, balance),
@@ -116,7 +123,9 @@ def _makers(facts: Facts) -> tuple[list[str], list[str]]:
 
 def _summary(facts: Facts) -> str:
     totals, reviewed = facts.totals, _reviewed(facts)
-    if reviewed == totals["stories"]:
+    if reviewed and facts.own.more.simulated:
+        review = f"Programs took part in the review of {reviewed} of the {totals['stories']} records."
+    elif reviewed == totals["stories"]:
         review = "People reviewed every record."
     elif reviewed:
         review = f"People reviewed {reviewed} of the {totals['stories']} records."
@@ -226,7 +235,8 @@ def _documents(facts: Facts) -> dict[str, bytes]:
     made = {MORAL_BALANCE: pretty_bytes(facts.own.balance), **subset_files(facts.own.more.subsets)}
     if facts.canary:
         made[CANARY] = canary_file(facts.canary, facts.options.title)
-    return {**made, **({REVIEWS: facts.own.reviews} if facts.own.reviews else {})}
+    more = {REVIEWS: facts.own.reviews, VOTES: facts.own.votes}
+    return {**made, **{name: content for name, content in more.items() if content}}
 
 
 def _manifest(facts: Facts) -> dict[str, Json]:
@@ -248,6 +258,7 @@ def _document(facts: Facts) -> dict[str, Json]:
         # Ids of hidden stories are as secret as those of the stories that are packed.
         "left_out": {"hidden_test_stories": own.left_out_hidden, "files": list(own.left_out_files)},
         **withdrawn(own.withdrawn, own.withdrawn_hidden),
+        **reviewed(own.more),
     }
 
 
@@ -260,7 +271,18 @@ def _hidden_document(facts: Facts, packing: StoryPacking) -> dict[str, Json]:
         "left_out": {"stories": [entry.as_json() for entry in selection.left_out_hidden], "files": []},
         **withdrawn(selection.withdrawn_hidden),
         "records": packing.hidden_hashes,
+        **({MARK: True} if facts.own.more.simulated else {}),
     }
+
+
+def reviewed(more: Additions) -> dict[str, Json]:
+    """Return what ``release.json`` says of reviews: words of statuses, votes, whether programs made them.
+
+    A release without reviews, or of an earlier version, says nothing.
+    """
+    part = {"status": more.review_status, "votes": more.votes}
+    said = {REVIEWED: part} if more.review_status is not None else {}
+    return {**said, **({MARK: True} if more.simulated else {})}
 
 
 def withdrawn(gone: Sequence[LeftOut], hidden: int = 0) -> dict[str, Json]:
@@ -288,7 +310,7 @@ FORM = ReleaseForm(
     runs={"katha": RECORDS},
     tables=TABLES,
     record_ids=RECORD_IDS,
-    described=(ANNOTATIONS, VARIANTS, PRODUCERS, STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST),
+    described=(ANNOTATIONS, VARIANTS, PRODUCERS, VOTES, STATISTICS, MORAL_BALANCE, SOURCE_MANIFEST),
     split_files=tuple(SPLIT_FILES.values()),
     rows=story_rows,
     name="fabula-story-benchmark",

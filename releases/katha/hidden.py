@@ -21,6 +21,7 @@ from ...schemas.plain_files import json_lines, read_json
 from ...schemas.values import Issue
 from ...validators.codes import issue
 from ...validators.retellings import PLAIN, Traces, links_between
+from ...validators.review_marks import VOTES
 from ..hidden.commitments import CURE
 from ..hidden.marks import marks_of, public_has_whole
 from ..hidden.search import search
@@ -101,7 +102,7 @@ def check_hidden_folder(folder: Path, document: Mapping[str, Json]) -> Iterator[
         folder: the hidden folder.
         document: its ``release.json``.
     """
-    known = {*JSONL_FILES, *EVIDENCE, REVIEWS, CANARY, RELEASE, SUMS}
+    known = {*JSONL_FILES, *EVIDENCE, REVIEWS, VOTES, CANARY, RELEASE, SUMS}
     for path in files_in(folder):
         if path not in known:
             yield Issue(

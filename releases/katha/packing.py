@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,13 +19,15 @@ from ...schemas.layout import (
     SOURCES,
     SPLIT_FILES,
     VARIANTS,
-    VOTE_FILES,
 )
 from ...schemas.plain_files import json_lines
 from ...validators.katha.dataset import iter_bundles
+from ...validators.katha.review_tables import review_tables
+from ...validators.katha.votes import parts_of
 from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence
+from ..subsets.closeness import Traits
 from ..tables import TableWriter, row_of
 from .additions import Additions, StoryFacts, Wanted, add, wanted
 from .composition import (
@@ -39,8 +41,11 @@ from .composition import (
     record_rows,
 )
 from .evidence import write_evidence, write_retellings
+from .review_data import data_of, public_votes, review_notes
 from .reviews import check_against
 from .selection import Selection, left_out_files, left_out_reason, require_records
+from .subsets import Subset, draw_subsets, traits_of
+from .votes import VOTE_TABLE, check_votes, vote_rows
 
 Hashes = dict[str, dict[str, str]]
 
@@ -70,6 +75,7 @@ class StoryPacking:
         form: the form of releases of stories.
         options: what a person said about the release.
         selection: the decision about every story.
+        subsets: the subsets that are drawn.
         hidden_hashes: JSONL file -> id of a hidden record -> SHA-256 of its canonical JSON.
     """
 
@@ -79,6 +85,7 @@ class StoryPacking:
         self.form, self.options = form, options
         self._want: Wanted = wanted(options)
         self.selection = Selection()
+        self.subsets: list[Subset] = []
         self.hidden_hashes: Hashes = {}
 
     @property
@@ -97,11 +104,12 @@ class StoryPacking:
         return [*self.selection.left_out, *self.selection.left_out_hidden]
 
     def take(self, run: FinishedRun) -> None:
-        """Decide about every story, and refuse a run that the validators find fault with.
+        """Decide about every story, draw the subsets, and refuse a run that the validators find fault with.
 
         Raises:
-            InputError: it has findings, or no story can be packed in public.
-            ConfigError: it holds drafts that nobody has read, and the options do not allow them.
+            InputError: it has findings, no story can be packed in public, or reviews are not about the run.
+            ConfigError: it holds drafts that nobody has read, and the options do not allow them; or a subset
+                cannot be drawn.
         """
         from ...validators.katha.validation import validate
         from ...validators.record_rules import incomplete_reason
@@ -112,20 +120,38 @@ class StoryPacking:
             raise InputError([as_user_error(issue) for issue in findings])
         selection, reviews, labels = self.selection, self._want.reviews, {}
         drafts: list[Json] = []
+        traits: list[Traits] = []
+        parts: dict[str, Mapping[str, frozenset[str]]] = {}
         for bundle in iter_bundles(run.folder):
             record, variants = bundle["record"], bundle["variants"]
             labels[record["story_id"]] = record["moral_label"]
+            if reviews.votes is not None:
+                parts[record["story_id"]] = parts_of(record, variants)
             rejected = reviews.rejects(record["story_id"])
             incomplete = None if self.options.allow_drafts else incomplete_reason(record, variants)
             reason = left_out_reason(record, incomplete, rejected=rejected)
             selection.add(record, reason)
             if reason is None and is_draft(reviews.reviewed(record), bundle["checks"]):
                 drafts.append(bundle["checks"])
-        check_against(reviews, labels, {*labels, *(item.id for item in run.report.items)})
+            if self._want.requests and record["story_id"] in selection.public:
+                traits.append(traits_of(record))
+        known = {*labels, *(item.id for item in run.report.items)}
+        check_against(reviews, labels, known)
+        check_votes(reviews.votes or (), parts, known, reviews.path or run.folder)
         selection.add_unmade(run.report.items, run.splits)
         require_records(selection, str(run.folder))
         if drafts and not self.options.allow_drafts:
             raise ConfigError("--allow-drafts", what=_told(drafts, selection), fix=_READ)
+        self._draw(traits)
+
+    def _draw(self, traits: Sequence[Traits]) -> None:
+        """Draw the subsets, and give the reviews the statuses that follow from what is gold."""
+        want, selection = self._want, self.selection
+        total = len(selection.public) + len(selection.hidden)
+        self.subsets = draw_subsets(want.requests, traits, want.reviews, want.earlier, total)
+        gold = {member for subset in self.subsets if subset.request.gold for member in subset.members}
+        reviews = want.reviews.with_statuses(gold, self.options.review_status)
+        self._want = replace(want, reviews=reviews)
 
     def write(self, run: FinishedRun, drafts: Sequence[Path], licence: Licence) -> Facts:
         """Write data files of both folders, reviews, subsets and canary, and commit to hidden stories."""
@@ -137,7 +163,7 @@ class StoryPacking:
         self.hidden_hashes = data.hidden_hashes
         if selection.hidden:
             write_evidence(run.folder, hidden, selection.hidden, selection.public)
-        more = add(self._want, run, selection, self.options, (public, hidden))
+        more = add(self._want, run, selection, self.options, (public, hidden), self.subsets)
         more = replace(more, retold=write_retellings(run.folder, public, selection.public))
         composition = data.counted.composition
         own = StoryFacts(
@@ -156,7 +182,9 @@ class StoryPacking:
             licence=licence,
             created_at=run.created_at,
             statistics=data.counted.statistics.result(
-                HiddenCounts(**data.hidden), by_producer=composition.judged
+                HiddenCounts(**data.hidden),
+                by_producer=composition.judged,
+                review=self._review(more, data.counted.statistics.totals),
             ),
             totals=composition.totals,
             languages=sorted(composition.languages),
@@ -166,6 +194,12 @@ class StoryPacking:
             own=own,
             canary=more.canary,
         )
+
+    def _review(self, more: Additions, totals: Mapping[str, int]) -> dict[str, Json]:
+        """Return the tables of the review; none where no public story has one."""
+        if not more.reviewed:
+            return {}
+        return review_tables(data_of(self._want.reviews, self.selection, self.subsets), totals)
 
     def notes(self, facts: Facts) -> Iterator[str]:
         """Yield what the person who packs should know."""
@@ -187,11 +221,7 @@ class StoryPacking:
         gone = len(self.selection.withdrawn) + hidden
         if gone:
             yield f"{_stories(gone)} withdrawn; {_all_but(hidden)}, with reasons"
-        reviews = self._want.reviews
-        if reviews.path is None:
-            yield "no reviewer votes are on file, so no human validation and no gold files are written"
-        elif not set(VOTE_FILES) & set(more.files):
-            yield f"no review of {reviews.path} accepts a story that is packed in public"
+        yield from review_notes(self._want.reviews, more)
 
     def _write_data(self, run: FinishedRun, folders: tuple[Path, Path], license_id: str) -> DataFiles:
         """Write the JSONL files of both folders and the Parquet tables of the public one.
@@ -227,8 +257,15 @@ class StoryPacking:
             for variant in open_files.variants():
                 split_file = SPLIT_FILES[selection.public[variant["base_story_id"]]]
                 writer.add(VARIANT_TABLE, split_file, row_of(VARIANT_TABLE, variant))
+            self._write_votes(writer)
         data.rows = writer.counts
         return data
+
+    def _write_votes(self, writer: TableWriter) -> None:
+        """Add the votes that are published to the tables."""
+        reviews, public = self._want.reviews, self.selection.public
+        for row in vote_rows(public_votes(reviews.open_votes, reviews, self.selection)):
+            writer.add(VOTE_TABLE, SPLIT_FILES[public[str(row["item"])]], row)
 
 
 _READ = (

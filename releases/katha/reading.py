@@ -17,12 +17,17 @@ from ...schemas.layout import (
     RETELLINGS,
     REVIEWS,
     SOURCE_MANIFEST,
+    STATISTICS,
     SUBSETS,
     VARIANTS,
 )
 from ...schemas.layout import WITHDRAWN as GONE
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
+from ...validators.katha.dataset import open_dataset
+from ...validators.katha.review_files import tables_of_release
+from ...validators.lines import ignore
+from ...validators.review_marks import MARK, REVIEWED
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
 from ..subsets.requests import read_subsets
@@ -30,9 +35,10 @@ from ..tables import read_lines
 from .additions import Additions, StoryFacts, review_lines
 from .composition import SOURCES_KEY, Composition, Counted, known_details
 from .evidence import check_retellings
-from .reviews import NO_REVIEWS, Reviews, read_reviews
+from .reviews import STATUS_WORDS, Reviews, released_reviews
 from .selection import left_out_files
-from .subsets import Subset, check_subsets, draw_subsets, read_traits, stated_subsets
+from .subsets import Subset, check_subsets, draw_subsets, read_traits, stated_subsets, stories_of
+from .votes import KEPT, NONE, PUBLISHED, vote_lines
 
 _CURE = "pack the run again"
 
@@ -74,7 +80,7 @@ class StoryReading:
         """Return the facts as the data and ``release.json`` give them; subsets are drawn again if exact."""
         from ...validators.statistics import HiddenCounts, StatisticsCollector, moral_balance
 
-        reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
+        reviews = released_reviews(folder)
         retold = (folder / RETELLINGS).is_file()
         self.data = frozenset((*JSONL_FILES, *((RETELLINGS,) if retold else ())))
         counted = Counted(StatisticsCollector(), Composition(details=_details(folder)))
@@ -84,13 +90,20 @@ class StoryReading:
         composition.judged = DRAFTS in document
         hidden = HiddenCounts(**document.get("hidden_test", {}))
         content = review_lines(reviews, hashes[ANNOTATIONS])
+        accepted = {row["story_id"] for row in reviews.accepted(hashes[ANNOTATIONS])}
+        votes = vote_lines(reviews.votes or (), accepted)
+        part = document.get(REVIEWED)
+        kept = part.get("votes") if isinstance(part, dict) else None
         more = Additions(
             reviewed=bool(content),
-            subsets=_subsets(folder, stated.since, reviews) if exact else stated_subsets(folder),
+            subsets=_subsets(folder, document, stated.since, reviews) if exact else stated_subsets(folder),
             canary=stated.canary,
             commitments=document.get("commitments"),
             salt=None,
             retold=retold,
+            review_status=str(part.get("status")) if isinstance(part, dict) else None,
+            votes=PUBLISHED if votes else kept if kept in (KEPT, NONE) else NONE,
+            simulated=document.get(MARK) is True or reviews.simulated,
         )
         gone = document.get(GONE, {})
         own = StoryFacts(
@@ -105,10 +118,13 @@ class StoryReading:
             ),
             withdrawn_hidden=gone.get("hidden_test_stories", 0),
             reviews=content,
+            votes=votes,
         )
         return replace(
             stated,
-            statistics=counted.statistics.result(hidden, by_producer=composition.judged),
+            statistics=counted.statistics.result(
+                hidden, by_producer=composition.judged, review=_review(folder, counted.statistics.totals)
+            ),
             totals=composition.totals,
             languages=sorted(composition.languages),
             hashes=hashes,
@@ -118,9 +134,10 @@ class StoryReading:
     def check_beside(
         self, folder: Path, document: Mapping[str, Any], *, exact: bool
     ) -> Iterator[tuple[str, Iterator[Issue]]]:
-        """Yield the checks of what no document shows: reviews and commitments, and the subsets."""
+        """Yield the checks of what no document shows: reviews and commitments, statuses, and the subsets."""
         yield "documents", self._check_stated(document) if exact else iter(())
         yield SUBSETS, check_subsets(folder)
+        yield REVIEWS, check_statuses(folder, document)
         yield RETELLINGS, self._check_retellings(folder)
 
     def _check_retellings(self, folder: Path) -> Iterator[Issue]:
@@ -154,6 +171,30 @@ class StoryReading:
         return hashes
 
 
+def _review(folder: Path, totals: Mapping[str, int]) -> dict[str, Json]:
+    """Return the tables of the review, counted again; of votes that are not published, as they are stated."""
+    dataset = open_dataset(folder)
+    return tables_of_release(dataset, dataset.document(STATISTICS, ignore), totals)
+
+
+def check_statuses(folder: Path, document: Mapping[str, Any]) -> Iterator[Issue]:
+    """Yield the reviewed stories whose status is not the word that their place in gold subsets asks for."""
+    part = document.get(REVIEWED)
+    words = STATUS_WORDS.get(str(part.get("status"))) if isinstance(part, dict) else None
+    if isinstance(part, dict) and words is None:
+        message = f"{part.get('status')!r} is none of {', '.join(STATUS_WORDS)}"
+        yield Issue(RELEASE, f"$.{REVIEWED}.status", "review-status", message, _CURE)
+    if words is None:
+        return
+    subsets = read_subsets(folder).values()
+    gold = {member for request, members in subsets if request.gold for member in members}
+    for story_id, row in released_reviews(folder).rows.items():
+        wanted = words[0] if story_id in gold else words[1]
+        if row["validation_status"] != wanted:
+            message = f"{story_id} is {row['validation_status']}, and should be {wanted}"
+            yield Issue(REVIEWS, "$.validation_status", "review-status", message, _CURE)
+
+
 def _details(folder: Path) -> dict[str, dict[str, Json]]:
     """Return what the source manifest says of single stories of the release."""
     manifest = read_json(folder / SOURCE_MANIFEST)
@@ -162,7 +203,9 @@ def _details(folder: Path) -> dict[str, dict[str, Json]]:
     return known_details(rows, "story_id", ids)
 
 
-def _subsets(folder: Path, since: Since | None, reviews: Reviews) -> Sequence[Subset]:
+def _subsets(
+    folder: Path, document: Mapping[str, Any], since: Since | None, reviews: Reviews
+) -> Sequence[Subset]:
     """Draw the subsets of a release again."""
     stated = read_subsets(folder)
     if not stated:
@@ -173,4 +216,5 @@ def _subsets(folder: Path, since: Since | None, reviews: Reviews) -> Sequence[Su
         change = changes.get(name, {"kind": "same", "came": (), "went": ()})
         if change["kind"] != "added":
             earlier[name] = (set(members) - set(change["came"])) | set(change["went"])
-    return draw_subsets([request for request, _ in stated.values()], read_traits(folder), reviews, earlier)
+    requests = [request for request, _ in stated.values()]
+    return draw_subsets(requests, read_traits(folder), reviews, earlier, stories_of(document))

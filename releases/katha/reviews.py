@@ -1,28 +1,37 @@
 """Summaries of human reviews (Table 16) that back what a release claims to be reviewed."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
+from ...schemas.layout import REVIEWS
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ...validators.codes import issue, show
-from ...validators.katha.field_rules import REVIEW_WORDS, check_values
-from ...validators.katha.set_rules import check_reviewers
+from ...validators.katha.set_rules import check_review_words, check_reviewers
+from ...validators.katha.votes import Vote
 from ...validators.lines import read_objects
 from ...validators.report import as_user_error
+from ...validators.review_marks import VOTES, is_simulated
 from ...validators.schema_check import check_schema
 from ...validators.view import Part
+from .votes import KEPT, NONE, PUBLISHED, kept_back, read_votes
 
 GOLD_STATUS = "human_adjudicator_accepted"
 """What a review of a gold record says (paper, D.7)."""
-
+STATUS_WORDS: dict[str, tuple[str, str]] = {
+    "d7": (GOLD_STATUS, "pre_release_reviewed"),
+    "a7": ("human_review_complete", "human_review_complete"),
+}
+"""Section of the paper -> the status of a reviewed record in a gold subset, and of any other."""
 GOLD_REVIEWERS = 3
 """Independent reviewers of a gold record (paper, Table 20)."""
+DEFECTS = ("ambiguous", "invalid", "unusable", "unsafe", "rights_uncertain")
+"""What a flag such as ``ambiguous:moral_label`` begins with that keeps a story out of strict gold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +39,53 @@ class Reviews:
     """The reviews on file.
 
     Attributes:
-        path: their file; None where there is none.
+        path: their file, or the folder that a review exported; None where there is none.
         rows: story id -> its review.
+        votes: the votes behind them; None where none are at hand.
+        kept_back: why the votes are not to be published; None where they may be, or there are none.
     """
 
     path: Path | None
     rows: Mapping[str, Mapping[str, Json]]
+    votes: Sequence[Vote] | None = None
+    kept_back: str | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether programs took part."""
+        people = ((*row["annotator_ids"], row["adjudicator_id"]) for row in self.rows.values())
+        votes = any(vote["simulated"] for vote in self.votes or ())
+        return votes or any(is_simulated(name) for names in people for name in names)
+
+    @property
+    def published(self) -> str:
+        """What becomes of the votes."""
+        return NONE if self.votes is None else PUBLISHED if self.kept_back is None else KEPT
+
+    @property
+    def open_votes(self) -> Sequence[Vote]:
+        """The votes that a release may hold."""
+        return self.votes or () if self.published == PUBLISHED else ()
+
+    def accepted(self, ids: Collection[str]) -> list[Mapping[str, Json]]:
+        """Return the accepting reviews of stories, by id."""
+        return [row for name, row in sorted(self.rows.items()) if name in ids and is_accepting(row)]
+
+    def with_statuses(self, gold: Collection[str], words: str) -> "Reviews":
+        """Return the reviews with the statuses that a release gives: what is gold is known when it is packed.
+
+        Args:
+            gold: ids of the stories in gold subsets.
+            words: key of :data:`STATUS_WORDS`.
+        """
+        in_gold, reviewed = STATUS_WORDS[words]
+        rows = {
+            name: {**row, "validation_status": in_gold if name in gold else reviewed}
+            if is_accepting(row)
+            else row
+            for name, row in self.rows.items()
+        }
+        return replace(self, rows=rows)
 
     def reviewed(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record with the status that its review gives it; the same record where there is none."""
@@ -49,18 +99,23 @@ class Reviews:
         """Return whether the reviewers rejected a story."""
         return story_id in self.rows and self.rows[story_id]["decision"] == "rejected"
 
-    def unbacked(self, story_id: str) -> str | None:
-        """Return why a story may not be called gold, or None if it may."""
+    def unbacked(self, story_id: str, *, strict: bool = False) -> str | None:
+        """Return why a story may not be called gold, or strict gold, or None if it may.
+
+        Three reviewers must have accepted it under the whole protocol, unanimously or with an adjudicator.
+        Strict gold also has no unresolved defect: no flag such as ``ambiguous:moral_label``.
+        """
         row = self.rows.get(story_id)
         if row is None:
             return "no review on file"
         if not is_accepting(row):
             return f"decision {row['decision']}" if row["protocol_complete"] else "protocol not complete"
-        if row["validation_status"] != GOLD_STATUS:
-            return f"not accepted by an adjudicator ({row['validation_status']})"
+        if row["resolution"] not in vocabulary("resolution").having("reviewed"):
+            return f"neither unanimous nor adjudicated ({row['resolution']})"
         if len(row["annotator_ids"]) < GOLD_REVIEWERS:
             return f"fewer than {GOLD_REVIEWERS} reviewers"
-        return None
+        defects = [flag for flag in sorted(row["correction_flags"]) if flag.partition(":")[0] in DEFECTS]
+        return f"flag {defects[0]}" if strict and defects else None
 
 
 NO_REVIEWS = Reviews(None, {})
@@ -75,11 +130,35 @@ def is_accepting(row: Mapping[str, Any]) -> bool:
 
 
 def read_reviews(path: Path) -> Reviews:
-    """Return the reviews of a file of JSON Lines in the form of Table 16.
+    """Return reviews: of a file of JSON Lines in the form of Table 16, or of a folder that a review exports.
+
+    Such a folder may hold votes, too, and what its reviewers agreed to.
 
     Raises:
-        InputError: it cannot be read, or lines of it are no sound reviews, or a story has two.
+        InputError: it cannot be read, or lines of it are no sound reviews or votes, or a story has two.
     """
+    if not path.is_dir():
+        return Reviews(path, _summaries(path))
+    rows = _summaries(path / REVIEWS)
+    if not (path / VOTES).exists():
+        return Reviews(path, rows)
+    votes = read_votes(path / VOTES)
+    return Reviews(path, rows, votes, kept_back(path, votes))
+
+
+def released_reviews(folder: Path) -> Reviews:
+    """Return the reviews in a release, and the votes that it publishes.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    if not (folder / REVIEWS).is_file():
+        return NO_REVIEWS
+    votes = read_votes(folder / VOTES) if (folder / VOTES).is_file() else None
+    return Reviews(folder / REVIEWS, _summaries(folder / REVIEWS), votes)
+
+
+def _summaries(path: Path) -> dict[str, Mapping[str, Json]]:
     problems: list[Issue] = []
     rows: dict[str, Mapping[str, Json]] = {}
     if not path.is_file():
@@ -88,7 +167,7 @@ def read_reviews(path: Path) -> Reviews:
         part = Part(f"{path.name}:{line.number}", line.data)
         issues = [finding.issue for finding in check_schema("katha_human_validation", part.data, part.where)]
         if not any(issue.level == "error" for issue in issues):
-            issues += check_values(part.where, "$", part.data, REVIEW_WORDS)
+            issues += check_review_words(part)
             issues += check_reviewers(part)
             if part.data["story_id"] in rows:
                 message = f"{show(part.data['story_id'])} has a second review"
@@ -98,7 +177,7 @@ def read_reviews(path: Path) -> Reviews:
     errors = [as_user_error(problem) for problem in problems if problem.level == "error"]
     if errors:
         raise InputError(errors)
-    return Reviews(path, rows)
+    return rows
 
 
 def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Collection[str]) -> None:
@@ -123,7 +202,11 @@ def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Col
                     fix="remove the review, or pack the run that it belongs to",
                 )
             )
-        elif story_id in labels and is_accepting(row) and row["final_moral_label"] != labels[story_id]:
+        elif (
+            story_id in labels
+            and is_accepting(row)
+            and (row["final_moral_label"] or None) != labels[story_id]
+        ):
             problems.append(
                 UserError(
                     f"{where} {story_id}",
@@ -136,9 +219,9 @@ def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Col
         raise InputError(problems)
 
 
-def why_unbacked(reviews: Reviews, ids: Sequence[str]) -> str:
-    """Return why stories may not be called gold, with counts."""
-    counts = Counter(filter(None, map(reviews.unbacked, ids)))
+def why_unbacked(reviews: Reviews, ids: Iterable[str], *, strict: bool = False) -> str:
+    """Return why stories may not be called gold, or strict gold, with counts."""
+    counts = Counter(filter(None, (reviews.unbacked(story_id, strict=strict) for story_id in ids)))
     return ", ".join(f"{count} {why}" for why, count in sorted(counts.items()))
 
 
@@ -146,5 +229,6 @@ def _missing(path: Path) -> UserError:
     return UserError(
         str(path),
         what="there is no file with this name",
-        fix="give a file of review summaries (human_validation.jsonl, Table 16), or leave --reviews out",
+        fix=f"give a file of review summaries ({REVIEWS}, Table 16) or a folder with one, or leave --reviews "
+        "out",
     )

@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from ...errors import ConfigError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
-from ...schemas.layout import ANNOTATIONS, REVIEWS, SUBSETS
+from ...schemas.layout import ANNOTATIONS, RELEASE, SUBSETS
 from ...schemas.plain_files import json_lines, read_json, read_plain
 from ...schemas.values import Issue
 from ...validators.statistics import NO_VALUE
 from ..subsets.closeness import Traits, closeness
 from ..subsets.drawing import ALL, draw
 from ..subsets.requests import FOLDER, OPTION, SubsetRequest, read_subsets
-from .reviews import NO_REVIEWS, Reviews, read_reviews, why_unbacked
+from .reviews import Reviews, released_reviews, why_unbacked
 
 FORMAT = 1
 KINDS = ("narrative_type", "moral_label", "source_dataset", "language", "split")
@@ -64,12 +65,20 @@ class Subset:
         members: its story ids, sorted.
         kept: how many of them the version before had in it; None where it had no such subset.
         closeness: how close it is to the whole; see :func:`.closeness.closeness`.
+        short: narrative type, or ``all`` -> how many stories it was to have, where there were fewer.
     """
 
     request: SubsetRequest
     members: tuple[str, ...]
     kept: int | None
     closeness: Mapping[str, Json]
+    short: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Narrative type -> how many stories it has of it; ``all`` -> how many in all."""
+        rows = self.closeness["fields"][KINDS[0]]["values"]
+        return {ALL: len(self.members), **{name: row["subset"] for name, row in rows.items()}}
 
     def as_json(self) -> dict[str, Json]:
         """Return what ``subsets.json`` says of it."""
@@ -80,6 +89,7 @@ class Subset:
             "stories": len(self.members),
             "kept": self.kept,
             "closeness": self.closeness,
+            **({"short": dict(self.short)} if self.request.share else {}),
         }
 
 
@@ -88,6 +98,7 @@ def draw_subsets(
     stories: Sequence[Traits],
     reviews: Reviews,
     earlier: Mapping[str, Collection[str]],
+    total: int,
 ) -> list[Subset]:
     """Draw subsets from the public stories of a release.
 
@@ -96,24 +107,29 @@ def draw_subsets(
         stories: the public stories.
         reviews: the reviews on file.
         earlier: name of a subset of the version before -> its members.
+        total: how many stories the release has, hidden ones included; shares are of them.
 
     Raises:
-        ConfigError: there are too few stories for a subset, or too few that reviews back.
+        ConfigError: there are too few stories for a subset, or too few that reviews back; for a share, none.
     """
     drawn: dict[str, Subset] = {}
     for request in requests:
         pool = set(drawn[request.parent].members if request.parent else (story.id for story in stories))
         eligible = {story.id for story in stories if story.id in pool and _may(request, story, reviews)}
-        quotas = _quotas(request, stories)
-        _require(request, [story for story in stories if story.id in pool], eligible, quotas, reviews)
+        quotas = quotas_of(request, stories, eligible, total)
+        short = _short(quotas, stories, eligible)
+        if not eligible or (short and not request.share):
+            _refuse(request, [story for story in stories if story.id in pool], short, reviews)
+        room = {group: short.get(group, (quota, quota))[1] for group, quota in quotas.items()}
         before = earlier.get(request.name)
-        members = draw(request.name, stories, eligible, quotas, before or ())
+        members = draw(request.name, stories, eligible, room, before or ())
         part = set(members)
         drawn[request.name] = Subset(
             request,
             members,
             None if before is None else len(part & set(before)),
             closeness(stories, [story for story in stories if story.id in part]),
+            {group: quota for group, (quota, _) in short.items()},
         )
     return list(drawn.values())
 
@@ -122,41 +138,69 @@ def _may(request: SubsetRequest, story: Traits, reviews: Reviews) -> bool:
     """Return whether a story may be in a subset of that name."""
     if not request.gold:
         return True
-    # Table 20: strict gold excludes what is ambiguous.
-    return reviews.unbacked(story.id) is None and not ("strict" in request.name and story.unclear)
+    if request.strict and story.unclear:  # Table 20: strict gold excludes what is ambiguous
+        return False
+    return reviews.unbacked(story.id, strict=request.strict) is None
 
 
-def _quotas(request: SubsetRequest, stories: Sequence[Traits]) -> dict[str, int]:
+def quotas_of(
+    request: SubsetRequest, stories: Sequence[Traits], eligible: Collection[str], total: int
+) -> dict[str, int]:
+    """Return narrative type, or ``all`` -> how many stories a subset is to have of it.
+
+    A share that does not divide evenly gives one more to the types of which most stories may be drawn.
+
+    Args:
+        request: what is asked for.
+        stories: the public stories.
+        eligible: ids of those that may be drawn.
+        total: how many stories the release has, hidden ones included.
+    """
+    types = Counter(story.category for story in stories)
+    if not request.share:
+        return dict.fromkeys(sorted(types), request.count) if request.per_category else {ALL: request.count}
+    size = max(1, (request.count * total + 50) // 100)
     if not request.per_category:
-        return {ALL: request.count}
-    return dict.fromkeys(sorted({story.category for story in stories}), request.count)
+        return {ALL: size}
+    there = Counter(story.category for story in stories if story.id in eligible)
+    ordered = sorted(types, key=lambda name: (-there[name], -types[name], name))
+    each, more = divmod(size, len(ordered))
+    return {name: each + (ordered.index(name) < more) for name in sorted(ordered)}
 
 
-def _require(
+def _short(
+    quotas: Mapping[str, int], stories: Sequence[Traits], eligible: Collection[str]
+) -> dict[str, tuple[int, int]]:
+    """Return type -> its quota, and how many stories may be drawn, where these are too few."""
+    there = Counter(ALL if ALL in quotas else story.category for story in stories if story.id in eligible)
+    return {group: (quota, there[group]) for group, quota in quotas.items() if there[group] < quota}
+
+
+def _refuse(
     request: SubsetRequest,
     pool: Sequence[Traits],
-    eligible: Collection[str],
-    quotas: Mapping[str, int],
+    short: Mapping[str, tuple[int, int]],
     reviews: Reviews,
-) -> None:
-    there = Counter(ALL if ALL in quotas else story.category for story in pool if story.id in eligible)
-    short = {group: quota for group, quota in quotas.items() if there[group] < quota}
-    if not short:
-        return
-    found = ", ".join(str(there[group]) if group == ALL else f"{group}: {there[group]}" for group in short)
+) -> NoReturn:
+    counts = (f"{there}" if group == ALL else f"{group}: {there}" for group, (_, there) in short.items())
+    listed = ", ".join(counts)
     if request.gold:
-        why = why_unbacked(reviews, [story.id for story in pool])
-        found = f"{found} ({why}; reviews: {reviews.path})" if reviews.path else "no file of reviews"
-        fix = "give the adjudicated reviews with --reviews FILE, or choose a name without gold"
+        why = why_unbacked(reviews, [story.id for story in pool], strict=request.strict)
+        unclear = sum(story.unclear for story in pool) if request.strict else 0
+        why += f"{', ' * bool(why)}{unclear} with a question of unclear answerability" if unclear else ""
+        listed = f"{listed} ({why}; reviews: {reviews.path})" if reviews.path else "no file of reviews"
+        fix = "give the reviews with --reviews FILE, or choose a name without gold"
     else:
         fix = "ask for fewer stories"
-    kind = "story" if request.count == 1 else "stories"
-    kind = f"{kind} backed by adjudicated reviews" if request.gold else kind
+    least = 1 if request.share else request.count
+    kind = "story" if least == 1 else "stories"
+    kind = f"{kind} that reviews back" if request.gold else kind
+    each = request.per_category and not request.share
     raise ConfigError(
         f"{OPTION} {request.name}={request.asked}",
-        expected=f"at least {request.count} {kind}{' of each narrative type' if ALL not in quotas else ''}"
+        expected=f"at least {least} {kind}{' of each narrative type' if each else ''}"
         f"{f' in {request.parent}' if request.parent else ''}",
-        found=found,
+        found=listed,
         fix=fix,
     )
 
@@ -193,9 +237,21 @@ def stated_subsets(folder: Path) -> list[Subset]:
         return []
     entries = {entry["name"]: entry for entry in read_json(folder / SUBSETS)["subsets"]}
     return [
-        Subset(request, members, entries[name].get("kept"), entries[name]["closeness"])
+        Subset(
+            request,
+            members,
+            entries[name].get("kept"),
+            entries[name]["closeness"],
+            dict(entries[name].get("short", {})),
+        )
         for name, (request, members) in subsets.items()
     ]
+
+
+def stories_of(document: Mapping[str, Json]) -> int:
+    """Return how many stories a release has, hidden ones included, by its ``release.json``."""
+    parts = (document.get("counts") or {}, document.get("hidden_test") or {})
+    return sum(int(part.get("stories", 0)) for part in parts)
 
 
 def check_subsets(folder: Path) -> Iterator[Issue]:
@@ -208,35 +264,48 @@ def check_subsets(folder: Path) -> Iterator[Issue]:
     if not subsets:
         return
     stories = {story.id: story for story in read_traits(folder)}
-    reviews = read_reviews(folder / REVIEWS) if (folder / REVIEWS).is_file() else NO_REVIEWS
+    reviews = released_reviews(folder)
+    total = stories_of(read_json(folder / RELEASE))
     entries = {entry["name"]: entry for entry in read_json(folder / SUBSETS)["subsets"]}
     for name, (request, members) in subsets.items():
         parent = None if request.parent is None else subsets[request.parent][1]
-        yield from _check_members(folder, request, members, stories)
+        pool = stories if parent is None else {name: stories[name] for name in parent if name in stories}
+        eligible = {story.id for story in pool.values() if _may(request, story, reviews)}
+        quotas = quotas_of(request, list(stories.values()), eligible, total)
+        short = _short(quotas, list(pool.values()), eligible) if request.share else {}
+        yield from _check_members(folder, request, members, stories, quotas, short)
         yield from _check_nested(request, members, parent)
-        yield from _check_gold(request, members, reviews)
+        yield from _check_gold(request, members, stories, reviews)
         part = [stories[member] for member in members if member in stories]
+        stated_short = {group: quota for group, (quota, _) in short.items()}
+        if request.share and entries[name].get("short") != stated_short:
+            yield Issue(SUBSETS, "$.subsets", "subset", f"what {name} lacks is not what it says", _CURE)
         if part:
             yield from _check_entry(entries[name], part, list(stories.values()))
 
 
 def _check_members(
-    folder: Path, request: SubsetRequest, members: Sequence[str], stories: Mapping[str, Traits]
+    folder: Path,
+    request: SubsetRequest,
+    members: Sequence[str],
+    stories: Mapping[str, Traits],
+    quotas: Mapping[str, int],
+    short: Mapping[str, tuple[int, int]],
 ) -> Iterator[Issue]:
     for story_id in sorted(set(members) - stories.keys()):
         yield _issue(request, f"{story_id} is not a public story")
     wanted = member_lines(sorted(set(members)))
     if read_plain(folder / request.file) != wanted:
         yield _issue(request, "not written as packing writes it: one id per line, sorted, each once")
-    if not request.per_category:
-        if len(members) != request.count:
-            yield _issue(request, f"it has {len(members)} stories, and {request.count} were asked for")
+    asked = {group: short.get(group, (quota, quota))[1] for group, quota in quotas.items()}
+    if ALL in asked:
+        if len(members) != asked[ALL]:
+            yield _issue(request, f"it has {len(members)} stories, and {asked[ALL]} were asked for")
         return
     counts = Counter(stories[member].category for member in members if member in stories)
-    for category in sorted({story.category for story in stories.values()}):
-        if counts[category] != request.count:
-            message = f"{counts[category]} stories of {category}, {request.count} were asked for"
-            yield _issue(request, message)
+    for category, quota in asked.items():
+        if counts[category] != quota:
+            yield _issue(request, f"{counts[category]} stories of {category}, {quota} were asked for")
 
 
 def _check_nested(
@@ -247,11 +316,15 @@ def _check_nested(
             yield _issue(request, f"{story_id} is not in {request.parent}, of which this is a subset")
 
 
-def _check_gold(request: SubsetRequest, members: Sequence[str], reviews: Reviews) -> Iterator[Issue]:
+def _check_gold(
+    request: SubsetRequest, members: Sequence[str], stories: Mapping[str, Traits], reviews: Reviews
+) -> Iterator[Issue]:
     for story_id in members if request.gold else ():
-        why = reviews.unbacked(story_id)
+        why = reviews.unbacked(story_id, strict=request.strict)
+        if why is None and request.strict and story_id in stories and stories[story_id].unclear:
+            why = "a question of unclear answerability"
         if why is not None:
-            yield _issue(request, f"{story_id} is called gold, and no adjudicated review backs it: {why}")
+            yield _issue(request, f"{story_id} is called gold, and no review backs it: {why}")
 
 
 def _check_entry(

@@ -53,6 +53,7 @@ _TYPES: dict[str, Json] = {
     "text": "sc:Text",
     "texts": "sc:Text",
     "integer": "sc:Integer",
+    "number": "sc:Float",
     "integers": "sc:Integer",
     "boolean": "sc:Boolean",
 }

@@ -26,6 +26,7 @@ from ...schemas.layout import (
     files_in,
 )
 from ..form import Facts, FinishedRun
+from ..tables import Table
 from ..templates import render, render_plain, render_properties
 from .croissant import Entries, describe
 from .front_matter import front_matter, front_matter_text
@@ -107,11 +108,17 @@ def render_card(facts: Facts) -> str:
         counts=facts.totals,
         statistics=facts.statistics,
         files=facts.form.files(facts),
-        tables=facts.form.tables,
+        tables=_tables(facts),
         left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
         languages=facts.languages,
         details=facts.form.details(facts),
     )
+
+
+def _tables(facts: Facts) -> list[Table]:
+    """Return the tables that a card tells of: those of every release of the kind, and others with rows."""
+    filled = {path.split("/")[1] for path in facts.rows}
+    return [table for table in facts.form.tables if not table.optional or table.name in filled]
 
 
 def render_licence(facts: Facts) -> str:

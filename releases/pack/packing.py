@@ -125,7 +125,12 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
 
 def _require_features(options: PackOptions, form: ReleaseForm) -> None:
     """Refuse options that mean nothing to the kind."""
-    given = {"--subset": options.subsets, "--reviews": options.reviews, "--salt": options.salt}
+    given = {
+        "--subset": options.subsets,
+        "--gold": options.gold,
+        "--reviews": options.reviews,
+        "--salt": options.salt,
+    }
     for option in (name for name, value in given.items() if value and not form.additions):
         raise ConfigError(
             option,

@@ -14,9 +14,12 @@ DROPPED = "none"
 FOLDER = "subsets"
 """Where the files of subsets lie that the paper does not name."""
 
-_FORM = re.compile(r"(\d{1,9})(/category)?(?::(.+))?", re.ASCII)
+_FORM = re.compile(r"(\d{1,9})(%)?(/category)?(?::(.+))?", re.ASCII)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-_RESERVED = {name.removesuffix(".jsonl") for name in (*JSONL_FILES, VOTE_FILES[0])} | {DROPPED, "full"}
+_RESERVED = {name.removesuffix(".jsonl") for name in (*JSONL_FILES, VOTE_FILES[0])}
+_RESERVED |= {DROPPED, "full", "votes"}
+GOLD = ("human_gold=20%/category", "strict_gold=8%/category:human_gold")
+"""The gold subsets of the paper (Table 20): 1,000 and 400 of 5,000 stories, evenly over narrative types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +28,22 @@ class SubsetRequest:
 
     Attributes:
         name: its name, and that of its file.
-        count: how many stories, in all or per category.
-        per_category: whether the count is that of each narrative type.
+        count: how many stories, in all or per category; of a share, how many per cent of all stories.
+        per_category: whether the count is that of each narrative type; a share is spread evenly over them.
         parent: the subset that it is drawn from; None for the whole public part.
+        share: whether the count is a share; it is taken as far as there are stories for it.
     """
 
     name: str
     count: int
     per_category: bool = False
     parent: str | None = None
+    share: bool = False
 
     @property
     def asked(self) -> str:
         """The request without its name, as it was typed."""
-        quota = "/category" if self.per_category else ""
+        quota = f"{'%' if self.share else ''}{'/category' if self.per_category else ''}"
         return f"{self.count}{quota}{'' if self.parent is None else f':{self.parent}'}"
 
     @property
@@ -51,6 +56,18 @@ class SubsetRequest:
         """Whether its name claims that people reviewed its records."""
         return "gold" in self.name
 
+    @property
+    def strict(self) -> bool:
+        """Whether its name claims that nothing about its records is in doubt."""
+        return self.gold and "strict" in self.name
+
+    @property
+    def words(self) -> str:
+        """How many stories are asked for, in words."""
+        if self.share:
+            return f"{self.count} % of all stories{', evenly over narrative types' * self.per_category}"
+        return f"{self.count} of each narrative type" if self.per_category else f"{self.count} stories"
+
 
 def subset_file(name: str) -> str:
     """Return the path of a subset's file: at the top for those that Table 23 names, else in a folder."""
@@ -62,8 +79,9 @@ def requested(texts: Iterable[str], earlier: Iterable[SubsetRequest] = ()) -> li
     """Return the subsets to draw, each after the one that it is drawn from.
 
     Args:
-        texts: what a person typed: ``NAME=SIZE`` or ``NAME=COUNT/category``, with ``:PARENT`` where it is
-            drawn from another subset; ``NAME=none`` drops an earlier one.
+        texts: what a person typed: ``NAME=SIZE``, ``NAME=COUNT/category``, ``NAME=SHARE%`` or
+            ``NAME=SHARE%/category``, with ``:PARENT`` where it is drawn from another subset; ``NAME=none``
+            drops an earlier one.
         earlier: the subsets of the version before, which go on unless they are named anew.
 
     Raises:
@@ -97,14 +115,17 @@ def _parsed(text: str) -> tuple[str, SubsetRequest | None]:
     if asked == DROPPED:
         return name, None
     match = _FORM.fullmatch(asked)
-    if match is None or int(match[1]) == 0 or (match[3] is not None and not _NAME.fullmatch(match[3])):
+    if match is None or int(match[1]) == 0 or (match[4] is not None and not _NAME.fullmatch(match[4])):
         raise _error(
             text,
-            "a size such as 200, 125/category or 50/category:PARENT, of at least 1",
+            "a size such as 200, 125/category, 20%/category or 50/category:PARENT, of at least 1",
             repr(asked),
             f"write it like {OPTION} lite=200",
         )
-    return name, SubsetRequest(name, int(match[1]), match[2] is not None, match[3])
+    count, share = int(match[1]), match[2] is not None
+    if share and count > 100:
+        raise _error(text, "a share of 1 to 100 %", repr(asked), f"write it like {OPTION} lite=10%")
+    return name, SubsetRequest(name, count, match[3] is not None, match[4], share)
 
 
 def _parents_first(requests: Iterable[SubsetRequest]) -> list[SubsetRequest]:

@@ -96,7 +96,10 @@ def read_with_croissant(folder: Path, expected: Digests, tables: Sequence[Table]
 
 
 def _check_features(datasets: Any, table: Table, split: Any) -> Iterator[Issue]:  # noqa: ANN401 - no types
-    types = {"text": "string", "texts": "string", "integer": "int64", "integers": "int64", "boolean": "bool"}
+    types = {
+        "text": "string", "texts": "string", "integer": "int64", "integers": "int64", "number": "float64",
+        "boolean": "bool",
+    }  # fmt: skip
     for column in table.columns:
         feature = datasets.Value(types[column.kind])
         wanted = datasets.Sequence(feature) if _is_list(column) else feature

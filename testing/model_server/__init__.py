@@ -2,6 +2,7 @@
 
 from .answers import Answer, Picture, Problem
 from .asked import Asked, count_tokens, key_of
+from .batches import Fate, Made
 from .embeddings_wire import word_vector
 from .faults import (
     BadRequestFault,
@@ -21,6 +22,7 @@ from .faults import (
     HtmlPage,
     Huge,
     MalformedJson,
+    Misreported,
     NoQuota,
     NoStructuredOutput,
     NoSuchModel,
@@ -63,12 +65,15 @@ __all__ = [
     "EmptyText",
     "ErrorFault",
     "Exchange",
+    "Fate",
     "Fault",
     "FaultPlan",
     "Fenced",
     "HtmlPage",
     "Huge",
+    "Made",
     "MalformedJson",
+    "Misreported",
     "ModelServer",
     "NoQuota",
     "NoStructuredOutput",

@@ -12,9 +12,9 @@ from ...models.generators.google_interactions import resolution
 from ...models.generators.request import CHOSEN, PictureRequest
 from ...schemas.canonical import Json, digest, sha256_bytes
 
-Protocol: TypeAlias = Literal["openai", "google", "anthropic", "embeddings", "images", "videos"]
+Protocol: TypeAlias = Literal["openai", "google", "anthropic", "embeddings", "images", "videos", "batches"]
 Wants: TypeAlias = Literal["text", "vector", "image", "video"]
-Step: TypeAlias = Literal["create", "look", "fetch"]
+Step: TypeAlias = Literal["create", "look", "fetch", "upload", "make", "list", "cancel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Asked:
 
     Attributes:
         protocol: the wire format; ``embeddings`` where the vector of a text is asked for, ``images`` where
-            OpenAI's format asks for a picture, ``videos`` where Google's asks for a video.
+            OpenAI's format asks for a picture, ``videos`` where Google's asks for a video, ``batches`` for
+            whatever concerns a batch as a whole; the requests in it are asked when it is over.
         path: the path of the URL, without query.
         target: the request target as sent; a whole URL where the client took the server for a proxy.
         model: the model's name as the service knows it.
@@ -43,7 +44,8 @@ class Asked:
         number: how many requests the server has had, this one included.
         at: seconds since the server started.
         wants: what is to come back.
-        step: of a video made in the background: its creation, a look at how far it is, or the file.
+        step: of a video made in the background: its creation, a look at how far it is, or the file; of a
+            batch also the upload of its file, the making, the list of batches and the cancelling.
     """
 
     protocol: Protocol

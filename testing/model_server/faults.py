@@ -419,6 +419,18 @@ class HtmlPage(DeliveryFault):
 
 
 @dataclass(frozen=True)
+class Misreported(DeliveryFault):
+    """What was asked for is done, and the answer is an error all the same."""
+
+    status: int = 500
+
+    def deliver(self, response: Response) -> Response:
+        """Return the response as it is delivered."""
+        body = b'{"error": {"message": "An internal error has occurred.", "type": "server_error"}}'
+        return replace(response, status=self.status, body=body, headers={})
+
+
+@dataclass(frozen=True)
 class NotJson(DeliveryFault):
     """Status 200 and a body that is no JSON object: by default a JSON string."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+from .batches import Fates, Made
 from .google_wire import Spelling
 from .http import Connection
 from .log import Exchange, Log
@@ -31,6 +32,7 @@ class ModelServer:
         keep_log: whether :attr:`log` holds the exchanges; a benchmark does without.
         google_spelling: how the fields of Gemini's replies are spelled.
         video_looks: how often a video is said to be under way before it is there.
+        fates: what becomes of batches: a fate for all, a list for the first ones, or a function of the batch.
 
     Used as a context manager. An exception in the handler answers the question with status 400, and is raised
     when the context ends.
@@ -47,10 +49,12 @@ class ModelServer:
         keep_log: bool = True,
         google_spelling: Spelling = "camel",
         video_looks: int = 0,
+        fates: Fates = None,
     ) -> None:
         self._log = Log(log_path, keep=keep_log)
         self._service = Service(handler, self._log, google_spelling, video_looks)
         self._service.faults, self._service.latency = faults, latency
+        self._service.store.fates = fates
         self._port = port
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -156,6 +160,25 @@ class ModelServer:
     def count(self) -> int:
         """How many questions came so far."""
         return self._log.count
+
+    @property
+    def batches(self) -> tuple[Made, ...]:
+        """The batches that were made so far."""
+        return tuple(self._service.store.made.values())
+
+    @property
+    def files(self) -> dict[str, tuple[str, bytes]]:
+        """The files that were sent so far: id -> name and bytes."""
+        return dict(self._service.store.files)
+
+    @property
+    def fates(self) -> Fates:
+        """What becomes of batches made from now on; may be changed while the server runs."""
+        return self._service.store.fates
+
+    @fates.setter
+    def fates(self, fates: Fates) -> None:
+        self._service.store.fates = fates
 
     @property
     def errors(self) -> tuple[BaseException, ...]:

@@ -6,14 +6,17 @@ import json
 import time
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ...models.chat import Message
 from ...schemas.canonical import Json
 from .answers import Answer, Given, Problem, Response, as_answer, json_text, within_limit
 from .anthropic_wire import AnthropicWire
 from .asked import Asked, meaning_key
+from .batch_forms import FORMS
+from .batches import BatchStep, Form, Served, Store
 from .embeddings_wire import EmbeddingsWire, encoded
 from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
 from .google_wire import GoogleWire, Spelling
@@ -77,6 +80,7 @@ class Service:
             ImagesWire(),
             VideosWire(video_looks),
         )
+        self.store = Store(self._inside_batch)
         self._attempts: Counter[str] = Counter()
         self._number = 0
         self._started = time.monotonic()
@@ -84,6 +88,13 @@ class Service:
 
     def serve(self, request: HttpRequest, connection: Connection) -> None:
         """Answer a request."""
+        for form in FORMS:
+            step = form.step(request)
+            if step is not None and (
+                step != "fetch" or form.provider != "google" or "results-" in request.path
+            ):
+                self._serve_batch(form, step, request, connection)
+                return
         wire = next((wire for wire in self._wires if wire.takes(request.path)), None)
         if wire is None or request.method not in wire.methods:
             self.rejected.append(f"no such place: {request.method} {request.path}")
@@ -112,6 +123,63 @@ class Service:
             task.add_done_callback(self._tasks.discard)
         else:
             self._finish(wire, asked, outcome, faults, connection)
+
+    def _serve_batch(self, form: Form, step: BatchStep, request: HttpRequest, connection: Connection) -> None:
+        """Answer a request about a batch or its file; an error that is planned keeps it from being done."""
+        wire = next(wire for wire in self._wires if wire.errors is _WIRES[form.provider].errors)
+        self._in_flight += 1
+        self.busiest = max(self.busiest, self._in_flight)
+        question = f"{request.method} {request.target}"
+        key = meaning_key("", "", [Message("user", (question,))], None, {})
+        self._attempts[key] += 1
+        self._number += 1
+        asked = Asked(
+            "batches", request.path, form.provider, "", (Message("user", (question,)),),
+            headers=request.headers, target=request.target, key=key, attempt=self._attempts[key],
+            number=self._number, at=time.monotonic() - self._started, step=step,
+        )  # fmt: skip
+        faults: list[Fault] = []
+        try:
+            faults = [fault for fault in self._planned(asked) if not isinstance(fault, ContentFault)]
+            error = next((fault for fault in faults if isinstance(fault, ErrorFault)), None)
+            problem = None if error is None else error.problem(asked)
+            served = form.serve(step, request, self.store) if problem is None else Served(problem=problem)
+        except (BadRequest, KeyError, TypeError, ValueError) as wrong:
+            self.rejected.append(f"{request.path}: {wrong!r}")
+            served = Served(problem=Problem("bad_request", str(wrong)))
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            served = Served(problem=self._failed(error))
+        response = _answered(served.body) if served.problem is None else self._error(wire, served.problem)
+        response = replace(response, headers={**response.headers, **served.headers})
+        for fault in faults:
+            if isinstance(fault, DeliveryFault):
+                response = fault.deliver(response)
+            elif isinstance(fault, RateLimited):
+                response = _rate_limited(response, fault)
+        exchange = Exchange(asked, response.status, None, tuple(type(fault).__name__ for fault in faults))
+        self.log.add(exchange)
+
+        def ended(whole: bool) -> None:
+            self._in_flight -= 1
+            if not whole:
+                self.log.lose(exchange)
+
+        connection.respond(response, ended)
+
+    def _inside_batch(self, path: str, body: Mapping[str, Json], request: HttpRequest) -> tuple[int, Json]:
+        """Return status and body of the response to a request inside a batch."""
+        wire = next(wire for wire in self._wires if wire.takes(path))
+        inner = HttpRequest("POST", path, path, request.headers, json.dumps(body).encode("ascii"))
+        asked = self._read(wire, inner)
+        faults = [fault for fault in self._planned(asked) if not isinstance(fault, DeliveryFault)]
+        refusal = next((fault for fault in faults if isinstance(fault, ErrorFault)), None)
+        outcome: Any = refusal or self.handler(asked)
+        if isinstance(outcome, Fault) and outcome not in faults and concerns(outcome, asked):
+            faults = [outcome, *faults]
+        response, answer = self._response(wire, asked, outcome, faults)
+        names = tuple(type(fault).__name__ for fault in faults)
+        self.log.add(Exchange(asked, response.status, answer, names))
+        return response.status, json.loads(response.body)
 
     async def close(self) -> None:
         """Cancel handlers that are still at work."""
@@ -228,6 +296,9 @@ class Service:
         self.errors.append(error)
         last = traceback.format_exception_only(error)[-1].strip()
         return Problem("bad_request", f"the handler of the test server failed: {last}")
+
+
+_WIRES: Mapping[str, type[Wire]] = {"openai": OpenAIWire, "google": GoogleWire, "anthropic": AnthropicWire}
 
 
 def _document(request: HttpRequest) -> dict[str, Any]:

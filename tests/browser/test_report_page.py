@@ -8,10 +8,15 @@ import pytest
 
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.writing import write_report
+from fabula.kinds.evaluations import calibrate
+from fabula.people.participants import Resampling
+from fabula.people.study import StudySettings
 from fabula.testing.report_documents import HOSTILE, made_report
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
+from fabula.testing.simulated_people import SimulatedPeople, write_simulated_people
 
 WIDEST = """() => [...document.querySelectorAll("body *")]
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
@@ -141,3 +146,71 @@ def test_page_of_scores_when_opened_is_quiet_fits_and_is_accessible(opened: Open
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
     assert page.complaints == []
+
+
+LONG = "a criterion with quite a long name \u05e9\u05dc\u05d5\u05dd <b>"
+PAIRS = {("alpha", "beta"): [*(f"Q{n}" for n in range(1, 16)), LONG], ("beta", "gamma"): ["Q15", "Q1"]}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on a simulated evaluation that simulated people were asked about."""
+    folder = tmp_path_factory.mktemp("asked")
+    truths = (("alpha", Truth()), ("beta", Truth(image=(0.3,) * 6)), ("gamma", Truth()))
+    simulated = write_simulated(folder / "simulated", 48, truths)
+    who = SimulatedPeople(pairs=PAIRS)
+    human = write_simulated_people(folder / "human.jsonl", simulated.items.records, who)
+    settings = StudySettings(resampling=Resampling(50))
+    write_calibration(simulated.run, calibrate(simulated.run, human, simulated.release, settings).document)
+    document = katha_report(simulated.run, simulated.release, definitions=Definitions(resamples=50))
+    return write_report(document, folder / "report.html").files["page"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_figures_of_people_when_opened_fit_every_width_and_are_accessible(
+    opened: Opened, asked: Path, dark: bool
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = opened(asked, width=1440, dark=dark)
+    for width in (1440, 768, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(WIDEST) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    figures = page.locator("section[aria-labelledby=people] figure svg[role=img]")
+    assert figures.count() == 2 * 6 + 1
+    for number in range(figures.count()):
+        title, description = figures.nth(number).get_attribute("aria-labelledby").split()
+        assert page.locator(f"#{title}").text_content() and page.locator(f"#{description}").text_content()
+    found = Axe().run(page).response
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    assert {one["id"] for one in found["incomplete"]} <= {"color-contrast"}
+    assert page.complaints == []
+
+
+OVERLAPS = """() => [...document.querySelectorAll("[aria-labelledby=people] svg.plot")].flatMap((plot) => {
+    const bands = [...plot.querySelectorAll("text.band")], values = [...plot.querySelectorAll("text.value")];
+    return bands.flatMap((band) => values.filter((value) => {
+        const a = band.getBoundingClientRect(), b = value.getBoundingClientRect();
+        return a.right > b.left && a.left < b.right && a.bottom > b.top + 2 && a.top < b.bottom - 2;
+    }).map((value) => [band.textContent, value.textContent]));
+})"""
+
+
+def test_figures_of_people_when_on_a_phone_keep_names_and_numbers_apart(opened: Opened, asked: Path) -> None:
+    page = opened(asked, width=360)
+    assert page.evaluate(OVERLAPS) == []
+
+
+def test_warning_of_simulated_people_when_opened_stands_above_the_results(
+    opened: Opened, asked: Path
+) -> None:
+    page = opened(asked, scripts=False)
+    warning = page.locator(".warnings li", has_text="come from simulated people")
+    assert warning.count() == 1 and warning.is_visible()
+    assert warning.bounding_box()["y"] < page.locator("#results").bounding_box()["y"]
+    shown = page.locator("table.headline").locator("thead th")
+    labels = [text.partition("\n")[0].strip() for text in shown.all_inner_texts()]
+    assert labels[1] == "Visual" and labels[-1] == "Human Score"
+    cell = page.locator("table.headline tbody tr").nth(2).locator("td").first
+    assert cell.inner_text().split("\n")[0] == "\N{EN DASH}" and "not asked" in cell.inner_text()

@@ -85,11 +85,19 @@ def test_study_when_exported_hides_the_methods_and_keeps_its_key(
     assert {method for _, method in key.values()} <= {"x", "y", "z"}
     shown = [video for video, _ in key.values()]
     assert all(shown.count(video) == 2 for video in shown)
+    preset = ("review", "init", tmp_path / "served", "--preset", "storyeval", "--from", release, *outputs)
+    assert run(*preset)[0] == 0
+    kept = [json.loads(line) for line in (tmp_path / "served" / "key.jsonl").read_text().splitlines()]
+    assert sorted((each["about"], *each["methods"]) for each in kept) == sorted(map(tuple, key.values()))
     code, output = run(*asked, "--out", tmp_path / "again")
     assert (code, "without its key" in output, (tmp_path / "again").exists()) == (2, True, False)
-    (methods[0] / key["task_0001"][0]).unlink()
     few = ("export", "study", "--release", release, *outputs[:2], "--key", tmp_path / "k.json")
-    assert run(*few, "--out", tmp_path / "few")[0] == 2  # two methods are to be drawn, and there is one
+    code, output = run(*few, "--out", tmp_path / "few")  # two methods are to be drawn, and there is one
+    assert (code, "3 of 3 prompts have videos of fewer methods" in output) == (2, True)
+    for video in methods[0].iterdir():
+        video.unlink()
+    code, output = run(*asked[:4], *outputs, "--key", tmp_path / "k.json", "--out", tmp_path / "few")
+    assert (code, "the video of a drawn prompt is missing" in output) == (1, True)
 
 
 def test_statistics_when_of_a_suite_count_its_prompts(made: tuple[Path, list[Path]], tmp_path: Path) -> None:

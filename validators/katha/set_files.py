@@ -14,6 +14,7 @@ from ..schema_check import check_schema
 from ..statistics import BalanceTolerance, StatisticsCollector, hidden_counts, moral_balance
 from ..view import Story
 from .dataset import Dataset
+from .review_files import tables_of_release
 from .set_rules import SetRule
 from .set_splits import RunBalance
 
@@ -97,7 +98,11 @@ class Statistics(_Computed):
     def _expected(self, document: Json) -> Json:
         for line in producer_lines(self.dataset):
             self.counts.add_producers(line["fields"], line["id"])
-        return self.counts.result(hidden_counts(document), by_producer=DRAFTS in self.dataset.manifest)
+        return self.counts.result(
+            hidden_counts(document),
+            by_producer=DRAFTS in self.dataset.manifest,
+            review=tables_of_release(self.dataset, document, self.counts.totals),
+        )
 
 
 def producer_lines(dataset: Dataset) -> Iterator[Mapping[str, Json]]:

@@ -230,7 +230,7 @@ class Reviews(SetRule):
         yield from (finding.issue for finding in findings)
         if any(finding.broken for finding in findings):
             return
-        yield from check_values(part.where, "$", part.data, REVIEW_WORDS)
+        yield from check_review_words(part)
         yield from check_reviewers(part)
         story_id, claim = part.data["story_id"], self.claims.get(part.data["story_id"])
         if claim is None:
@@ -256,9 +256,15 @@ class Reviews(SetRule):
 
 
 def _compare(part: Part, name: str, wanted: str | None) -> Iterator[Issue]:
-    if part.data[name] != wanted:
+    if (part.data[name] or None) != wanted:
         message = f"the record has {show(wanted)}, the review {show(part.data[name])}"
         yield issue("review-differs", part.where, f"$.{name}", message)
+
+
+def check_review_words(part: Part) -> Iterator[Issue]:
+    """Yield the words of a review summary that no list has; an empty label says that the record has none."""
+    label = part.data["final_moral_label"] or None
+    yield from check_values(part.where, "$", {**part.data, "final_moral_label": label}, REVIEW_WORDS)
 
 
 def check_reviewers(part: Part) -> Iterator[Issue]:

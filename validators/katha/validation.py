@@ -17,15 +17,17 @@ from ..statistics import StatisticsCollector, hidden_counts
 from ..view import Story
 from .dataset import Dataset, open_dataset
 from .field_rules import names_judges
+from .review_files import tables_of_release
 from .set_files import Assignments, Balance, Manifest, MoralBalance, Statistics, producer_lines
 from .set_rules import AnyStory, Orphans, ProducerLines, Reviews, SetRule, UniqueIds
 from .set_splits import NearDuplicates, Retellings, SplitSizes
+from .vote_rules import Simulated, Votes
 
 PARTS = ("scenes", "transitions", "questions")
 REPORT_EVERY = 100
 SET_RULES: tuple[type[SetRule], ...] = (
-    AnyStory, UniqueIds, Orphans, ProducerLines, Reviews, NearDuplicates, Retellings, SplitSizes, Assignments,
-    Statistics, MoralBalance, Balance, Manifest,
+    AnyStory, UniqueIds, Orphans, ProducerLines, Reviews, Votes, Simulated, NearDuplicates, Retellings,
+    SplitSizes, Assignments, Statistics, MoralBalance, Balance, Manifest,
 )  # fmt: skip
 """Every rule about a whole data set."""
 DEFINED_HERE = frozenset({"hash", "scene-span", "split-retelling", "story-text"})
@@ -136,7 +138,9 @@ def statistics_of(path: Path) -> dict[str, Json]:
         )  # fmt: skip
     for line in producer_lines(dataset):
         counts.add_producers(line["fields"], line["id"])
-    result = counts.result(hidden_counts(dataset.document(STATISTICS, ignore)), by_producer=by_producer)
+    document = dataset.document(STATISTICS, ignore)
+    review = tables_of_release(dataset, document, counts.totals)
+    result = counts.result(hidden_counts(document), by_producer=by_producer, review=review)
     return {**result, "not_counted": left_out.total() - left_out["missing-file"]}
 
 

@@ -16,16 +16,16 @@ from ....schemas.text import counted
 from ....schemas.values import Score
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
-from ...recoverability.recoverability import GAP
 from ...recoverability.score import Judged, judged_folder, scores_of
 from ...recoverability.scores import KathaScores
 from ...report.accounts import Accounts, read_lines
 from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
-from ...report.people import between_people, if_any, people_of, score_of
+from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import DASH, label_text, resampling_definition, value_text
 from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, spots_of
+from .people import people_drawn, people_tables, with_people
 from .tables import accounting, comparisons, details, headline, judges_table, plots
 
 CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
@@ -165,51 +165,6 @@ READING = (
 )
 
 
-AGAINST = {
-    "agreement": ("Agreement", "percent"),
-    "pairwise_agreement": ("Pairs ranked alike", "percent"),
-    "spearman": ("Spearman", "number"),
-    "mean_absolute_difference": ("Mean absolute difference", "number"),
-    "calibration_error": ("Calibration error", "number"),
-}
-"""What a judge's answers are compared by -> its label and unit."""
-
-
-def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
-    """Yield the tables of a calibration."""
-    rows = [
-        ScoreRow(
-            label=method,
-            scores={
-                **{
-                    name: score_of(scores_of["overall"])
-                    for name, scores_of in scores["recoverability"].items()
-                },
-                "gap": score_of(scores["stg"]["overall"]),
-            },
-            note=f"{scores['questions_valid']:,} of {counted(scores['questions_asked'], 'question')} valid",
-        )
-        for method, scores in document["methods"].items()
-    ]
-    conditions = list(dict.fromkeys(name for row in rows for name in row.scores if name != "gap"))
-    measures = [
-        *(Measure(name=name, label=label_text(name), better="high") for name in conditions),
-        Measure.of(GAP),
-    ]
-    yield from if_any("people", "What people recover", "Method", measures, rows)
-    compared = [
-        ScoreRow(
-            label=f"{judge} · {label_text(condition)}",
-            scores={name: score_of(answers["values"][name]) for name in AGAINST if name in answers["values"]},
-        )
-        for judge, judged in document["judges"].items()
-        for condition, answers in judged["answers"].items()
-    ]
-    against = [Measure(name=name, label=label, unit=unit) for name, (label, unit) in AGAINST.items()]
-    yield from if_any("judges_people", "Judges against people", "Judge and evidence", against, compared)
-    yield from between_people(document["agreement"])
-
-
 def katha_report(
     folder: Path,
     release: Path | None = None,
@@ -232,7 +187,7 @@ def katha_report(
         ConfigError: the release is not to be found.
     """
     used = definitions or Definitions()
-    people = people_of(folder, PROTOCOL, people_tables)
+    people = people_of(folder, PROTOCOL, people_tables, people_drawn)
     judged = judged_folder(folder, release, used, read=read)
     scores = scores_of(judged, used)
     records = judged.items.records
@@ -253,7 +208,7 @@ def katha_report(
         facts=_facts(scores, accounts, judged),
         warnings=(*_warnings(scores, accounts, judged), *people.warnings),
         reading=READING,
-        headline=headline(scores),
+        headline=with_people(headline(scores), people.drawn),
         plots=plots(scores),
         details=tuple(details(scores)),
         comparisons=comparisons(scores),
@@ -261,6 +216,8 @@ def katha_report(
         controls=(controls(scores, judged.manifest.subject),),
         people=people.tables,
         people_note=people.note,
+        people_figures=dict(people.drawn.figures),
+        people_missing=people.drawn.missing,
         accounting=(*accounting(scores), accounts.outcome_table()),
         cases=cases_of(chosen, len(spots), judged.methods, judged.items, shown) if chosen else None,
         agreement=(_agreement(judged), judges_table(scores)),

@@ -13,6 +13,7 @@ from ...report.showing import comparison, label_text
 
 TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
 AMBIGUITY = Measure.of(columns.AMBIGUITY)
+MORAL = Measure(name="moral_target", label="Moral target from images", better="high")
 FILTERED = "Over the valid questions of each method, equal weight per dimension."
 
 
@@ -22,15 +23,17 @@ def headline(scores: KathaScores) -> ScoreTable:
     for name, method in scores.methods.items():
         main = _main(method)
         values = {"text": main.text, "image": main.image, "gap": main.gap, "latent_gap": main.latent_gap}
+        values["moral_target"] = method.moral_target["image"]
         negative = main.gap.value is not None and main.gap.value < 0
         note = "negative gap: inspect the judging before concluding anything" if negative else None
         rows.append(ScoreRow(label=name, scores={**values, "ambiguity": method.ambiguity}, note=note))
+    asked = any(row.scores["moral_target"].value is not None for row in rows)
     return ScoreTable(
         name="headline",
         title="Recoverability and Semantic Trajectory Gap",
         note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % "
         "bootstrap intervals over stories.",
-        measures=(TEXT, IMAGE, GAP, LATENT, AMBIGUITY),
+        measures=(TEXT, IMAGE, GAP, LATENT, *([MORAL] if asked else []), AMBIGUITY),
         rows=tuple(rows),
     )
 

@@ -265,14 +265,13 @@ from fabula.engine import journal as module
 from fabula.errors import FabulaError
 from fabula.testing.toy_models import model_request
 folder, source, model, kill_at = sys.argv[1:5]
-commits, plain = [0], module.Journal._commit
-def commit(self, connection, entries):
+commits, plain = [0], module.Journal._note_committed
+def commit(self, statements):
     commits[0] += 1
-    last = plain(self, connection, entries)
+    plain(self, statements)
     if commits[0] >= int(kill_at) > 0:
         os.kill(os.getpid(), 9)
-    return last
-module.Journal._commit = commit
+module.Journal._note_committed = commit
 request = model_request(Path(folder), (Path(source), model), Options(workers=0, retry_failed=True))
 try:
     execute(request)

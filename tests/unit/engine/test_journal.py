@@ -83,7 +83,16 @@ def test_open_when_new_has_its_tables_and_waits_for_no_reader(tmp_path: Path) ->
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     connection.close()
-    assert tables == {"meta", "results", "calls", "sent", "asks"}
+    assert tables == {
+        "meta",
+        "results",
+        "calls",
+        "sent",
+        "batches",
+        "batch_requests",
+        "batch_pictures",
+        "asks",
+    }
     assert mode == "wal"
 
 
@@ -106,7 +115,7 @@ def test_open_when_written_before_models_could_be_asked_can_be_read_and_goes_on(
         assert len(list(journal.heads("work"))) == 1
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 11
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("3",)
+        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("4",)
     connection.close()
 
 

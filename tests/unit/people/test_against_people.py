@@ -112,6 +112,40 @@ def test_comparison_when_compared_is_that_of_scipy_and_scikit_learn(
         assert score.low <= score.high
 
 
+def test_storyboards_when_kept_have_the_shares_that_the_correlation_stands_on(
+    line: Line, reply: Reply, questions: dict[str, Question]
+) -> None:
+    rows, replies = random_study(line, reply, questions, 5)
+    judge = judged(replies, questions)["test:a"]
+    found = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
+    for board in found.storyboards:
+        items = [item for item in questions if questions[item].story_id == board.story]
+        right = [judge.right["image", "m", None, item] for item in items]
+        shares = [
+            np.mean([row.answer == questions[item].gold_answer for row in rows if row.item == item])
+            for item in items
+        ]
+        assert (board.method, board.seed, board.questions) == ("m", None, len(items))
+        assert board.judge == pytest.approx(np.mean(right))
+        assert board.people == pytest.approx(np.mean(shares))
+    assert len(found.storyboards) == len({one.story_id for one in questions.values()})
+    people, machine = zip(*((board.people, board.judge) for board in found.storyboards), strict=True)
+    assert found.spearman.value == pytest.approx(spearmanr(people, machine).statistic)
+
+
+def test_storyboards_when_there_are_too_many_are_some_at_even_distances(
+    line: Line, reply: Reply, questions: dict[str, Question], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, replies = random_study(line, reply, questions, 5)
+    judge = judged(replies, questions)["test:a"]
+    every = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
+    monkeypatch.setattr("fabula.people.against.MOST_STORYBOARDS", 3)
+    some = against(rows, questions, {"a": judge}, LEVELS, FEW)["a"]
+    last = len(every.storyboards) - 1
+    assert some.storyboards == tuple(every.storyboards[n] for n in (0, round(last / 2), last))
+    assert some.values["spearman"].counts == {"storyboards": last + 1}, "all of them count"
+
+
 def test_comparison_when_judge_is_perfect_or_always_wrong_is_one_or_zero(
     line: Line, reply: Reply, questions: dict[str, Question]
 ) -> None:
@@ -137,6 +171,7 @@ def test_comparison_when_nothing_is_shared_is_undefined(
     found = against([line("answer", "p", one, right=True)], questions, judge, LEVELS, FEW)["test:a"]
     assert {score.status for score in found.values.values()} == {"undefined"}
     assert (found.not_judged, found.bins, found.kendall.value) == (1, (), None)
+    assert found.storyboards == ()
 
 
 def test_pairs_when_a_story_has_two_methods_are_within_stories(

@@ -96,6 +96,11 @@ def test_study_when_whole_has_every_part(storyboards: Path, people: Path) -> Non
     assert method["ratings"]["NCS"]["mean"]["value"] == 2.5
     assert method["moral"]["image"]["HMR@1"]["value"] == 1.0
     assert [one["criterion"] for one in document["preferences"]] == ["Q15"]
+    assert [one["dimension"] for one in document["preference_dimensions"]] == ["overall preference"]
+    boards = document["judges"]["ensemble"]["answers"]["image"]["storyboards"]
+    assert [set(board) for board in boards[:1]] == [
+        {"method", "seed", "story", "people", "judge", "questions"}
+    ]
     assert set(document["judges"]) == {"ensemble", "test:a", "test:b"}
     assert set(document["judges"]["test:a"]["answers"]) == {"text", "image", "text_image"}
     assert {one["what"] for one in document["agreement"]} >= {
@@ -107,6 +112,39 @@ def test_study_when_whole_has_every_part(storyboards: Path, people: Path) -> Non
     lines = list(found.lines())
     assert any("STG" in text for text in lines)
     assert any("left out: p9" in text for text in lines)
+
+
+def test_study_when_lines_are_simulated_or_of_several_protocols_says_so(
+    storyboards: Path, people: Path
+) -> None:
+    rows = [json.loads(row) for row in people.read_text().splitlines()]
+    for number, row in enumerate(rows[:30]):
+        row |= {"simulated": number < 7, "protocol": ("a" if number < 20 else "b") * 64}
+    people.write_text("\n".join(map(json.dumps, rows)))
+    found = calibrate(storyboards, people, settings=FEW)
+    about = found.as_json()["people"]
+    assert about["lines_read"] == len(rows)
+    assert (about["simulated"], about["protocols"]) == (7, {"a" * 64: 20, "b" * 64: 10})
+    first, second, *_ = found.lines()
+    assert first.startswith(f"warning: 7 of {len(rows):,} lines come from simulated people")
+    assert second == (
+        "warning: Lines given under 2 versions of the study's protocol are pooled: aaaaaaaaaaaa (20 lines), "
+        f"bbbbbbbbbbbb (10 lines); {len(rows) - 30:,} lines name none."
+    )
+
+
+@pytest.mark.parametrize(("named", "warned"), [(0, False), (1, True), (-1, False)])
+def test_study_when_one_protocol_is_pooled_with_none_says_so(
+    storyboards: Path, people: Path, named: int, warned: bool
+) -> None:
+    rows = [json.loads(row) for row in people.read_text().splitlines()]
+    for row in rows[: named if named >= 0 else len(rows)]:
+        row["protocol"] = "c" * 64
+    people.write_text("\n".join(map(json.dumps, rows)))
+    found = calibrate(storyboards, people, settings=FEW)
+    assert found.as_json()["people"]["simulated"] == 0
+    assert any("pooled: cccccccccccc (1 line)" in text for text in found.lines()) == warned
+    assert not any("simulated" in text for text in found.lines())
 
 
 def test_study_when_run_twice_is_the_same(storyboards: Path, people: Path) -> None:

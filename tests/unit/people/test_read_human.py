@@ -178,6 +178,49 @@ def test_file_when_it_holds_anything_gives_problems_not_crashes(
     assert problems(path, known)
 
 
+def test_columns_of_a_study_when_csv_and_jsonl_say_the_same_give_the_same_lines(
+    written: Write, known: Known, story: str
+) -> None:
+    csv = written(
+        "people.csv",
+        "kind,rater,item,method,criterion,value,part,at,protocol,simulated",
+        f"rating,p1,{story},m,NCS,4,1-2,2026-01-01T00:00:00Z,{'a' * 64},true",
+        f"rating,p2,{story},m,NCS,4,,,,False",
+        f"rating,p3,{story},m,NCS,4,,,,",
+    )
+    row = {"kind": "rating", "item": story, "method": "m", "criterion": "NCS", "value": 4}
+    more = {"part": "1-2", "at": "2026-01-01T00:00:00Z", "protocol": "a" * 64, "simulated": True}
+    rows = [row | {"rater": "p1"} | more, row | {"rater": "p2"}, row | {"rater": "p3", "simulated": False}]
+    jsonl = written("people.jsonl", *map(json.dumps, rows))
+    assert read_human(csv, known) == read_human(jsonl, known)
+    assert [row.simulated for row in read_human(csv, known)] == [True, False, False]
+    (problem,) = problems(written("b.csv", "kind,rater,simulated", "rating,p1,perhaps"), known)
+    assert "b.csv:2 simulated" in problem
+
+
+@pytest.mark.parametrize("known_kinds", [None, frozenset({"rating", "attention"}), frozenset()])
+def test_lines_when_used_elsewhere_are_refused_in_one_sentence_for_each_kind(
+    written: Write, known: Known, item: str, story: str, known_kinds: frozenset[str] | None
+) -> None:
+    rows = [
+        {"kind": "review", "rater": "p1", "item": story, "criterion": "scene", "answer": "ok"},
+        {"kind": "review", "rater": "p2", "item": story, "criterion": "confidence", "value": 4},
+        {"kind": "equivalence", "rater": "p1", "item": item, "answer": "a rope", "value": 1},
+        {"kind": "audit", "rater": "p1", "item": "x", "criterion": "transition", "value": 1},
+        {"kind": "rating", "rater": "p1", "item": story, "method": "m", "criterion": "NCS", "value": 4},
+    ]
+    fitting = known if known_kinds is None else Known(morals=known.morals, kinds=known_kinds)
+    found = problems(written("people.jsonl", *map(json.dumps, rows)), fitting)
+    used = {
+        "2 lines of kind review": "`fabula release pack --reviews` reads them",
+        "1 line of kind equivalence": "`labelled` in the study.toml of an experiment takes the file",
+        "1 line of kind audit": "`fabula review status --results` counts them",
+    }
+    for text, (lines, where) in zip(found, used.items(), strict=True):
+        said = text.partition("people.jsonl: ")[2]
+        assert said.startswith(f"{lines} cannot be compared with an evaluation: {where}")
+
+
 def test_page_when_compared_names_every_column_and_kind() -> None:
     page = Path(fabula.__file__).parent / "docs" / "human.md"
     if not page.exists():

@@ -2,8 +2,10 @@
 
 import csv
 import json
+import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +13,29 @@ from scipy.stats import kendalltau, spearmanr
 
 from fabula.errors import ConfigError, InputError, TargetError
 from fabula.people.events import ALL, alignment, human_rates
-from fabula.people.tasks import read_key, sample_tasks, write_tasks
+from fabula.people.review.items import Drawn, Part
+from fabula.people.tasks import VideoTask, draw_methods, numbered_tasks, read_key, write_tasks
 from fabula.schemas.judgement import HumanRow
 
 MODELS = [f"model_{number:02d}" for number in range(11)]
 VIDEOS = [f"prompt_{number:03d}.mp4" for number in range(450)]
 
 
+def drawn(pairs: Iterable[tuple[str, str]], outputs: Path = Path("made")) -> list[Drawn]:
+    parts = {"events_in_order": (Part(id="1", text="One event"), Part(id="2", text="Another, too"))}
+    return [
+        Drawn(video, video, {}, ((outputs / model / video,),), parts, methods=(model,))
+        for video, model in pairs
+    ]
+
+
+def sample(seed: int = 42, turn: int = 1) -> tuple[VideoTask, ...]:
+    there = dict.fromkeys(VIDEOS[::turn], MODELS[::turn])
+    return numbered_tasks(drawn(draw_methods(there, 2, random.Random(seed))), seed)
+
+
 def test_sample_when_drawn_has_two_different_models_of_every_prompt() -> None:
-    tasks = sample_tasks(VIDEOS, MODELS)
+    tasks = sample()
     by_video: dict[str, set[str]] = {}
     for task in tasks:
         by_video.setdefault(task.video, set()).add(task.method)
@@ -31,17 +47,17 @@ def test_sample_when_drawn_has_two_different_models_of_every_prompt() -> None:
 
 
 def test_sample_when_drawn_is_shuffled_and_hangs_on_the_seed_alone() -> None:
-    tasks = sample_tasks(VIDEOS, MODELS)
-    assert tasks == sample_tasks(VIDEOS[::-1], MODELS[::-1])
-    assert tasks != sample_tasks(VIDEOS, MODELS, seed=7)
+    tasks = sample()
+    assert tasks == sample(turn=-1)
+    assert tasks != sample(seed=7)
     assert [task.video for task in tasks] != sorted(task.video for task in tasks)
     assert [task.task for task in tasks[:2]] == ["task_0001", "task_0002"]
 
 
-@pytest.mark.parametrize(("models", "count"), [(["a"], 2), ([], 1), (["a", "a", "b"], 2), (["a", "b"], 0)])
-def test_sample_when_models_are_too_few_or_twice_is_refused(models: list[str], count: int) -> None:
-    with pytest.raises(ConfigError):
-        sample_tasks(VIDEOS, models, count)
+def test_sample_when_a_method_has_several_videos_of_a_prompt_is_refused() -> None:
+    twice = [replace(item, seed=seed) for item in drawn([("a.mp4", "x")]) for seed in (1, 2)]
+    with pytest.raises(ConfigError, match="the key names one"):
+        numbered_tasks(twice)
 
 
 def test_tasks_when_written_tell_participants_nothing_of_models(tmp_path: Path) -> None:
@@ -51,10 +67,10 @@ def test_tasks_when_written_tell_participants_nothing_of_models(tmp_path: Path) 
         folder.mkdir(parents=True)
         for video in videos:
             (folder / video).write_bytes(f"{folder.name} {video}".encode())
-    tasks = sample_tasks(videos, models)
+    pairs = [(video, model) for video in videos for model in models[1:]]
+    tasks = numbered_tasks(drawn(pairs, tmp_path / "made"))
     given, key = tmp_path / "given", tmp_path / "kept" / "key.json"
-    sources = {task: outputs[task.method] / task.video for task in tasks}
-    write_tasks(tasks, given, key, {video: ["One event", "Another, too"] for video in videos}, sources)
+    write_tasks(tasks, given, key)
     names = [path.relative_to(given).as_posix() for path in given.rglob("*") if path.is_file()]
     assert sorted(names) == ["tasks.csv", *(f"videos/task_000{number}.mp4" for number in range(1, 5))]
     text = (given / "tasks.csv").read_text("utf-8")
@@ -66,19 +82,14 @@ def test_tasks_when_written_tell_participants_nothing_of_models(tmp_path: Path) 
         assert (given / "videos" / f"{task.task}.mp4").read_text() == f"{task.method} {task.video}"
 
 
-def test_tasks_when_videos_are_missing_or_the_key_is_shown_are_refused(tmp_path: Path) -> None:
-    tasks = sample_tasks(["a.mp4"], ["x", "y"])
-    events = {"a.mp4": ["One"]}
+def test_tasks_when_the_key_is_shown_or_the_folder_is_full_are_refused(tmp_path: Path) -> None:
+    tasks = numbered_tasks(drawn([("a.mp4", "x"), ("a.mp4", "y")], tmp_path))
     with pytest.raises(TargetError, match="where participants can read it"):
-        write_tasks(tasks, tmp_path / "given", tmp_path / "given" / "key.json", events)
-    with pytest.raises(InputError) as caught:
-        nowhere = {task: tmp_path / task.video for task in tasks}
-        write_tasks(tasks, tmp_path / "given", tmp_path / "key.json", events, nowhere)
-    assert len(caught.value.problems) == 2
+        write_tasks(tasks, tmp_path / "given", tmp_path / "given" / "key.json")
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "old.txt").touch()
     with pytest.raises(TargetError, match=r"old\.txt"):
-        write_tasks(tasks, tmp_path / "given", tmp_path / "key.json", events)
+        write_tasks(tasks, tmp_path / "given", tmp_path / "key.json")
     for text in ("[]", "{", '{"a": 1}', '{"a": ["b"]}'):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(InputError, match="not the key of a study"):

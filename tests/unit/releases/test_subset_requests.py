@@ -1,7 +1,7 @@
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.releases.subsets.requests import SubsetRequest, requested
+from fabula.releases.subsets.requests import GOLD, SubsetRequest, requested
 
 
 def test_requests_when_read_are_what_was_typed_parents_first():
@@ -17,6 +17,14 @@ def test_files_when_the_paper_names_them_lie_at_the_top():
         "human_gold_1k.jsonl", "strict_gold_400.jsonl", "subsets/lite.jsonl",
     ]  # fmt: skip
     assert [request.name for request in found if request.gold] == ["human_gold_1k", "strict_gold_400"]
+
+
+def test_shares_when_read_are_what_was_typed_and_those_of_the_paper():
+    assert requested(["lite=10%", "even=5%/category"])[1] == SubsetRequest("even", 5, True, None, share=True)
+    gold = requested(GOLD)
+    assert [request.asked for request in gold] == ["20%/category", "8%/category:human_gold"]
+    assert [request.strict for request in gold] == [False, True]
+    assert requested([f"{request.name}={request.asked}" for request in gold]) == gold
 
 
 def test_earlier_requests_when_not_named_again_go_on():
@@ -44,6 +52,11 @@ def test_earlier_requests_when_not_named_again_go_on():
         (["lite=5/kind"], "at least 1"),
         (["lite=5:"], "at least 1"),
         (["lite=5:../x"], "at least 1"),
+        (["lite=0%"], "at least 1"),
+        (["lite=101%"], "a share of 1 to 100 %"),
+        (["lite=5%%"], "at least 1"),
+        (["lite=5/category%"], "at least 1"),
+        (["votes=5"], "no file of a release has"),
         (["annotations=5"], "no file of a release has"),
         (["human_validation=5"], "no file of a release has"),
         (["lite=5", "lite=6"], "twice"),

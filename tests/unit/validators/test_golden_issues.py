@@ -432,6 +432,33 @@ def _(folder: Path) -> Path:
     return release
 
 
+@file_case("vote")
+def _(folder: Path) -> Path:
+    release = write_release(folder / "release", sample_bundles(2))
+    vote = {"kind": "review", "rater": "r1", "item": "kb25k_0001", "criterion": "moral_label"}
+    rows = [
+        {**vote, "answer": "correct"},
+        {**vote, "answer": "correct"},
+        {**vote, "answer": "fine"},
+        {**vote, "item": "kb25k_0009", "rater": "r2", "answer": "correct"},
+        {**vote, "criterion": "recoverability_qa", "part": "kb25k_0001_q99", "answer": "valid"},
+        {**vote, "kind": "review", "rater": "r3"},
+    ]
+    write_jsonl(release / "votes.jsonl", rows)
+    return release
+
+
+@file_case("simulated-unmarked")
+def _(folder: Path) -> Path:
+    bundles = sample_bundles(2)
+    reviewed(bundles)
+    release = write_release(folder / "release", bundles)
+    people = {"annotator_ids": ["a1", "simulated-2", "a3"]}
+    rows = [review("kb25k_0001", "compassion"), {**review("kb25k_0002", "courage"), **people}]
+    write_jsonl(release / "human_validation.jsonl", rows)
+    return release
+
+
 def same_text(bundles: Bundles, source: int, target: int) -> None:
     """Give one story the text of another; scenes and variants follow, ids stay."""
     texts = [scene["scene_text"] for scene in bundles[source]["record"]["scenes"]]

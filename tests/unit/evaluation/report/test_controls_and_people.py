@@ -154,7 +154,9 @@ def test_report_when_a_calibration_is_beside_shows_people_and_says_when_it_is_ol
     write_calibration(tmp_path, found)
     document = katha_report(tmp_path, simulated.release, definitions=FEW)
     tables = {table.name: table for table in document.people}
-    assert set(tables) == {"people", "judges_people", "people_agreement"}
+    assert list(tables) == [
+        "people_asked", "people", "people_dimensions", "judges_people", "reliability", "people_agreement"
+    ]  # fmt: skip
     assert (
         tables["people"].rows[0].scores["gap"].value == found["methods"]["alpha"]["stg"]["overall"]["value"]
     )
@@ -172,7 +174,7 @@ def test_events_report_when_a_calibration_is_beside_shows_people(tmp_path: Path)
     human = tmp_path / "human.jsonl"
     rows = [
         {"kind": "completion", "rater": f"p{person}", "item": f"v{video:03}.mp4", "method": method,
-         "completion": [1, int(video + place > 2)]}
+         "completion": [1, int(video + place > 2)], "simulated": person == 0}
         for person in range(2) for video in range(4) for place, method in enumerate("abc")
     ]  # fmt: skip
     human.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -180,6 +182,7 @@ def test_events_report_when_a_calibration_is_beside_shows_people(tmp_path: Path)
     document = events_report(run)
     tables = {table.name: table for table in document.people}
     assert [row.label for row in tables["judges_people"].rows] == ["openai:one · All", "openai:one · Object"]
+    assert any(text.startswith("12 of 24 lines come from simulated people") for text in document.warnings)
     assert "What people said" in render_page(document)
 
 

@@ -81,3 +81,4 @@ def test_plot_when_names_are_hostile_is_well_formed() -> None:
 
 def test_series_when_listed_are_in_order_of_appearance() -> None:
     assert series_of(plot(0.1, 0.2)) == ("m0", "m1")
+    assert series_of(plot(0.1, 0.2, series=("m1", "none"))) == ("m1", "none", "m0")

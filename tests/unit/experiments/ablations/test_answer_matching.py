@@ -12,6 +12,7 @@ from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.experiments.ablations.matching import Labelled, answer_matching, matching_errors, read_labelled
 from fabula.experiments.ablations.measuring import Sources
 from fabula.releases.loading import Release, load
+from fabula.schemas.judgement import HumanRow
 from fabula.schemas.katha import Question
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.planted_judgements import write_judged
@@ -63,6 +64,35 @@ def test_errors_when_worked_by_hand_are_shares_of_wrong_and_of_right_answers(
     assert rows["keyword"].scores["false_rejects"].value == 1 / 4
     assert {(row.compared, row.unknown) for row in rows.values()} == {(6, 0)}
     assert rows["keyword"].scores["human_correlation"].reason == "no person has answered yet"
+
+
+def test_errors_when_people_voted_go_by_what_more_than_half_say(
+    release: Release, questions: dict[str, Question], tmp_path: Path
+) -> None:
+    said = [[1, 1, 0], [1], [0, 1, 1, None], [1, 1], [0, 0, 1], [0, 1]]  # the third has half, the last a tie
+    rows = [
+        HumanRow(
+            kind="equivalence", rater=f"p{person}", item=answer.question_id, answer=answer.answer, value=value
+        ).as_json()
+        for answer, values in zip(labelled(questions), said, strict=True)
+        for person, value in enumerate(values)
+    ]
+    path = tmp_path / "votes.jsonl"
+    again = {**rows[0], "value": 0, "repeat": 1}  # the same person was asked once more: not counted
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, again, again]))
+    answers = read_labelled(path, questions)
+    assert [answer.correct for answer in answers] == [True, True, None, True, False, None]
+    run = write_judged(tmp_path / "run", release, ("m",), lambda *_: True)
+    (row,) = answer_matching(Sources({"katha": run}, Definitions(resamples=0)), path, ["accepted"])
+    assert (row.compared, row.unknown, row.undecided) == (4, 0, 2)
+    assert row.scores["false_rejects"].value == 1 / 3  # the paraphrase, of three right answers
+    assert row.scores["false_accepts"].value == 0
+    path.write_text(
+        json.dumps({**rows[0], "value": [1]}) + "\n" + json.dumps({**rows[0], "item": "q"}) + "\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_labelled(path, questions)
+    assert len(caught.value.problems) == 2
 
 
 def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from fabula.errors import HubUnavailable, InputError
-from fabula.kinds.verbs import plan_publishing, publish
+from fabula.kinds.verbs import pack, plan_publishing, publish
 from fabula.releases.katha.package_import import import_package
+from fabula.releases.options import PackOptions
+from fabula.testing.katha_folders import write_run
+from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.official_packages import package_rows, write_package
+from fabula.testing.review_exports import summary_of, write_review
 
 
 def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(
@@ -24,6 +28,25 @@ def test_publishing_when_an_imported_package_has_no_card_at_the_top_refuses(
     write_package(tmp_path / "package", public)
     folder = import_package(tmp_path / "package", tmp_path / "imported").folder
     with pytest.raises(InputError, match=r"without README\.md and LICENSE at the top\n.*fabula export katha"):
+        publish(folder, client.to())
+    assert client.hub.log == ()
+
+
+def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
+    client: Any, tmp_path: Path, helpers: Any
+) -> None:
+    bundles = sample_bundles(6)
+    people = {"annotator_ids": ["simulated-1", "simulated-2", "simulated-3"]}
+    rows = [summary_of(bundle["record"], **people) for bundle in bundles]
+    review = write_review(tmp_path / "review", rows)
+    options = PackOptions("0.1.0", reviews=review, gold=True)
+    folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
+    for ask in (publish, plan_publishing):
+        with pytest.raises(InputError, match="cannot be published: programs took part in its review"):
+            ask(folder, client.to())
+    helpers.edit_json(folder / "release.json", lambda it: it.pop("simulated_reviews"))
+    helpers.reseal(folder)
+    with pytest.raises(InputError, match=r"simulated-1 at human_validation\.jsonl:1 .* is a program"):
         publish(folder, client.to())
     assert client.hub.log == ()
 

@@ -1,0 +1,392 @@
+"""A file of corrections that a review exports: checked whole, then added to a run, or not at all.
+
+Its first line says what was reviewed; each other line is a correction with the value that reviewers saw. That
+is compared with what stands in the run now. What goes with a correction is added as well, unless the file
+says itself what is to stand there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from ..engine.edits import NAME as EDITS
+from ..engine.edits import append_edits, edit_lines, is_withdrawal, parse_edits, read_edits
+from ..engine.lock import keep_private
+from ..errors import InputError, UserError
+from ..schemas.canonical import Json, canonical_text
+from ..schemas.plain_files import parse_json
+from ..schemas.values import Edit, Issue, Own
+from ..validators.review_marks import SIMULATED, is_simulated
+from .corrections import LONGEST_NAME, LONGEST_REASON, Editable, ItemDraft, also, item_of, items_of
+
+_AGAIN = "export the review again, or correct the line"
+
+
+class EditHeader(Own):
+    """The first line of a file of corrections: what was reviewed, and how."""
+
+    format: Literal[1] = Field(description="Version of this form.")
+    release: str | None = Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the release reviewed.")
+    run: str | None = Field(max_length=200, description="Id of the run reviewed.")
+    protocol: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the protocol of the review."
+    )
+    simulated: bool = Field(description="Whether programs took part in the review.")
+
+
+@dataclass(frozen=True, slots=True)
+class EditFile:
+    """A file of corrections that was read.
+
+    Attributes:
+        path: where it is.
+        header: what was reviewed.
+        rows: number of a line, and its correction; those of programs are marked in ``who``.
+    """
+
+    path: Path
+    header: EditHeader
+    rows: Sequence[tuple[int, Edit]]
+
+    @property
+    def ids(self) -> set[str]:
+        """The items that it corrects."""
+        return {edit.id for _, edit in self.rows}
+
+    @property
+    def simulated(self) -> bool:
+        """Whether programs made corrections of it."""
+        return any(is_simulated(edit.who) for _, edit in self.rows)
+
+    def where(self, number: int) -> str:
+        """Return how errors name a line."""
+        return f"{self.path}:{number}"
+
+
+def read_edit_file(path: Path) -> EditFile:
+    """Read a file of corrections.
+
+    Where programs took part in the review, who made each correction begins with ``simulated-`` from here on:
+    so the producer of the corrected field says it, in the run and in every release.
+
+    Raises:
+        InputError: it cannot be read, its first line is no header, or lines are no corrections; lists all.
+    """
+    (first, line), *rest = edit_lines(path) or [(1, b"")]
+    try:
+        header = EditHeader.model_validate(parse_json(line), strict=True)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)[0]
+        fault = f"{'.'.join(map(str, wrong['loc'])) or 'the line'}: {wrong['msg']}"
+        raise InputError([_no_header(path, first, fault)]) from error
+    except ValueError as error:
+        raise InputError([_no_header(path, first, str(error))]) from error
+    rows, problems = parse_edits(path, rest)
+    for number, edit in rows:
+        problems += [UserError(f"{path}:{number}", what=what, fix=_AGAIN) for what in _unsigned(edit)]
+    if problems:
+        raise InputError(problems)
+    return EditFile(path, header, [(number, _marked(edit, header)) for number, edit in rows])
+
+
+def _no_header(path: Path, number: int, fault: str) -> UserError:
+    return UserError(
+        f"{path}:{number}",
+        what="the first line does not say what was reviewed (format, release, run, protocol, simulated): "
+        f"{fault}",
+        fix="give the edits.jsonl that a review exports; single corrections are made with fabula edit RUN ID",
+    )  # fmt: skip
+
+
+def _unsigned(edit: Edit) -> Iterator[str]:
+    """Yield what is wrong with who made a correction, and why."""
+    if not edit.who.strip() or not edit.who.isprintable() or len(edit.who) > LONGEST_NAME:
+        yield f"who is no name in one line, of at most {LONGEST_NAME} characters"
+    if not edit.why.strip():
+        yield "why is empty"
+    if is_withdrawal(edit) and (not edit.why.isprintable() or len(edit.why) > LONGEST_REASON):
+        yield f"why is not one line of at most {LONGEST_REASON} characters, and a release publishes it"
+
+
+def _marked(edit: Edit, header: EditHeader) -> Edit:
+    if is_withdrawal(edit):  # a withdrawal replaces the whole record, whatever stands in it
+        edit = edit.model_copy(update={"old": None})
+    if not header.simulated or is_simulated(edit.who):
+        return edit
+    return edit.model_copy(update={"who": f"{SIMULATED}{edit.who}"[:LONGEST_NAME]})
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedFile:
+    """What came of a file of corrections.
+
+    Attributes:
+        file: the file.
+        added: the corrections that were added, or would be.
+        also: those that go with them.
+        known: how many of the file the run had already.
+        notes: what a person may want to do besides.
+        issues: what the rules find in the corrected records: every error, and warnings that are new.
+        dry_run: whether nothing was written.
+    """
+
+    file: EditFile
+    added: tuple[Edit, ...] = ()
+    also: tuple[Edit, ...] = ()
+    known: int = 0
+    notes: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    dry_run: bool = False
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {
+            "file": str(self.file.path),
+            "header": self.file.header.as_json(),
+            "simulated": self.file.simulated,
+            "dry_run": self.dry_run,
+            "added": [edit.as_json() for edit in self.added],
+            "also": [edit.as_json() for edit in self.also],
+            "known": self.known,
+            "notes": list(self.notes),
+            "issues": [issue.as_dict() for issue in self.issues],
+        }
+
+
+@dataclass
+class _Plan:
+    """What a file asks for, gathered item by item."""
+
+    rows: list[Edit] = field(default_factory=list)
+    added: list[Edit] = field(default_factory=list)
+    also: list[Edit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    issues: list[Issue] = field(default_factory=list)
+    problems: list[UserError] = field(default_factory=list)
+
+
+def apply_file(
+    run: Editable, file: EditFile, *, dry_run: bool = False, notes: Collection[str] = ()
+) -> AppliedFile:
+    """Add the corrections of a file to a run, all or none; the next build or retry applies them.
+
+    What the run has already, with the same new value, name and reason, is not added again: a file that is
+    applied a second time adds nothing.
+
+    Args:
+        run: the run, and how its items are corrected.
+        file: the file.
+        dry_run: only say what would be added.
+        notes: what is known of the file besides.
+
+    Raises:
+        InputError: corrections cannot be applied; lists all of them. RunError: the run cannot be read.
+    """
+    made: list[AppliedFile] = []
+
+    def compose() -> tuple[Edit, ...]:
+        path = run.folder / EDITS
+        known = Counter(map(_said, read_edits(path) if path.exists() else ()))
+        fresh = [(number, edit) for number, edit in file.rows if not _had(known, edit)]
+        plan = _planned(run, file, fresh)
+        if plan.problems:
+            raise InputError(plan.problems)
+        made.append(
+            AppliedFile(
+                file, tuple(plan.added), tuple(plan.also), len(file.rows) - len(fresh),
+                (*notes, *plan.notes) if fresh else (), tuple(plan.issues), dry_run,
+            )
+        )  # fmt: skip
+        return tuple(plan.rows)
+
+    if dry_run:
+        compose()
+    else:
+        append_edits(run.folder, compose)
+        if run.pipeline.private:
+            keep_private(run.folder)
+    return made[-1]
+
+
+def _said(edit: Edit) -> tuple[str, ...]:
+    """Return what tells whether a run has a correction: all but the old value, which is that of its turn."""
+    return (edit.id, edit.path, canonical_text(edit.new), edit.who, edit.why)
+
+
+def _had(known: Counter[tuple[str, ...]], edit: Edit) -> bool:
+    had = known[_said(edit)] > 0
+    known[_said(edit)] -= had
+    return had
+
+
+def _planned(run: Editable, file: EditFile, fresh: Sequence[tuple[int, Edit]]) -> _Plan:
+    plan = _Plan()
+    by_item: dict[str, list[tuple[int, Edit]]] = {}
+    for number, edit in fresh:
+        by_item.setdefault(edit.id, []).append((number, edit))
+    drafts = items_of(run, by_item) if by_item else {}
+    path = run.folder / EDITS
+    waiting: dict[str, list[Edit]] = {}
+    for edit in read_edits(path) if path.exists() else ():
+        waiting.setdefault(edit.id, []).append(edit)
+    for item, rows in by_item.items():
+        _plan_item(_Item(run, file, item, drafts.get(item), waiting.get(item, [])), rows, plan)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One item that a file corrects: its draft, None where there is none, and the corrections that it has."""
+
+    run: Editable
+    file: EditFile
+    id: str
+    draft: ItemDraft | None
+    waiting: Sequence[Edit]
+
+    def problem(self, number: int, what: str, fix: str = "") -> UserError:
+        look = f"look at the draft with: fabula run show {self.run.folder} {self.id}"
+        return UserError(self.file.where(number), what=f"{self.id}: {what}", fix=fix or look)
+
+
+def _plan_item(item: _Item, rows: Sequence[tuple[int, Edit]], plan: _Plan) -> None:
+    """Take what a file asks of one item into the plan, or what is wrong with it."""
+    gone = next(filter(is_withdrawal, item.waiting), None)
+    if gone is not None:
+        what = f"this item was withdrawn by {gone.who}: {gone.why}"
+        fix = "remove its lines; the id of a withdrawn item is never used again"
+        plan.problems += [item.problem(number, what, fix) for number, _ in rows]
+        return
+    if item.draft is None:
+        try:
+            draft = item_of(item.run, item.id)
+        except UserError as error:
+            plan.problems += [item.problem(number, error.what, error.fix) for number, _ in rows]
+            return
+        item = _Item(item.run, item.file, item.id, draft, item.waiting)
+    _plan_draft(item, rows, plan)
+
+
+def _plan_draft(item: _Item, rows: Sequence[tuple[int, Edit]], plan: _Plan) -> None:
+    assert item.draft is not None
+    try:
+        before = now = item.draft.draft(item.waiting)
+    except ValueError as error:
+        what = f"a correction that the run has cannot be applied: {error}"
+        fix = f"correct or remove that line in {item.run.folder / EDITS}"
+        plan.problems += [item.problem(number, what, fix) for number, _ in rows]
+        return
+    own = {edit.path for _, edit in rows}
+    for position, (number, edit) in enumerate(rows):
+        if is_withdrawal(edit):
+            _add(plan, edit)
+            late = rows[position + 1 :]
+            what = f"line {number} withdraws this item, and nothing is left to correct"
+            plan.problems += [item.problem(later, what, "remove the line") for later, _ in late]
+            return
+        try:
+            now = _corrected(item.draft, (before, now), edit, own, plan)
+        except (ValueError, LookupError) as error:
+            plan.problems.append(item.problem(number, f"{edit.path} cannot be corrected: {error}"))
+    plan.issues += item.draft.new_issues(before, now)
+
+
+def _corrected(
+    item: ItemDraft, drafts: tuple[Json, Json], edit: Edit, own: Collection[str], plan: _Plan
+) -> Json:
+    """Return a draft with a correction and all that goes with it, which the plan takes.
+
+    Args:
+        item: the item.
+        drafts: its draft before any correction of the file, and as it stands at this line.
+        edit: the correction.
+        own: the paths that the file corrects; nothing goes with these.
+        plan: takes the corrections.
+
+    Raises:
+        ValueError, LookupError: it cannot be applied; says why.
+    """
+    before, now = drafts
+    stands = item.value(now, edit.path)
+    if not any(_equal(value, edit.old) for value in (item.value(before, edit.path), stands)):
+        seen, there = (canonical_text(value)[:200] for value in (edit.old, stands))
+        raise ValueError(f"the reviewers saw {seen}, and now {there} stands there")
+    asked = edit.model_copy(update={"old": stands})
+    changed = item.apply(now, asked)
+    _add(plan, asked)
+    follows = item.follows(now, asked)
+    others = {path: new for path, new in follows.values.items() if path not in own}
+    for path, new in others.items():
+        old = item.value(changed, path)
+        if not _equal(old, new):
+            row = also(asked, path, old, new)
+            changed = item.apply(changed, row)
+            plan.rows.append(row)
+            plan.also.append(row)
+    if others or not follows.values:
+        plan.notes += [f"{edit.id}: {note}" for note in follows.notes]
+    return changed
+
+
+def _add(plan: _Plan, edit: Edit) -> None:
+    plan.rows.append(edit)
+    plan.added.append(edit)
+
+
+def _equal(first: Json, second: Json) -> bool:
+    """Return whether two values are the same JSON: true is not 1."""
+    return canonical_text(first) == canonical_text(second)
+
+
+def check_reviewed(
+    file: EditFile,
+    release: Mapping[str, Mapping[str, Json]] | None,
+    records: Callable[[], Iterator[Mapping[str, Json]]],
+) -> tuple[list[UserError], list[str]]:
+    """Compare what was reviewed with the records of a run, story by story.
+
+    Args:
+        file: the corrections.
+        release: id -> record of the release that was reviewed, as far as it holds the stories of the file;
+            None where none is given.
+        records: yields the finished records of the run.
+
+    Returns:
+        Problems: stories that are other stories in the run. Notes: how many records changed since.
+    """
+    if release is None:
+        return [], []
+    problems, changed = [], 0
+    for record in records():
+        known = release.get(str(record.get("story_id")))
+        if known is None:
+            continue
+        source, ours = (_source(part) for part in (known, record))
+        if source is None:  # of a kind whose records do not say
+            continue
+        if source != ours:
+            what = f"{record['story_id']} of the run is another story than that of the release"
+            fix = "give the run that the release was packed from, or the release that was reviewed"
+            problems.append(UserError(str(file.path), what=what, fix=fix))
+        elif _content(known) != _content(record):
+            changed += 1
+    noun = "record has" if changed == 1 else "records have"
+    note = f"{changed} {noun} changed in the run since the release was packed; only values that still stand"
+    return problems, [f"{note} are corrected"] if changed else []
+
+
+_OF_PACKING = ("validation_status", "evidence_status", "provenance")
+"""Fields that packing fills in, or that follow from others."""
+
+
+def _source(record: Mapping[str, Json]) -> Json:
+    provenance = record.get("provenance")
+    return provenance.get("source_prompt_hash") if isinstance(provenance, dict) else None
+
+
+def _content(record: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in record.items() if name not in _OF_PACKING}

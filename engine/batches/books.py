@@ -1,0 +1,330 @@
+"""The batches in a run's journal: each with its requests, written down before anything of it is sent.
+
+What a batch may be: ``written``; ``creating``, from before the service is asked to make it until its answer
+is there; ``open``, known to the service; then ``done``, ``unsent`` (the service never had it) or ``gone``
+(the service has it no more). A request is ``open``, then ``answered``, ``failed``, ``expired``,
+``cancelled``, ``lost`` (it may have been paid for) or ``unsent``.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...models.chat import ChatRequest
+from ...models.spec import parse_spec
+from ...schemas.canonical import Json
+from .. import journal_file
+from ..calls import packed, unpacked
+from ..group_commit import Statement
+from ..journal_file import explained
+
+OPEN = ("written", "creating", "open")
+"""States of batches that are not settled."""
+
+_PUT_BATCH = "INSERT INTO batches (tag, model, state, written) VALUES (?, ?, 'written', ?)"
+_PUT_REQUEST = "INSERT INTO batch_requests VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NULL)"
+_CREATING = "UPDATE batches SET state = 'creating', file = ? WHERE tag = ?"
+_OPENED = "UPDATE batches SET state = 'open', remote = ?, word = ? WHERE tag = ?"
+_LOOKED = "UPDATE batches SET word = ?, answered = ?, failed = ? WHERE tag = ?"
+_STOP = "UPDATE batches SET stop = 1 WHERE tag = ?"
+_END = "UPDATE batches SET state = ?, word = ?, ended = ?, note = ? WHERE tag = ?"
+_SETTLE = "UPDATE batch_requests SET state = ?, reason = ?, asked = NULL WHERE tag = ? AND place = ?"
+_SETTLE_REST = (
+    "UPDATE batch_requests SET state = ?, reason = ?, asked = NULL WHERE tag = ? AND state = 'open'"
+)
+
+
+class Entry(NamedTuple):
+    """One request of a batch.
+
+    Attributes:
+        number: its place in the batch, from 0.
+        request: what is asked.
+        key: of the request.
+        sample: which sample of the reply.
+        stage: that asks.
+        bound: USD that it costs at most; None where the price is not known.
+    """
+
+    number: int
+    request: ChatRequest
+    key: str
+    sample: int
+    stage: str
+    bound: float | None
+
+    @property
+    def call(self) -> tuple[str, int]:
+        """Under what its reply is kept."""
+        return self.key, self.sample
+
+
+class Kept(NamedTuple):
+    """A batch in the journal that is not settled, without its requests."""
+
+    tag: str
+    model: str
+    state: str
+    remote: str | None
+    file: str | None
+    written: float
+    stop: bool
+
+
+def name_of(tag: str, number: int) -> str:
+    """Return the name that a request has in its batch: letters, digits, ``-``, at most 64."""
+    return f"{tag}-{number}"
+
+
+def write_down(tag: str, model: str, written: float, entries: Iterable[Entry]) -> list[Statement]:
+    """Return what writes a batch into the journal."""
+    rows: list[Statement] = [(_PUT_BATCH, (tag, model, written))]
+    for entry in entries:
+        asked = packed(entry.request.canonical())
+        row = (tag, entry.number, entry.key, entry.sample, entry.stage, asked, entry.bound)
+        rows.append((_PUT_REQUEST, row))
+    return rows
+
+
+def note_creating(tag: str, file: str) -> Statement:
+    """Return what notes that the service is about to be asked to make a batch."""
+    return _CREATING, (file, tag)
+
+
+def note_open(tag: str, remote: str, word: str) -> Statement:
+    """Return what notes that the service has made a batch."""
+    return _OPENED, (remote, word, tag)
+
+
+def note_look(tag: str, word: str, answered: int | None, failed: int | None) -> Statement:
+    """Return what notes what the service says of a batch."""
+    return _LOOKED, (word, answered, failed, tag)
+
+
+def note_stop(tag: str) -> Statement:
+    """Return what notes that the service was asked to stop a batch."""
+    return _STOP, (tag,)
+
+
+def settle_request(tag: str, number: int, state: str, reason: str | None = None) -> Statement:
+    """Return what notes what became of one request."""
+    return _SETTLE, (state, reason, tag, number)
+
+
+class End(NamedTuple):
+    """How a batch ended: its state, the service's word for it, when, and why where that is to be said."""
+
+    state: str
+    word: str | None
+    ended: float
+    note: str | None = None
+
+
+def end_batch(tag: str, end: End, rest: str = "lost") -> list[Statement]:
+    """Return what notes that a batch is over; requests that are still open get the state ``rest``."""
+    return [(_SETTLE_REST, (rest, end.note, tag)), (_END, (*end, tag))]
+
+
+def note_picture(model: str, picture: str, ref: str, stored: float) -> Statement:
+    """Return what notes that a picture, by its SHA-256, is in the store of a model's service."""
+    return "INSERT OR REPLACE INTO batch_pictures VALUES (?, ?, ?, ?)", (model, picture, ref, stored)
+
+
+PICTURES = "SELECT picture, ref FROM batch_pictures WHERE model = ? AND stored >= ?"
+"""Selects the pictures that were stored since a moment."""
+
+
+def has_batches(connection: Any) -> bool:  # noqa: ANN401 - a connection of sqlite3
+    """Return whether a journal has tables for batches: those of older formats have none."""
+    sql = "SELECT count(*) FROM sqlite_master WHERE name = 'batches'"
+    return bool(connection.execute(sql).fetchone()[0])
+
+
+_KEPT = (
+    "SELECT tag, model, state, remote, file, written, stop FROM batches"
+    f" WHERE state IN ({','.join(repr(state) for state in OPEN)}) ORDER BY written, tag"
+)
+_ENTRIES = (
+    "SELECT place, asked, request, sample, stage, bound FROM batch_requests WHERE tag = ? AND state = 'open'"
+    " ORDER BY place"
+)
+
+
+def kept_batches(rows: Sequence[Any]) -> list[Kept]:
+    """Return the unsettled batches in what :data:`KEPT` selects."""
+    return [Kept(*row)._replace(stop=bool(row[-1])) for row in rows]
+
+
+KEPT, ENTRIES = _KEPT, _ENTRIES
+
+
+def entries_of(rows: Sequence[Any]) -> list[Entry]:
+    """Return the requests in what :data:`ENTRIES` selects; one whose row is damaged is left out."""
+    entries = []
+    for number, asked, key, sample, stage, bound in rows:
+        try:
+            request = ChatRequest.from_canonical(unpacked(asked))
+        except (zlib.error, ValueError, LookupError, TypeError, AttributeError):
+            continue
+        entries.append(Entry(number, request, key, sample, stage, bound))
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """One batch of a run, as it stands in the journal.
+
+    Attributes:
+        tag: our name for it.
+        remote: the service's id; None where it is not known.
+        model: spec of the model.
+        stages: the stages that ask.
+        state: see the module.
+        word: the service's last word for where it is.
+        written: when it was written down, in seconds since 1970.
+        ended: when it was settled; None while it is not.
+        requests: how many it has.
+        answered: of these, those that are answered.
+        failed: those that got no answer, whatever the reason.
+        open: those of which nothing is known yet; the three add up to ``requests``.
+        reported: requests that the service says are answered; None where it has not said.
+        bound: USD that the open ones cost at most; None where the price is not known.
+        cost: USD that the answered ones cost; None where the price of one is not known.
+        stop: whether the service was asked to stop it.
+        note: why it ended as it did, where that is to be said.
+    """
+
+    tag: str
+    remote: str | None
+    model: str
+    stages: tuple[str, ...]
+    state: str
+    word: str | None
+    written: float
+    ended: float | None
+    requests: int
+    answered: int
+    failed: int
+    open: int
+    reported: int | None
+    bound: float | None
+    cost: float | None
+    stop: bool
+    note: str | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the service may be at work on it."""
+        return self.state in ("creating", "open")
+
+    @property
+    def name(self) -> str:
+        """What people look for at the service: its id, else our name for it."""
+        return self.remote or self.tag
+
+    def age(self, now: float) -> float:
+        """Return how many hours it took, or has taken by now."""
+        return max(0.0, (now if self.ended is None else self.ended) - self.written) / 3600.0
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        document: dict[str, Json] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**document, "stages": list(self.stages)}
+
+    def line(self, now: float) -> str:
+        """Return it in one line for people."""
+        provider = parse_spec(self.model).provider
+        word = f", {self.word}" if self.word and self.word != self.state else ""
+        text = (
+            f"batch {self.name} at {provider} ({', '.join(self.stages)}): {self.state}{word},"
+            f" {self.age(now):.1f} h; {self.requests} requests = {self.answered} answered"
+            f" + {self.failed} failed + {self.open} open"
+        )
+        if self.is_open and self.reported is not None:
+            text += f", {self.reported} answered there"
+        if self.open:
+            text += ", price not known" if self.bound is None else f", at most {self.bound:.4f} USD to come"
+        if self.answered and self.cost is not None:
+            text += f", {self.cost:.4f} USD"
+        return text + (f"; {self.note}" if self.note else "")
+
+
+_STATUS = """
+SELECT b.tag, b.remote, b.model, (SELECT group_concat(stage) FROM
+    (SELECT DISTINCT stage FROM batch_requests s WHERE s.tag = b.tag ORDER BY stage)),
+    b.state, b.word, b.written, b.ended, count(r.place), coalesce(sum(r.state = 'answered'), 0),
+    coalesce(sum(r.state NOT IN ('answered', 'open')), 0), coalesce(sum(r.state = 'open'), 0), b.answered,
+    CASE WHEN sum(r.state = 'open' AND r.bound IS NULL) > 0 THEN NULL
+        ELSE coalesce(exact_sum(CASE WHEN r.state = 'open' THEN r.bound END), 0.0) END,
+    CASE WHEN sum(r.state = 'answered' AND c.cost IS NULL) > 0 THEN NULL
+        ELSE coalesce(exact_sum(CASE WHEN r.state = 'answered' THEN c.cost END), 0.0) END,
+    b.stop, b.note
+FROM batches b LEFT JOIN batch_requests r ON r.tag = b.tag
+LEFT JOIN calls c ON c.request = r.request AND c.sample = r.sample
+GROUP BY b.tag ORDER BY b.written, b.tag
+"""
+
+
+def batches_in(path: Path) -> tuple[BatchStatus, ...]:
+    """Return the batches in a journal, oldest first; reads only.
+
+    Args:
+        path: the journal's file.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
+        if not has_batches(connection):
+            return ()
+        rows = connection.execute(_STATUS).fetchall()
+    return tuple(map(_status, rows))
+
+
+def _status(row: Any) -> BatchStatus:  # noqa: ANN401 - a row of what _STATUS selects
+    stages = tuple((row[3] or "").split(","))
+    return replace(BatchStatus(*row), stages=stages, stop=bool(row[15]))
+
+
+def counts_of(batches: Iterable[BatchStatus]) -> Mapping[str, int]:
+    """Return the sums of the requests in batches that the services were given."""
+    some = [batch for batch in batches if batch.state != "unsent"]
+    return {name: sum(getattr(batch, name) for batch in some)
+            for name in ("requests", "answered", "failed", "open")}  # fmt: skip
+
+
+def counts_line(batches: Iterable[BatchStatus]) -> str:
+    """Return the sums of the requests in batches in one line for people."""
+    sums = counts_of(batches)
+    return (
+        f"in batches: {sums['requests']} requests = {sums['answered']} answered + {sums['failed']} failed"
+        f" + {sums['open']} open; a request that failed is in another batch, too, where it was sent again"
+    )
+
+
+def running_lines(path: Path, run: Path) -> list[str]:
+    """Return what people must know when a run stops while batches of it are at work; empty where none are.
+
+    Args:
+        path: the journal's file.
+        run: the run folder.
+    """
+    running = [batch for batch in batches_in(path) if batch.is_open] if path.exists() else []
+    if not running:
+        return []
+    bounds = [batch.bound for batch in running]
+    cost = (
+        "at a price that is not known"
+        if None in bounds
+        else f"which cost up to {sum(bound for bound in bounds if bound is not None):.4f} USD"
+    )
+    plural = "1 batch keeps" if len(running) == 1 else f"{len(running)} batches keep"
+    lines = [f"{plural} running at the service, {cost}:"]
+    for batch in running:
+        provider = parse_spec(batch.model).provider
+        lines.append(f"  {batch.name} at {provider}: {batch.open} requests of {', '.join(batch.stages)}")
+    lines.append(f"the same command continues and collects them; to stop them: fabula run cancel {run}")
+    return lines

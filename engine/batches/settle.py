@@ -1,0 +1,121 @@
+"""What a batch brought becomes rows of calls, money spent, and what those hear who wait for a reply."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...models.batches.service import BatchService, NotDone, Order, Outcome
+from ...models.chat import CallFault, ChatRequest, Reply
+from ...models.prices import Price, book, highest_cost, most_tokens
+from ..calls import Call, Calls, Sending, call_row
+from ..group_commit import Statement
+from .books import Entry, name_of, settle_request
+
+if TYPE_CHECKING:
+    from ...models.options import ModelOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One model whose service takes batches.
+
+    Attributes:
+        model: its spec.
+        service: takes the batches.
+        options: the model's settings.
+        price: of requests in a batch, USD per token; None where it is not known.
+    """
+
+    model: str
+    service: BatchService
+    options: "ModelOptions"
+    price: Price | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch at work.
+
+    Attributes:
+        tag: our name for it.
+        lane: its model.
+        entries: its requests, in order.
+        written: when it was written down, in seconds since 1970.
+        remote: the service's id; None before it is known.
+        stop: whether the service was asked to stop it.
+    """
+
+    tag: str
+    lane: Lane
+    entries: tuple[Entry, ...] = field(repr=False)
+    written: float
+    remote: str | None = None
+    stop: bool = False
+
+    def order(self, lines: tuple[bytes, ...] = (), known: frozenset[str] = frozenset()) -> Order:
+        """Return it as its service takes it."""
+        requests = {name_of(self.tag, entry.number): entry.request for entry in self.entries}
+        return Order(self.tag, requests, lines, self.written, known)
+
+
+@dataclass(slots=True)
+class Settlement:
+    """What a batch brought.
+
+    Attributes:
+        statements: what writes it into the journal.
+        costs: USD that were spent, or may have been.
+        heard: key and sample of a request -> what whoever waits for it hears; a :class:`NotDone` or a fault
+            that may pass means that it has to be asked again.
+    """
+
+    statements: list[Statement] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    heard: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+
+
+LOST = CallFault("broken_reply", "the batch ended without a word about this request", maybe_paid=True)
+
+
+def settled(batch: Batch, outcomes: Iterator[tuple[Entry, Outcome]], calls: Calls) -> Settlement:
+    """Return what comes of the outcomes of a batch's requests.
+
+    A request that the service may have charged without an answer counts at its bound, as a single call does.
+    """
+    settlement = Settlement()
+    for entry, outcome in outcomes:
+        settlement.heard[entry.call] = outcome
+        if isinstance(outcome, Reply):
+            _book(batch, entry, outcome, settlement)
+            continue
+        state: str = "failed"
+        reason: str | None = str(outcome)
+        if isinstance(outcome, NotDone):
+            state, reason = outcome.reason, None
+        elif outcome.maybe_paid:
+            state = "lost"
+            sending = Sending(batch.lane.model, entry.key, entry.sample, entry.stage, entry.bound)
+            settlement.statements.append(calls.lost(sending))
+            settlement.costs.append(entry.bound or 0.0)
+        settlement.statements.append(settle_request(batch.tag, entry.number, state, reason))
+    return settlement
+
+
+def _book(batch: Batch, entry: Entry, reply: Reply, settlement: Settlement) -> None:
+    lane = batch.lane
+    most = most_tokens(entry.request, lane.options)
+    booked = None if lane.price is None else book(lane.price, reply.usage, most)
+    call = Call(
+        entry.key, entry.sample, entry.stage, lane.model, entry.request.canonical(), reply,
+        None if booked is None else booked.cost, 1,
+        is_read=booked is None or booked.is_read,
+    )  # fmt: skip
+    settlement.statements += [call_row(call), settle_request(batch.tag, entry.number, "answered")]
+    settlement.costs.append(0.0 if booked is None else booked.cost)
+
+
+def bound_of(lane: Lane, request: ChatRequest) -> float | None:
+    """Return the USD that a request costs at most in a batch; None where the price is not known."""
+    if lane.price is None:
+        return None
+    return highest_cost(lane.price, most_tokens(request, lane.options))

@@ -1,0 +1,254 @@
+"""Making a study with people: a task or a preset, what is drawn, the plan, and what comes of it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..engine.manifest import creation_time
+from ..errors import ConfigError
+from ..schemas.canonical import Json, plain_fields
+from .studies import draw_items
+
+if TYPE_CHECKING:
+    from ..people.review.exclusions import Rules
+    from ..people.review.folder import Study
+    from ..people.review.items import Drawn
+    from ..people.review.plan import Plan, Seat
+    from ..people.review.presets import Preset
+    from ..people.review.sources.source import Drawing
+    from ..people.review.task import Task
+    from ..people.tasks import VideoTask
+
+HOURS = 3600
+GUESSED_SECONDS = 30
+"""Seconds that an item takes where nobody knows; a first guess for the workload, and named as one."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A study that was made, or would be.
+
+    Attributes:
+        folder: its folder.
+        document: what it has: items, seats, votes, balance, protocol.
+    """
+
+    folder: Path
+    document: Mapping[str, Any] = field(repr=False)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {"folder": str(self.folder), **self.document}
+
+    def lines(self) -> Iterator[str]:
+        """Return it for people."""
+        made, seats = self.document, self.document["seats"]
+        yield f"task: {made['task']}"
+        yield f"items: {made['items']:,} of {made['stories']:,} stories; votes: {made['votes']:,}"
+        each = (
+            f"{seats['least']}" if seats["least"] == seats["most"] else f"{seats['least']} to {seats['most']}"
+        )
+        yield f"seats: {seats['count']:,}, each with {each} items, training: {made['training']}"
+        hours = made["votes"] * GUESSED_SECONDS / HOURS
+        yield f"work: about {hours:.1f} hours in all, if an item takes {GUESSED_SECONDS} s (a guess)"
+        yield from _balance_lines(made["balance"])
+        yield from (f"short: {line}" for line in made["short"])
+        if made["training_wanted"] > made["training"]:
+            wanted = made["training_wanted"]
+            yield f"note: the source of the preset has about {wanted} training items: --training FILE"
+        if made["protocol"] is None:
+            yield "nothing was written (--dry-run)"
+        else:
+            yield f"protocol: {made['protocol']}"
+            yield f"next: fabula review invite {self.folder} --count {seats['count']}"
+
+
+def _balance_lines(balance: Mapping[str, Any]) -> Iterator[str]:
+    for name, (least, most) in balance["methods"].items():
+        yield f"  {name}: {least} to {most} items of each seat"
+    if balance["meetings"] is not None:
+        least, most = balance["meetings"]
+        yield f"  two methods meet in a seat {least} to {most} times"
+    for name, (left, right) in balance["left"].items():
+        yield f"  {name} stands left {left} times, right {right} times"
+    if balance["groups"] > 1:
+        yield f"  note: seats fall into {balance['groups']} groups without a common item"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a study is to be.
+
+    Attributes:
+        task: what is asked; None: the preset says.
+        preset: a published study.
+        name: short name; the folder's, if None.
+        title: what reviewers read at the top; the task's, if None.
+        training: file of practice items.
+        gold: file of items with known answers.
+        rules: rules of exclusion: name -> value.
+        settings: other fields of the protocol: name -> value.
+        simulated: whether programs take the part of reviewers.
+    """
+
+    task: str | None = None
+    preset: str | None = None
+    name: str | None = None
+    title: str | None = None
+    training: Path | None = None
+    gold: Path | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    simulated: bool = False
+
+
+def make(
+    folder: Path,
+    source: Path,
+    given: Mapping[str, Any],
+    wanted: Wanted,
+    *,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Made:
+    """Make a study.
+
+    Args:
+        folder: a new folder.
+        source: run, release or evaluation that is reviewed.
+        given: fields of the plan and of what is drawn that the user names.
+        wanted: all else.
+        dry_run: whether nothing is written.
+        progress: told how far it is.
+
+    Raises:
+        ConfigError: an option says nothing about this, or the design cannot be made.
+        InputError: something cannot be read; all problems are listed.
+        TargetError: the folder cannot be written.
+    """
+    from ..people.review.folder import StudyPlan, deal, make_study
+    from ..people.review.presets import Preset, load_preset
+    from ..people.review.task import load_task
+
+    if wanted.task is None and wanted.preset is None:
+        raise ConfigError(
+            "review init", what="what is asked is not said",
+            fix="give --task or --preset; fabula review tasks lists them",
+        )  # fmt: skip
+    base = load_preset(wanted.preset) if wanted.preset else Preset(name="", task=str(wanted.task), source="-")
+    name = wanted.task or base.task
+    task = load_task(name)
+    drawing = draw_items(task, source, base.chosen(_fields_of("DrawOptions", given)))
+    training, checks = _marked(wanted, drawing, task)
+    items = drawing.without((*training, *checks))
+    chosen = _fields_of("Plan", given)
+    if task.card.apart:
+        chosen.setdefault("apart", True)
+    if not checks:
+        chosen.setdefault("checks", 0)
+    plan = base.planned(chosen)
+    study_plan = StudyPlan(
+        name=wanted.name or folder.name, title=wanted.title or "", task=name, plan=plan,
+        rules=_rules(base, wanted.rules), created_at=creation_time(None), source=drawing.source,
+        settings={**base.protocol, **wanted.settings, "simulated": wanted.simulated},
+    )  # fmt: skip
+    study = None if dry_run else make_study(folder, study_plan, items, training, checks, progress)
+    dealt = (items, deal(items, checks, plan), plan)
+    return Made(folder, _document(task, base, drawing, dealt, len(training), study))
+
+
+def plain_tasks(source: Path, preset: str, given: Mapping[str, Any]) -> "tuple[VideoTask, ...]":
+    """Return what a preset draws as tasks for people who answer elsewhere.
+
+    Args:
+        source: suite, release, run or evaluation of events.
+        preset: a published study of videos.
+        given: options of the draw that the user names.
+
+    Raises:
+        ConfigError: there are fewer methods than are to be drawn, or an option says nothing about this.
+        InputError: something cannot be read, or a drawn video is not there; all problems are listed.
+    """
+    from ..people.review.presets import load_preset
+    from ..people.review.task import load_task
+    from ..people.tasks import numbered_tasks
+
+    base = load_preset(preset)
+    options = base.chosen(given)
+    drawing = draw_items(load_task(base.task), source, options)
+    if drawing.short:
+        what = f"{options.per_prompt} methods are wanted for each prompt, and {drawing.short[0]}"
+        raise ConfigError(
+            "--per-prompt", what=what,
+            fix="name more methods with --outputs, or draw fewer per prompt",
+        )  # fmt: skip
+    return numbered_tasks(drawing.items, options.seed)
+
+
+def _marked(
+    wanted: Wanted, drawing: "Drawing", task: "Task"
+) -> "tuple[tuple[Drawn, ...], tuple[Drawn, ...]]":
+    """Return the training and the check items of both files; an item of both is one thing only."""
+    from ..people.review.sources.marked import marked
+
+    training: dict[str, Drawn] = {}
+    checks: dict[str, Drawn] = {}
+    for path in (wanted.training, wanted.gold):
+        taught, known = marked(path, drawing, task) if path is not None else ((), ())
+        training |= {each.named: each for each in taught}
+        checks |= {each.named: each for each in known}
+    if twice := sorted(training[name].about for name in training.keys() & checks.keys()):
+        raise ConfigError(
+            "--gold", what=f"practised before they are checked: {', '.join(twice[:5])}",
+            fix="name each item in one of the two files",
+        )  # fmt: skip
+    return tuple(training.values()), tuple(checks.values())
+
+
+def _rules(base: "Preset", given: Mapping[str, Any]) -> "Rules":
+    from pydantic import ValidationError
+
+    try:
+        return base.ruled(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ConfigError(
+            f"--rule {'.'.join(map(str, first['loc']))}", what=first["msg"],
+            fix=f"rules are {', '.join(type(base.ruled({})).model_fields)}",
+        ) from error  # fmt: skip
+
+
+def _fields_of(which: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    from ..people.review.plan import Plan
+    from ..people.review.sources.options import DrawOptions
+
+    names = {each.name for each in fields(Plan if which == "Plan" else DrawOptions)}
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _document(
+    task: "Task",
+    preset: "Preset",
+    drawing: "Drawing",
+    dealt: "tuple[Sequence[Drawn], Sequence[Seat], Plan]",
+    training: int,
+    study: "Study | None",
+) -> dict[str, Any]:
+    items, seats, plan = dealt
+    from ..people.review.balance import balance
+    from ..people.review.folder import drawn_units
+
+    sizes = [sum(not place.repeat and not place.check for place in seat.places) for seat in seats]
+    return {
+        "task": task.label,
+        "items": len(items),
+        "stories": len({each.story for each in items}),
+        "votes": sum(sizes),
+        "seats": {"count": len(sizes), "least": min(sizes, default=0), "most": max(sizes, default=0)},
+        "training": training,
+        "training_wanted": preset.training,
+        "balance": plain_fields(balance(seats, drawn_units(items), plan)),
+        "short": list(drawing.short),
+        "protocol": None if study is None else study.protocol.sha256,
+    }

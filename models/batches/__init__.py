@@ -1,0 +1,1 @@
+"""Provider batches: many requests to a model together, answered within a day at a lower price."""

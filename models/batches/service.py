@@ -1,0 +1,317 @@
+"""What a service that takes batches can do, in one form for all, and how its answers become ours."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from ...schemas.canonical import Json
+from ..chat import CallFault, ChatRequest, Image, Message, Reply
+from ..edge import Edge, ReadReply
+from ..faults import one_line, problem_of
+from ..keys import Redactor
+from ..options import ModelOptions
+from ..prices import checked, most_tokens
+from ..spec import ModelSpec
+
+if TYPE_CHECKING:
+    import httpx2
+
+LONGEST_RESULTS = 1024 * 1024 * 1024
+"""Most bytes of a file of results that are read."""
+PATIENT = 900.0
+"""Seconds that a file of a batch may take on its way, at least."""
+MOST_PAGES = 100
+"""Pages of a list of batches that are looked through for one of ours."""
+
+BatchState: TypeAlias = Literal["running", "ended", "failed", "unknown"]
+"""Where a batch is: under way, over (whatever share of it was answered), refused as a whole, or in a state
+that this version has no word for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """What a service says about a batch.
+
+    Attributes:
+        remote: the service's id.
+        state: where it is.
+        word: the service's own word for that.
+        answered: requests that were answered so far; None where it does not say.
+        failed: requests that ended with an error so far; None as well.
+        outputs: files that hold results.
+        problem: why it was refused as a whole.
+        lines: place of a request, from 0 -> what is wrong with it, where that is why the whole was refused.
+    """
+
+    remote: str
+    state: BatchState
+    word: str
+    answered: int | None = None
+    failed: int | None = None
+    outputs: tuple[str, ...] = ()
+    problem: str = ""
+    lines: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A batch as it is to be made.
+
+    Attributes:
+        tag: our name for it, by which it is found again.
+        requests: name of each request in it -> the request, in order.
+        lines: the same, as :meth:`BatchService.encode` wrote them.
+        written: when it was written down, in seconds since 1970.
+        known: ids of other batches of ours.
+    """
+
+    tag: str
+    requests: Mapping[str, ChatRequest] = field(repr=False)
+    lines: Sequence[bytes] = field(default=(), repr=False)
+    written: float = 0.0
+    known: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NotDone:
+    """The service did not come to a request: the batch expired or was cancelled. It costs nothing."""
+
+    reason: Literal["expired", "cancelled"]
+
+
+Outcome: TypeAlias = Reply | CallFault | NotDone
+"""What became of one request of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What became of the requests of a batch that is over.
+
+    Attributes:
+        outcomes: name of a request -> its outcome; what the service says nothing about is missing.
+        torn: whether a line could not be read, so that what is missing may have been answered.
+    """
+
+    outcomes: Mapping[str, Outcome]
+    torn: bool = False
+
+
+class NotYetKnown(Exception):
+    """Whether a batch was made shows only when others that it may be are over."""
+
+
+class BatchService(ABC):
+    """Batches of one model at one service. Makes exactly one HTTP call for one thing and retries nothing.
+
+    Args:
+        spec: which model, and where.
+        options: its settings.
+        redactor: learns the key and takes it out of all that comes back.
+
+    Raises:
+        MissingRequirement: the library, the key or a variable that the settings name is not there.
+    """
+
+    most_requests: ClassVar[int]
+    keeps_pictures: ClassVar[float] = 0.0
+    """Seconds for which a picture in the service's store may be named in new batches; 0: it takes none."""
+    most_bytes: ClassVar[int]
+    _read: ReadReply
+    _client: Any
+
+    def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
+        self.spec = spec
+        self._options = options
+        self._redactor = redactor
+        self._edge = Edge(options, redactor)
+        self._some = ChatRequest(spec.text, (Message("user", ("",)),))  # for what concerns no request
+
+    def limits(self) -> tuple[int, int]:
+        """Return the most requests and the most bytes of one batch."""
+        own = self._options
+        most = self.most_requests if own.batch_requests is None else own.batch_requests
+        size = self.most_bytes if own.batch_megabytes is None else int(own.batch_megabytes * 1_000_000)
+        return min(most, self.most_requests), min(size, self.most_bytes)
+
+    @abstractmethod
+    def encode(self, name: str, request: ChatRequest, stored: Mapping[str, str] | None = None) -> bytes:
+        """Return one request as it stands in a batch, without a line's end.
+
+        Args:
+            name: of the request in its batch.
+            request: what is asked.
+            stored: pictures in base64 -> what names them in the service's store; others stand in the request.
+        """
+
+    async def store(self, picture: Image, name: str) -> str:
+        """Send a picture to the service's store of files; return what names it there.
+
+        Raises:
+            CallFault: it did not work. Sending it again does no harm.
+        """
+        raise NotImplementedError
+
+    async def upload(self, order: Order) -> str:  # noqa: ARG002 - where requests go with the creation
+        """Send the requests ahead of the batch; return the id of the file, or nothing where none is needed.
+
+        Raises:
+            CallFault: it did not work. Sending it again does no harm.
+        """
+        return ""
+
+    @abstractmethod
+    async def create(self, order: Order, file: str) -> BatchView:
+        """Make a batch.
+
+        Raises:
+            CallFault: the service refuses it, or nobody knows whether it was made (see :func:`is_refused`).
+        """
+
+    @abstractmethod
+    async def find(self, order: Order) -> BatchView | None:
+        """Return a batch that may have been made, by its tag; None where it was not.
+
+        Raises:
+            NotYetKnown: it cannot be told yet.
+            CallFault: the service does not say.
+        """
+
+    @abstractmethod
+    async def look(self, remote: str) -> BatchView:
+        """Return where a batch is.
+
+        Raises:
+            CallFault: the service does not say.
+        """
+
+    @abstractmethod
+    async def results(self, view: BatchView, requests: Mapping[str, ChatRequest]) -> Results:
+        """Return what became of the requests of a batch that is over.
+
+        Raises:
+            CallFault: the results cannot be had.
+        """
+
+    @abstractmethod
+    async def cancel(self, remote: str) -> None:
+        """Ask the service to stop a batch; one that is over stays as it is.
+
+        Raises:
+            CallFault: it does not hear.
+        """
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+    # -- what all of them need
+
+    async def _response(self, sending: "Awaitable[httpx2.Response]") -> bytes:
+        """Return the body of a response of status 200.
+
+        Raises:
+            CallFault: there is none.
+        """
+        try:
+            response = await sending
+        except Exception as error:  # noqa: BLE001 - adapter boundary
+            failure = error
+        else:
+            return response.content
+        raise self._fault(failure)
+
+    async def _document(self, sending: "Awaitable[httpx2.Response]") -> dict[str, Any]:
+        """Return the JSON of a response of status 200.
+
+        Raises:
+            CallFault: there is none.
+        """
+        return self._object(await self._response(sending))
+
+    @staticmethod
+    def _object(body: bytes | str) -> dict[str, Any]:
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            raise CallFault(
+                "broken_reply", "the body is no whole JSON", status=200, maybe_paid=True
+            ) from None
+        if not isinstance(document, dict):
+            raise CallFault("broken_reply", "the body is no JSON object", status=200, maybe_paid=True)
+        return document
+
+    def _shown(self, text: str) -> str:
+        """Return what a service says on one line, without secrets that it repeats."""
+        return one_line(self._redactor.redact(text))
+
+    def _clean(self, view: BatchView) -> BatchView:
+        """Return what a service says about a batch without secrets that it repeats."""
+        lines = {number: self._shown(text) for number, text in view.lines.items()}
+        remote, word, problem = map(self._shown, (view.remote, view.word, view.problem))
+        return replace(view, remote=remote, word=word, problem=problem, lines=lines)
+
+    def _fault(self, error: Exception) -> CallFault:
+        """Return what an exception of the SDK means."""
+        if isinstance(error, CallFault):
+            return error
+        try:
+            reply = self._edge.failed(self._some, error)
+        except CallFault as fault:
+            return fault
+        return CallFault("bad_request", f"the service refuses it: {reply.detail}", status=400)
+
+    def _answer(self, request: ChatRequest, status: int, body: Json) -> Outcome:
+        """Return what a response inside a batch means: what the same response to a single call means."""
+        try:
+            if status == 200:
+                return self._checked(request, self._edge.reply(request, {}, json.dumps(body), self._read))
+            problem = problem_of(status, body if isinstance(body, Mapping) else {"error": str(body)})
+            return self._edge.answered(request, {}, problem)
+        except CallFault as fault:
+            return fault
+
+    def _checked(self, request: ChatRequest, reply: Reply) -> Reply:
+        return checked(reply, most_tokens(request, self._options))
+
+
+def is_refused(fault: CallFault) -> bool:
+    """Return whether a fault says that a batch was not made: else nobody knows."""
+    if fault.status is None:
+        return not fault.maybe_paid
+    return 400 <= fault.status < 500 and fault.status not in (408, 409)
+
+
+def json_lines_of(body: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """Return the objects in a file of JSON lines, and whether some lines are none."""
+    documents, torn = [], False
+    for line in body.split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            document = None
+        if isinstance(document, dict):
+            documents.append(document)
+        else:
+            torn = True
+    return documents, torn
+
+
+def count_or_none(value: object) -> int | None:
+    """Return a count as a number; services give some of them as texts."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value if type(value) is int and value >= 0 else None
+
+
+def with_stored(body: Any, swap: Callable[[Mapping[str, Any]], Json | None]) -> Any:  # noqa: ANN401 - any JSON
+    """Return a body in which objects are replaced by what ``swap`` gives for them, if it gives any."""
+    if isinstance(body, list):
+        return [with_stored(entry, swap) for entry in body]
+    if not isinstance(body, Mapping):
+        return body
+    other = swap(body)
+    return {name: with_stored(value, swap) for name, value in body.items()} if other is None else other

@@ -1,0 +1,1 @@
+"""Review and studies by people: protocol, assignments, votes, adjudication, results."""

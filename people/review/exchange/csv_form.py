@@ -1,0 +1,118 @@
+"""Answers in a table, one row for each thing that is asked; any spreadsheet opens it."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ....errors import InputError, UserError
+from ....schemas.canonical import Json, csv_text, without_guard, write_atomic
+from ....schemas.plain_files import read_plain, reason_of
+from ..folder import Study
+from ..task import text_in
+from .cells import answer_of, cell_of, hint
+from .evidence import copy_media, evidence_page, stored_name
+from .given import LARGEST, Given, Reading
+from .sheets import Asked, Load, Sheet, asked_of
+
+FILE, SHOWN = "answers.csv", "evidence"
+COLUMNS = ("seat", "number", "item", "place", "see", "question", "part", "options", "answer")
+NEEDED = ("item", "place", "answer")
+LIMITS = (
+    "when something was answered, and how long it took: votes have the time of the import and no seconds",
+)
+FIX = "correct the line; export the seat again to see how answers are written"
+
+
+def write_csv(load: Load, folder: Path) -> tuple[str, ...]:
+    """Write the items of a seat as a table to be filled in, with a page for each; return what it cannot hold.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    copy_media(load, folder / "media")
+    (folder / SHOWN).mkdir()
+    rows: list[tuple[Json, ...]] = []
+    for sheet in load.sheets:
+        see = f"{SHOWN}/{sheet.number:03d}.html"
+        page = evidence_page(load, sheet, lambda medium: f"../media/{stored_name(load, medium)}")
+        write_atomic(folder / see, [page.encode("utf-8")])
+        rows += (_row(load, sheet, asked, see) for asked in sheet.asked)
+    write_atomic(folder / FILE, [csv_text(COLUMNS, rows).encode("utf-8")])
+    return LIMITS
+
+
+def _row(load: Load, sheet: Sheet, asked: Asked, see: str) -> tuple[Json, ...]:
+    given = load.answers.get(sheet.key, {})
+    part = "" if asked.part is None else asked.part.text
+    title = text_in(asked.question.title, load.language)
+    answer = cell_of(asked, given[asked.name]) if asked.name in given else None
+    about = (load.seat, sheet.number, sheet.key, asked.name, see)
+    return (*about, title, part, hint(asked, load.language), answer)
+
+
+def read_csv(path: Path, study: Study) -> Reading:
+    """Return the answers of a filled table; rows without an answer are passed over.
+
+    Raises:
+        InputError: it cannot be read, or is no such table.
+    """
+    reading = Reading()
+    answers: dict[tuple[str, str], dict[str, Json]] = {}
+    first: dict[tuple[str, str], tuple[str, str]] = {}
+    for where, row in _rows(path, reading):
+        if not row["answer"]:
+            continue
+        about = (row.get("reviewer", ""), row["item"])
+        first.setdefault(about, (where, row.get("seat", "")))
+        given = answers.setdefault(about, {})
+        if row["place"] in given:
+            reading.wrong(where, "this was answered in a row before", "keep one of them")
+        given[row["place"]] = _answer(study, row, where, reading)
+    for (user, key), given in answers.items():
+        where, seat = first[user, key]
+        reading.given.append(Given(where, user, key, given, int(seat) if seat.isdecimal() else None))
+    return reading
+
+
+def _answer(study: Study, row: Mapping[str, str], where: str, reading: Reading) -> Json:
+    asked = (asked_of(study, row["item"]) or {}).get(row["place"])
+    if asked is None:
+        return row["answer"]  # the checks of the item say that it is not asked
+    try:
+        return answer_of(asked, row["answer"])
+    except ValueError as error:
+        reading.wrong(f"{where} {row['place']}", str(error), FIX)
+        return row["answer"]
+
+
+def _rows(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows with their lines; cells have neither guards nor white space around them."""
+    try:
+        text = read_plain(path, LARGEST, follow=True).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = UserError(str(path), what=reason_of(error), fix="give the table as UTF-8")
+        raise InputError([problem]) from error
+    head = text.partition("\n")[0]
+    between = ";" if head.count(";") > head.count(",") else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        if missing := [name for name in NEEDED if name not in header]:
+            what = f"the first line names no column {', '.join(missing)}"
+            problem = UserError(f"{path}:1", what=what, fix="give the table that review export wrote")
+            raise InputError([problem])
+        line = reader.line_num
+        for cells in reader:
+            where, line = f"{path}:{line + 1}", reader.line_num
+            if len(cells) != len(header) and any(cells):
+                what = f"{len(cells)} cells in place of {len(header)}"
+                reading.wrong(where, what, "put quotes around a cell with commas")
+            elif any(cells):
+                yield where, dict(zip(header, map(_clean, cells), strict=True))
+    except csv.Error as error:
+        reading.wrong(f"{path}:{reader.line_num}", f"this is no CSV: {error}", "save the table as CSV")
+
+
+def _clean(cell: str) -> str:
+    return without_guard(cell.replace("\r\n", "\n").replace("\r", "\n").strip())

@@ -1,0 +1,241 @@
+"""The items of a study: what the pages show of each, and, apart from it, what each stands for.
+
+A page shows an :class:`Item`: opaque ids and pictures under opaque names. What it stands for, such as story
+and method, is in :class:`Stands`, which no page reads. A source yields :class:`Drawn`, which has both.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from hmac import new as keyed
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from ...schemas.canonical import Json
+from ...schemas.values import Own
+from .task import Texts
+
+ITEMS, KEY = "items.jsonl", "key.jsonl"
+
+
+class Value(Own):
+    """A value of a record that a reviewer may correct.
+
+    Attributes:
+        path: where it stands in the record.
+        label: what it is called.
+        value: what stands there.
+        takes: what may stand there: ``text``, ``number``, or a list of ``texts`` or ``numbers``.
+        options: what may stand there, where that is a few values only.
+        optional: whether nothing may stand there: null, or an empty list.
+    """
+
+    path: str
+    label: str
+    value: Json
+    takes: Literal["text", "number", "texts", "numbers"] = "text"
+    options: tuple[Json, ...] = ()
+    optional: bool = False
+
+
+class Part(Own):
+    """One of several things that are asked alike, such as one question of a story.
+
+    Attributes:
+        id: opaque.
+        text: what is shown of it.
+        detail: lines that explain it, such as accepted answers.
+        values: what of it may be corrected.
+    """
+
+    id: str
+    text: str
+    detail: tuple[str, ...] = ()
+    values: tuple[Value, ...] = ()
+
+
+class Media(Own):
+    """A picture or a video: the name under which the pages get it, and its size in pixels."""
+
+    name: str
+    kind: str
+    width: int
+    height: int
+
+
+class Item(Own):
+    """What the pages show of one item.
+
+    Attributes:
+        item: opaque id.
+        texts: what the task's template shows; empty where reviewers see pictures only.
+        sides: the pictures or videos, in order; two sides where things are compared.
+        parts: list name -> parts.
+        values: what of the whole may be corrected.
+    """
+
+    item: str
+    texts: Mapping[str, Json] = {}
+    sides: tuple[tuple[Media, ...], ...] = ()
+    parts: Mapping[str, tuple[Part, ...]] = {}
+    values: tuple[Value, ...] = ()
+
+    @property
+    def part_ids(self) -> dict[str, tuple[str, ...]]:
+        """List name -> ids of its parts."""
+        return {name: tuple(part.id for part in parts) for name, parts in self.parts.items()}
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """All that is shown, of all sides."""
+        return tuple(medium for side in self.sides for medium in side)
+
+
+class Stands(Own):
+    """What an item stands for; only who runs a study reads it.
+
+    Attributes:
+        item: opaque id.
+        about: what votes name as item, such as a story id.
+        story: the story or other cluster that it belongs to.
+        condition: evidence condition, where there is one.
+        methods: whose outputs are shown, side by side; none where nothing generated is.
+        seed: of the generation.
+        stratum: what the item was drawn among, where it was.
+        parts: opaque id of a part -> its own id.
+        files: opaque name of a picture or video -> the file in the study's ``media``.
+        expected: place of an answer -> the answers that are right; of training and check items.
+        explained: what training says after the answer.
+        digest: hash of the thing that was read, as the release or run has it.
+    """
+
+    item: str
+    about: str
+    story: str
+    condition: str | None = None
+    methods: tuple[str, ...] = ()
+    seed: int | None = None
+    stratum: str = ""
+    parts: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}
+    expected: Mapping[str, tuple[Json, ...]] = {}
+    explained: Texts = Field(default={})
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One item as its source gives it.
+
+    Attributes:
+        about: what votes name as item.
+        story: the story or other cluster that it belongs to.
+        texts: what the template shows.
+        sides: files of pictures or videos; two sides where things are compared.
+        parts: list name -> parts, with their own ids.
+        values: what of the whole may be corrected.
+        condition: evidence condition.
+        methods: whose outputs the sides show.
+        seed: of the generation.
+        stratum: what it was drawn among.
+        digest: hash of what is read.
+        expected: place of an answer, with the parts' own ids -> the answers that are right.
+        explained: what training says after the answer.
+    """
+
+    about: str
+    story: str
+    texts: Mapping[str, Json] = field(default_factory=dict)
+    sides: tuple[tuple[Path, ...], ...] = ()
+    parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    values: tuple[Value, ...] = ()
+    condition: str | None = None
+    methods: tuple[str, ...] = ()
+    seed: int | None = None
+    stratum: str = ""
+    digest: str = ""
+    expected: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
+    explained: Texts = field(default_factory=dict)
+
+    @property
+    def named(self) -> str:
+        """What tells it from the other items of its study."""
+        return "\n".join(map(str, (self.about, self.condition, self.seed, *self.methods, self.digest)))
+
+
+def opaque(secret: bytes, *names: object, prefix: str = "") -> str:
+    """Return a name that tells nothing of what it stands for, the same each time."""
+    text = "\n".join(map(str, names)).encode("utf-8")
+    return prefix + keyed(secret, text, sha256).hexdigest()[:20]
+
+
+def hide(drawn: Drawn, secret: bytes, stored: Sequence[Sequence[tuple[str, Media]]]) -> tuple[Item, Stands]:
+    """Return what pages show of an item, and what it stands for.
+
+    Args:
+        drawn: the item as its source gives it.
+        secret: the study's; names are made with it.
+        stored: for each side, the file in the study's ``media`` and its kind and size (its name is not used).
+    """
+    item = opaque(secret, "item", drawn.named, prefix="i")
+    own = {
+        part.id: opaque(secret, "part", drawn.named, part.id, prefix="p")[:9]
+        for parts in drawn.parts.values()
+        for part in parts
+    }
+    named = [
+        [(opaque(secret, "media", drawn.named, side, turn, prefix="m"), file, medium) for turn, (file, medium)
+         in enumerate(files)]
+        for side, files in enumerate(stored)
+    ]  # fmt: skip
+    shown = Item(
+        item=item,
+        texts=dict(drawn.texts),
+        sides=tuple(
+            tuple(medium.model_copy(update={"name": name}) for name, _, medium in side) for side in named
+        ),
+        parts={
+            name: tuple(part.model_copy(update={"id": own[part.id]}) for part in parts)
+            for name, parts in drawn.parts.items()
+        },
+        values=drawn.values,
+    )
+    stands = Stands(
+        item=item, about=drawn.about, story=drawn.story, condition=drawn.condition, methods=drawn.methods,
+        seed=drawn.seed, stratum=drawn.stratum, parts={name: real for real, name in own.items()},
+        files={name: file for side in named for name, file, _ in side},
+        expected={_hidden_place(place, own): answers for place, answers in drawn.expected.items()},
+        explained=drawn.explained, digest=drawn.digest,
+    )  # fmt: skip
+    return shown, stands
+
+
+def _hidden_place(place: str, own: Mapping[str, str]) -> str:
+    name, slash, part = place.partition("/")
+    return f"{name}{slash}{own.get(part, part)}"
+
+
+def shuffled_parts(item: Item, draw: str) -> dict[str, tuple[Part, ...]]:
+    """Return the parts of an item in the order in which a seat sees them.
+
+    Only lists whose order tells nothing are shuffled; a list whose name ends in ``_in_order`` stays.
+
+    Args:
+        item: the item.
+        draw: name of the draw: seed, seat and place in it.
+    """
+    ordered: dict[str, tuple[Part, ...]] = {}
+    for name, parts in item.parts.items():
+        listed = list(parts)
+        if not name.endswith("_in_order"):
+            random.Random(f"{draw}/{name}").shuffle(listed)
+        ordered[name] = tuple(listed)
+    return ordered
+
+
+def distinct(items: Iterable[Drawn]) -> list[Drawn]:
+    """Return items without those that are there twice, in order."""
+    return list({each.named: each for each in items}.values())

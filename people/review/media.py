@@ -1,0 +1,111 @@
+"""Pictures and videos of a study: copied without their metadata, kept once, named by content.
+
+A picture is decoded and encoded anew, so that the pages give pixels and nothing else. A video of a codec that
+browsers play is packed anew without its tags; any other is encoded anew.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...errors import InputError, MissingRequirement, UserError
+from ...media.images import encode_image, fitted, keep_file, open_picture
+from ...schemas.canonical import sha256_bytes
+from ...schemas.plain_files import read_plain
+from .items import Media
+
+MEDIA = "media"
+MOVING = frozenset((".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi"))
+LARGEST_SIDE = 1600
+"""Longest side of a picture, in pixels; larger ones are made smaller."""
+PLAYED = {"h264": "mp4", "vp8": "webm", "vp9": "webm", "av1": "mp4"}
+"""Codec that browsers play -> the container that it is packed into."""
+TYPES = {"png": "image/png", "mp4": "video/mp4", "webm": "video/webm"}
+"""Ending of a kept file -> what the pages call it."""
+
+
+def store_file(folder: Path, path: Path) -> tuple[str, Media]:
+    """Keep a picture or video in a study; return the name of the kept file, and its kind and size.
+
+    Args:
+        folder: the study.
+        path: the file.
+
+    Raises:
+        InputError: it cannot be read.
+        MissingRequirement: it is a video, and the extra `video` is not installed.
+    """
+    if path.suffix.lower() in MOVING:
+        data, ending, width, height = _packed(path)
+        kind = "video"
+    else:
+        data, width, height = _pixels(path)
+        ending, kind = "png", "picture"
+    name = f"{sha256_bytes(data)}.{ending}"
+    keep_file(data, name, folder / MEDIA)
+    return name, Media(name="", kind=kind, width=width, height=height)
+
+
+def _pixels(path: Path) -> tuple[bytes, int, int]:
+    image = fitted(open_picture(path).image, LARGEST_SIDE)
+    return encode_image(image, format="png"), image.width, image.height
+
+
+def _packed(path: Path) -> tuple[bytes, str, int, int]:
+    try:
+        import av
+    except ImportError as error:
+        raise MissingRequirement(
+            "videos", what="PyAV is not installed", fix='install it: pip install "fabula[video]"'
+        ) from error
+    try:
+        with av.open(str(path), metadata_errors="ignore") as source:
+            stream = source.streams.video[0]
+            size = (stream.codec_context.width, stream.codec_context.height)
+            ending = PLAYED.get(stream.codec_context.name)
+            if ending is None:
+                return _written("mp4", lambda target: _encode(source, stream, target)), "mp4", *size
+            return _written(ending, lambda target: _copy(source, stream, target)), ending, *size
+    except (av.FFmpegError, IndexError, OSError) as error:
+        fix = "make it again, or leave its method out"
+        raise InputError(
+            [UserError(str(path), what=f"this is no video that can be read: {error}", fix=fix)]
+        ) from error
+
+
+def _written(ending: str, fill: Callable[[Any], None]) -> bytes:
+    """Return a new container as bytes. FFmpeg puts the index first only in a file that it can open anew."""
+    import av
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"video.{ending}")
+        with av.open(str(path), "w", format=ending, options=_bare(ending)) as target:
+            fill(target)
+        return read_plain(path, path.stat().st_size)
+
+
+def _copy(source: Any, stream: Any, target: Any) -> None:  # noqa: ANN401 - PyAV's
+    copied = target.add_stream_from_template(stream)
+    copied.metadata.clear()
+    for packet in source.demux(stream):
+        if packet.dts is not None:
+            packet.stream = copied
+            target.mux(packet)
+
+
+def _encode(source: Any, stream: Any, target: Any) -> None:  # noqa: ANN401 - PyAV's
+    import av
+
+    made = target.add_stream("libx264", rate=stream.average_rate or 24)
+    made.width, made.height = stream.codec_context.width // 2 * 2, stream.codec_context.height // 2 * 2
+    made.pix_fmt, made.options = "yuv420p", {"crf": "18"}
+    for frame in source.decode(stream):
+        frame.pict_type = av.video.frame.PictureType.NONE
+        target.mux(made.encode(frame.reformat(made.width, made.height, "yuv420p")))
+    target.mux(made.encode())
+
+
+def _bare(ending: str) -> dict[str, str]:
+    """Return options that keep the muxer's own name out, and let a browser begin before the end has come."""
+    return {"fflags": "+bitexact", **({"movflags": "+faststart"} if ending == "mp4" else {})}

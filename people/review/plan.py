@@ -1,0 +1,107 @@
+"""What people are to judge, and the settings of who judges what: the input and the result of a design."""
+
+from dataclasses import dataclass
+
+from ...errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one person judges at a time.
+
+    Attributes:
+        item: opaque id.
+        story: the cluster that it belongs to.
+        treatments: methods that are shown: one for a rating, two for a pair, none where only text is read.
+        condition: evidence condition.
+        sides: 2 where two things stand side by side and their sides are drawn for every seat.
+    """
+
+    item: str
+    story: str
+    treatments: tuple[str, ...] = ()
+    condition: str | None = None
+    sides: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The settings of a design.
+
+    Attributes:
+        seed: of every draw.
+        raters: votes that are wanted of each item of the overlap.
+        least: votes that are wanted of every other item.
+        overlap: share of the items that get ``raters`` votes, in [0, 1]; whole stories are drawn, so that
+            every treatment and condition has that share.
+        seats: how many seats there are, such as the people at hand; None: as few as the rest allows.
+        per_seat: most items of a seat, repeats and checks not counted; None: no limit.
+        block: most places between two breaks.
+        repeats: items of each seat that are shown a second time.
+        gap: how many places later that is at least.
+        checks: how many of the given gold items each seat has, spread over it.
+        apart: never two conditions of one story in a seat.
+        once: never two items of one story in a seat.
+
+    Raises:
+        ConfigError: a setting is out of its range, or two contradict each other.
+    """
+
+    seed: int = 42
+    raters: int = 3
+    least: int = 1
+    overlap: float = 1.0
+    seats: int | None = None
+    per_seat: int | None = None
+    block: int = 20
+    repeats: int = 0
+    gap: int = 5
+    checks: int = 0
+    apart: bool = False
+    once: bool = False
+
+    def __post_init__(self) -> None:
+        lowest = {
+            "raters": 1, "least": 1, "seats": 1, "per_seat": 1, "block": 1, "gap": 1, "repeats": 0,
+            "checks": 0,
+        }  # fmt: skip
+        for name, low in lowest.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(name, what=f"{value} is below {low}", fix=f"give a number from {low}")
+        if not 0.0 <= self.overlap <= 1.0:
+            what = f"the share {self.overlap} is not from 0 to 1"
+            raise ConfigError("overlap", what=what, fix="give a share, such as 0.2")
+        if self.least > self.raters:
+            raise ConfigError(
+                "least",
+                what=f"{self.least} votes of every item are more than the {self.raters} of the overlap",
+                fix="lower least, or raise raters",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One thing that a person is asked.
+
+    Attributes:
+        item: of the unit or of the gold item.
+        block: between which breaks, from 0.
+        repeat: 1 for the second time in this seat.
+        flip: whether the two things change sides: what comes second in ``treatments`` stands left.
+        check: whether it is a gold item, whose answer is known.
+    """
+
+    item: str
+    block: int
+    repeat: int = 0
+    flip: bool = False
+    check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What one person is asked, in order, without training."""
+
+    number: int
+    places: tuple[Place, ...]

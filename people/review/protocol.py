@@ -1,0 +1,215 @@
+"""The protocol of a study: what was decided before anybody voted, frozen and hashed; votes name its hash.
+
+It changes only by an amendment: a new version with a reason, which names the one before. Every vote keeps the
+protocol that it was given under.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
+from ...schemas.plain_files import read_json, reason_of
+from ...schemas.values import Own
+from .design import Plan
+from .exclusions import Rules
+from .task import Texts
+
+PROTOCOL, EARLIER = "protocol.json", "protocols"
+FORMAT = 1
+SIMULATED = "simulated-"
+"""How ids of simulated reviewers begin; nobody else's do."""
+FIXED = frozenset(
+    ("format", "version", "amends", "why", "who", "task", "task_sha256", "items_sha256", "key_sha256",
+     "source", "seed", "plan", "training", "created_at", "simulated")
+)  # fmt: skip
+"""What an amendment cannot change: these make another study."""
+
+
+class Protocol(Own):
+    """What a study does, decided before it begins.
+
+    Attributes:
+        format: version of this form.
+        name: short name, for files.
+        title: what reviewers read at the top.
+        version: 1, and one more with each amendment.
+        amends: hash of the version before.
+        why: why it was amended.
+        who: who amended it.
+        created_at: when this version was made, RFC 3339, UTC.
+        task: the task, with version and hash.
+        task_sha256: hash of its file.
+        source: what is reviewed: kind, path, hashes.
+        items_sha256: hash of what the pages show.
+        key_sha256: hash of what the items stand for.
+        seed: master seed of all that is random.
+        plan: how items are dealt to people; see :class:`.design.Plan`.
+        training: how many training items come first.
+        training_pass: share of training answers that must be right to go on; 0: nobody is turned away.
+        rules: who and what is left out, and when; see :class:`.exclusions.Rules`.
+        consensus: whether two of three decide; else 2 : 1 goes to adjudication. The value false is ours:
+            Table 19 takes the majority, A.11 routes corrections and ambiguity to adjudication.
+        closed: whether no more votes are wanted: nobody gets a seat, and what is there is decided on.
+        break_seconds: least length of a break between blocks.
+        lease_hours: hours without a sign of life after which what a person has not answered goes to another.
+        idle_seconds: pauses longer than this count as this long in active time.
+        session_hours: hours after which a reviewer has to open the link again.
+        languages: languages that reviewers may choose.
+        consent: what reviewers agree to before they begin.
+        expertise: levels that reviewers may declare: value -> how it reads.
+        groups: groups of participants, for results by group.
+        publish: whether reviewers are asked to let their votes be published.
+        link: address that participants of a platform return to; ``{code}`` in it becomes the code.
+        participant: parameter of the address ``/join`` that has a platform's id of a participant, such as
+            PROLIFIC_PID; None: nobody comes in without a personal link.
+        join_only: other parameters of that address -> the value that they must have, such as STUDY_ID.
+        simulated: whether programs take the part of reviewers.
+    """
+
+    format: int = FORMAT
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    title: str = Field(min_length=1, max_length=200)
+    version: int = Field(default=1, ge=1)
+    amends: str | None = None
+    why: str = ""
+    who: str = ""
+    created_at: str
+    task: str
+    task_sha256: str
+    source: Mapping[str, Json]
+    items_sha256: str
+    key_sha256: str
+    seed: int
+    plan: Mapping[str, Json]
+    training: int = Field(default=0, ge=0)
+    training_pass: float = Field(default=0.0, ge=0, le=1)
+    rules: Rules
+    consensus: bool = False
+    closed: bool = False
+    break_seconds: int = Field(default=0, ge=0, le=3600)
+    lease_hours: float = Field(default=48.0, gt=0)
+    idle_seconds: float = Field(default=30.0, gt=0)
+    session_hours: float = Field(default=12.0, gt=0)
+    languages: tuple[str, ...] = ("en", "zh")
+    consent: Texts = Field(default={})
+    expertise: Mapping[str, Texts] = Field(default={})
+    groups: tuple[str, ...] = ()
+    publish: bool = True
+    link: str | None = None
+    participant: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
+    join_only: Mapping[str, str] = Field(default={})
+    simulated: bool = False
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all of it; votes name it."""
+        return digest(self.as_json())
+
+    @property
+    def dealt(self) -> Plan:
+        """How items are dealt to people."""
+        return Plan(**{"seed": self.seed, **dict(self.plan)})
+
+
+def write_protocol(folder: Path, protocol: Protocol) -> None:
+    """Write a version of a study's protocol, beside the versions before it.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    content = pretty_bytes(protocol.as_json())
+    (folder / EARLIER).mkdir(exist_ok=True)
+    write_atomic(folder / EARLIER / f"{protocol.version}.json", [content])
+    write_atomic(folder / PROTOCOL, [content])
+
+
+def read_protocol(path: Path) -> Protocol:
+    """Return the protocol of a file.
+
+    Raises:
+        InputError: it cannot be read or is no protocol.
+    """
+    try:
+        return Protocol.model_validate(read_json(path, follow=True))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (OSError, ValueError) as error:
+        fault = reason_of(error)
+    problem = UserError(
+        str(path), what=f"this is not the protocol of a study: {fault}",
+        fix="restore it from protocols/; a study is made with fabula review init",
+    )  # fmt: skip
+    raise InputError([problem])
+
+
+def versions(folder: Path) -> tuple[Protocol, ...]:
+    """Return every version of a study's protocol, oldest first; the chain of hashes is checked.
+
+    Raises:
+        InputError: a version is missing, damaged, or was changed after it was frozen.
+    """
+    current = read_protocol(folder / PROTOCOL)
+    chain = [read_protocol(folder / EARLIER / f"{number}.json") for number in range(1, current.version + 1)]
+    before: str | None = None
+    for protocol in chain:
+        if protocol.amends != before:
+            raise InputError([_broken(folder, protocol.version)])
+        before = protocol.sha256
+    if before != current.sha256:
+        raise InputError([_broken(folder, current.version)])
+    return tuple(chain)
+
+
+def _broken(folder: Path, version: int) -> UserError:
+    return UserError(
+        str(folder), what=f"version {version} of the protocol is not what was frozen: its hash differs",
+        fix="restore the files; change a protocol with fabula review amend",
+    )  # fmt: skip
+
+
+def amended(
+    protocol: Protocol, changes: Mapping[str, Any], *, who: str, why: str, created_at: str
+) -> Protocol:
+    """Return the next version of a protocol.
+
+    Args:
+        protocol: the current version.
+        changes: field -> new value, of the fields that may change.
+        who: who amends it.
+        why: the reason.
+        created_at: now.
+
+    Raises:
+        ConfigError: nothing changes, a field cannot change, a value is wrong, or no reason is given.
+    """
+    if not who.strip() or not why.strip():
+        raise ConfigError(
+            "review amend", what="who amends the protocol or why is not said", fix="give --who and --why"
+        )
+    for name in changes:
+        if name in FIXED or name not in Protocol.model_fields:
+            free = ", ".join(sorted(Protocol.model_fields.keys() - FIXED))
+            raise ConfigError(
+                f"--set {name}", expected=f"one of {free}", found="a field that is fixed or not there",
+                fix="what these hold makes another study: start one with fabula review init",
+            )  # fmt: skip
+    document = {**protocol.as_json(), **changes}
+    if document == protocol.as_json():
+        fix = "say what changes, as --set consensus=true"
+        raise ConfigError("review amend", what="nothing changes", fix=fix)
+    document |= {
+        "version": protocol.version + 1, "amends": protocol.sha256, "who": who, "why": why,
+        "created_at": created_at,
+    }  # fmt: skip
+    try:
+        return Protocol.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ConfigError(
+            f"--set {'.'.join(map(str, first['loc']))}", what=first["msg"], fix="give another value"
+        ) from error

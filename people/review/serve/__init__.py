@@ -1,0 +1,1 @@
+"""The pages of a study: an ASGI application over its folder."""

@@ -1,0 +1,162 @@
+"""Items that somebody wrote into a file: anything that a task can show and ask.
+
+A JSONL file has an item a line; only ``about`` is needed. Pictures and videos are named from the folder of
+the file, and lie below it::
+
+    {"about": "page-7", "story": "tale-1", "condition": "image", "methods": ["model-a"], "seed": 1,
+     "stratum": "hard", "texts": {"title": "..."}, "sides": [["left/1.png"], ["right/1.png"]],
+     "parts": {"questions": [{"id": "q1", "text": "What falls?", "detail": ["a tree"]}]},
+     "values": [{"path": "$.title", "label": "Title", "value": "..."}]}
+
+``about`` is what votes name as item; ``story`` is the cluster that it belongs to, ``about`` if it is not
+said. ``texts`` are what the task's template shows; ``sides`` are pictures or videos, two sides where things
+are compared; ``parts`` are what the task asks of ``each``. Training and check items have ``expected`` and
+``explained``, too (see :mod:`.marked`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from ....errors import InputError, UserError
+from ....schemas.canonical import Json, digest, sha256_file
+from ....schemas.paths import format_path
+from ....schemas.plain_files import json_lines, reason_of
+from ....schemas.values import Own
+from ..items import Drawn, Part, Value
+from .source import Drawing, Material, Source, known_only
+
+LISTED = 100
+"""Most problems of a file that are listed."""
+
+
+class GivenItem(Own):
+    """One line of a file of items.
+
+    Attributes:
+        about: what votes name as item.
+        story: the cluster that it belongs to.
+        condition: evidence condition.
+        methods: whose outputs the sides show.
+        seed: of the generation.
+        stratum: what it was drawn among.
+        texts: what the template shows.
+        sides: files of pictures or videos, from the folder of the file.
+        parts: list name -> parts.
+        values: what of the whole may be corrected.
+        use: whether it is for training or a check; training where something is explained.
+        expected: place of an answer -> the answers that are right.
+        explained: what training says after the answer.
+    """
+
+    about: str = Field(min_length=1)
+    story: str = ""
+    condition: Literal["text", "image", "text_image"] | None = None
+    methods: tuple[str, ...] = ()
+    seed: int | None = None
+    stratum: str = ""
+    texts: Mapping[str, Json] = {}
+    sides: tuple[tuple[str, ...], ...] = ()
+    parts: Mapping[str, tuple[Part, ...]] = {}
+    values: tuple[Value, ...] = ()
+    use: Literal["training", "check"] | None = None
+    expected: Mapping[str, tuple[Json, ...]] = {}
+    explained: Mapping[str, str] = {}
+
+    def drawn(self, root: Path) -> Drawn:
+        """Return it as an item.
+
+        Args:
+            root: the folder that its files are named from.
+
+        Raises:
+            ValueError: a file is not there, or does not lie below that folder.
+        """
+        shown = {name: self.as_json()[name] for name in ("texts", "sides", "parts", "values")}
+        return Drawn(
+            self.about, self.story or self.about, self.texts,
+            tuple(tuple(_below(root, name) for name in side) for side in self.sides), self.parts, self.values,
+            self.condition, self.methods, self.seed, self.stratum, digest(shown), self.expected,
+            self.explained,
+        )  # fmt: skip
+
+
+def _below(root: Path, name: str) -> Path:
+    path = (root / name).resolve()
+    if not path.is_relative_to(root.resolve()):
+        raise ValueError(f"the file {name!r} does not lie below the folder of this one")
+    if not path.is_file():
+        raise ValueError(f"there is no file {name!r}")
+    return path
+
+
+def read_lines(path: Path) -> list[tuple[int, GivenItem]]:
+    """Return number and content of every line.
+
+    Raises:
+        InputError: the file cannot be read, is empty, or a line is no item; all are listed.
+    """
+    problems: list[UserError] = []
+    lines: list[tuple[int, GivenItem]] = []
+    fix = "correct the line; docs/review.md has the fields"
+    try:
+        for number, document in enumerate(json_lines(path), 1):
+            try:
+                lines.append((number, GivenItem.model_validate(document)))
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                where = f"{path}:{number} {format_path(first['loc'])}"
+                problems.append(UserError(where, what=str(first["msg"]), fix=fix))
+    except (OSError, ValueError) as error:
+        problems.append(UserError(str(path), what=f"this cannot be read: {reason_of(error)[:200]}", fix=fix))
+    if not lines and not problems:
+        problems.append(UserError(str(path), what="there is no item in it", fix="write an item a line"))
+    if problems:
+        raise InputError(problems[:LISTED])
+    return lines
+
+
+def draw_given(material: Material) -> Drawing:
+    """Return the items of a file.
+
+    Raises:
+        InputError: the file or a line cannot be used, or two lines are about the same; all are listed.
+        ConfigError: something chosen is not there.
+    """
+    options, path = material.options, material.path
+    problems: list[UserError] = []
+    items: list[Drawn] = []
+    for number, line in read_lines(path):
+        try:
+            if line.expected:
+                raise ValueError("an item with expected answers is for training or a check")
+            items.append(line.drawn(path.parent))
+        except ValueError as error:
+            fix = "correct the line; training and checks have a file of their own"
+            problems.append(UserError(f"{path}:{number}", what=str(error), fix=fix))
+    twice = [named for named, count in Counter(item.named for item in items).items() if count > 1]
+    for named in twice:
+        about = named.partition("\n")[0]
+        problems.append(UserError(str(path), what=f"the item {about} is there twice", fix="keep one of them"))
+    if problems:
+        raise InputError(problems[:LISTED])
+    known_only("stories", options.stories, {item.story for item in items}, "story")
+    known_only("methods", options.methods, {name for item in items for name in item.methods}, "method")
+    known_only("conditions", options.conditions, {str(item.condition) for item in items}, "condition")
+    kept = [
+        item
+        for item in items
+        if (not options.stories or item.story in options.stories)
+        and (not options.conditions or item.condition in options.conditions)
+        and (not options.methods or set(item.methods) <= set(options.methods))
+    ][: options.limit]
+    return Drawing(tuple(kept), {"kind": "file", "path": path.name, "sha256": sha256_file(path)})
+
+
+SOURCE = Source(
+    "items of a file", {"file": ()}, "a JSONL file of items",
+    ("methods", "stories", "conditions", "limit"), draw_given,
+)  # fmt: skip

@@ -1,0 +1,322 @@
+"""A task: what a reviewer is shown and asked. One file holds it whole: data, then a template of the evidence.
+
+Tasks of ours lie in ``people/review/tasks``; another package adds its own with an entry point of the group
+``fabula.review_tasks`` that names a package with a file ``<name>.j2``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from ...errors import ConfigError, InputError, UserError
+from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.judgement import HumanKind
+from ...schemas.plain_files import read_plain
+from ...schemas.plugins import plugins
+from ...schemas.values import Own
+from ...schemas.vocabulary import vocabulary
+
+GROUP = "fabula.review_tasks"
+ENDING = ".j2"
+UNCLEAR = "unclear"
+"""The answer of somebody who cannot tell (KathaTrace, section F.1)."""
+LONGEST_TEXT = 4_000
+"""Characters of a free answer."""
+MOST_EDITS = 200
+_OPEN, _CLOSE = "{#---\n", "\n---#}\n"
+Texts = Mapping[str, str]
+"""Language -> text; English is always there."""
+
+
+class Option(Own):
+    """One answer that can be chosen: what it is called in the votes, and how it reads."""
+
+    value: str | int
+    text: Texts
+
+
+class Question(Own):
+    """One thing that a task asks.
+
+    Attributes:
+        name: what it is called in the votes.
+        type: ``choice`` of one option, ``scale`` (a choice whose options are numbers), ``labels`` (one to
+            ``most`` options, the likeliest first), ``text``, or ``edits`` (new values of fields shown).
+        title: the question as it is put.
+        help: more on it, such as a checklist.
+        section: the heading that it stands under.
+        options: what can be chosen.
+        words: vocabulary whose values are the options, in place of ``options``.
+        ordered: whether the options of a choice go from less to more, as those of a scale always do.
+        most: how many labels at most.
+        each: list of the item's parts; the question is asked once for each of them.
+        unclear: whether ``Unclear`` may be answered.
+        optional: whether it may be left unanswered.
+        when: answers of another question of the same part at which it is asked: name -> answers.
+        row: kind of line that an answer becomes (see :mod:`.votes`); None where it only travels along.
+        criterion: what the line calls it; the name if None.
+        adjudicated: whether different answers are a disagreement that somebody decides.
+        ambiguous: answers that say that several readings stand; somebody decides, whoever gives them.
+        unusable: answers that say that the thing cannot be used as it is; somebody decides likewise.
+        corrects: of ``edits``, beginnings of the paths of values that may be changed; any if empty.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+    type: Literal["choice", "scale", "labels", "text", "edits"]
+    title: Texts
+    help: Texts = Field(default={})
+    section: str | None = None
+    options: tuple[Option, ...] = ()
+    words: str | None = None
+    ordered: bool = False
+    most: int = Field(default=3, ge=1)
+    each: str | None = None
+    unclear: bool = False
+    optional: bool = False
+    when: Mapping[str, tuple[str | int, ...]] = {}
+    row: HumanKind | None = None
+    criterion: str | None = None
+    adjudicated: bool = False
+    ambiguous: tuple[str | int, ...] = ()
+    unusable: tuple[str | int, ...] = ()
+    corrects: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        choosing = self.type in ("choice", "scale", "labels")
+        if choosing and not self.options and self.words is None:
+            raise ValueError(f"question {self.name}: it has no options")
+        if any("en" not in texts for texts in (self.title, *(option.text for option in self.options))):
+            raise ValueError(f"question {self.name}: a text has no English form")
+        if self.type == "scale" and not all(isinstance(option.value, int) for option in self.options):
+            raise ValueError(f"question {self.name}: the options of a scale are numbers")
+        if not {*self.ambiguous, *self.unusable} <= {option.value for option in self.choices}:
+            raise ValueError(f"question {self.name}: an answer that is ambiguous or unusable is no option")
+        return self
+
+    @property
+    def choices(self) -> tuple[Option, ...]:
+        """What can be chosen, the words of a vocabulary included; without Unclear."""
+        if self.words is None:
+            return self.options
+        words = vocabulary(self.words)
+        return tuple(Option(value=value, text={"en": value.replace("_", " ")}) for value in words.values)
+
+    def problem(self, answer: Json) -> str | None:
+        """Return what is wrong with an answer, or None."""
+        if self.unclear and answer == UNCLEAR:
+            return None
+        if self.type == "text":
+            right = isinstance(answer, str) and len(answer.strip()) > 0 and len(answer) <= LONGEST_TEXT
+            return None if right else f"a text of 1 to {LONGEST_TEXT} characters is expected"
+        if self.type == "edits":
+            return _problem_of_edits(answer, least=0 if self.optional else 1)
+        allowed = [option.value for option in self.choices]
+        chosen = answer if self.type == "labels" else [answer]
+        if not isinstance(chosen, list) or not 1 <= len(chosen) <= (
+            self.most if self.type == "labels" else 1
+        ):
+            return f"one to {self.most} of the options are expected"
+        known = {(type(value), value) for value in allowed}
+        strange = [
+            value for value in chosen if not isinstance(value, str | int) or (type(value), value) not in known
+        ]
+        if strange or len({str(value) for value in chosen}) < len(chosen):
+            return f"one of {', '.join(map(str, allowed))} is expected, each once"
+        return None
+
+
+def _problem_of_edits(answer: Json, least: int) -> str | None:
+    if not isinstance(answer, list) or not least <= len(answer) <= MOST_EDITS:
+        return f"a list of {least} to {MOST_EDITS} corrections is expected"
+    for edit in answer:
+        if not isinstance(edit, dict) or edit.keys() != {"path", "new"} or not isinstance(edit["path"], str):
+            return "each correction has a path and a new value"
+    return None
+
+
+class TaskCard(Own):
+    """The data of a task, at the head of its file.
+
+    Attributes:
+        id: the name of its file.
+        version: raised whenever the file changes.
+        title: what reviewers read above it.
+        instructions: what they read before they begin, and at any time again.
+        source: where it comes from.
+        draws: name of the source of its items (:mod:`fabula.kinds.studies`).
+        evidence: what a reviewer may see: ``image`` (pictures and nothing of the story) or ``any``.
+        watched: whether videos must have been played to their end before a vote.
+        apart: whether a person gets one evidence condition per story.
+        shuffled: whether questions and options come in an order that is drawn, as in section F.1 of the
+            KathaTrace paper (see :class:`.serve.pages.Shown`).
+        questions: what is asked, in order.
+        sections: section -> its heading.
+        texts: other texts that the template uses.
+    """
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
+    version: int = Field(ge=1)
+    title: Texts
+    instructions: Texts
+    source: str
+    draws: str
+    evidence: Literal["image", "any"] = "any"
+    watched: bool = False
+    apart: bool = False
+    shuffled: bool = False
+    questions: tuple[Question, ...] = Field(min_length=1)
+    sections: Mapping[str, Texts] = {}
+    texts: Mapping[str, Texts] = {}
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        names = [question.name for question in self.questions]
+        if len(set(names)) < len(names):
+            raise ValueError(f"task {self.id}: two questions have one name")
+        for question in self.questions:
+            if strange := set(question.when) - set(names):
+                raise ValueError(f"task {self.id}: {question.name} depends on {', '.join(strange)}")
+            if question.section is not None and question.section not in self.sections:
+                raise ValueError(f"task {self.id}: section {question.section} has no heading")
+            if self.shuffled and question.when:
+                raise ValueError(f"task {self.id}: {question.name} follows another, so none can be shuffled")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as its file holds it.
+
+    Attributes:
+        card: its data.
+        template: its template of the evidence, in Jinja; what is put in is escaped.
+        content: the whole file.
+    """
+
+    card: TaskCard
+    template: str
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the whole file."""
+        return sha256_bytes(self.content)
+
+    @property
+    def label(self) -> str:
+        """The task as protocols name it."""
+        return f"{self.card.id}@{self.card.version}#{self.sha256[:12]}"
+
+    def asked(self, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Question, str]]:
+        """Yield every question with the part that it is about, empty where it is about the whole item.
+
+        Args:
+            parts: list of the item's parts -> their ids.
+        """
+        for question in self.card.questions:
+            for part in ("",) if question.each is None else parts.get(question.each, ()):
+                yield question, part
+
+    def problems(self, answers: Mapping[str, Json], parts: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+        """Return what is wrong with the answers to an item: place of the answer -> what.
+
+        Args:
+            answers: place (see :func:`place_of`) -> answer.
+            parts: list of the item's parts -> their ids.
+        """
+        wrong: dict[str, str] = {}
+        places = set()
+        for question, part in self.asked(parts):
+            place = place_of(question.name, part)
+            places.add(place)
+            if not is_due(question, part, answers):
+                if place in answers:
+                    wrong[place] = "this is not asked after the other answers"
+            elif place not in answers:
+                if not question.optional:
+                    wrong[place] = "an answer is missing"
+            elif problem := question.problem(answers[place]):
+                wrong[place] = problem
+        return wrong | {str(place)[:100]: "this is not asked" for place in answers if place not in places}
+
+
+def place_of(name: str, part: str = "") -> str:
+    """Return what an answer is called in a vote: the question's name, and its part where it has one."""
+    return f"{name}/{part}" if part else name
+
+
+def is_due(question: Question, part: str, answers: Mapping[str, Json]) -> bool:
+    """Return whether a question is asked after the answers given."""
+    return all(
+        answers.get(place_of(name, part), answers.get(name)) in wanted
+        for name, wanted in question.when.items()
+    )
+
+
+def task_names() -> tuple[str, ...]:
+    """Return the names of all tasks, ours first."""
+    own = sorted(
+        entry.name.removesuffix(ENDING)
+        for entry in (files(__package__) / "tasks").iterdir()
+        if entry.name.endswith(ENDING)
+    )
+    return (*own, *(entry.name for entry in plugins(GROUP)))
+
+
+@cache
+def load_task(name: str) -> Task:
+    """Return a task by its name, or by the path of its file where the name ends in ``.j2``.
+
+    Raises:
+        ConfigError: there is no such task. InputError: its file is no task.
+    """
+    if name.endswith(ENDING):
+        path = Path(name)
+        if not path.is_file():
+            raise ConfigError("--task", what=f"there is no file {name}", fix="give the file of a task")
+        return read_task(read_plain(path, follow=True), name)
+    for entry in plugins(GROUP):
+        if entry.name == name:
+            return read_task((files(entry.value) / f"{name}{ENDING}").read_bytes(), name)
+    if name not in task_names():
+        raise ConfigError(
+            "--task", expected=f"one of {', '.join(task_names())}", found=repr(name), fix="choose one of them"
+        )
+    return read_task((files(__package__) / "tasks" / f"{name}{ENDING}").read_bytes(), name)
+
+
+@lru_cache(maxsize=16)
+def read_task(content: bytes, where: str) -> Task:
+    """Return the task that the bytes of a file hold.
+
+    Raises:
+        InputError: they hold no task; the first fault is named.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C reads ten times as fast
+
+    try:
+        head, mark, body = content.decode("utf-8").replace("\r\n", "\n").partition(_CLOSE)
+        if not mark or not head.startswith(_OPEN):
+            raise ValueError("the file must start with the task's data between {#--- and ---#}")
+        data: Any = yaml.load(head.removeprefix(_OPEN), loader)
+        return Task(TaskCard.model_validate(data), body, content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+    except (ValueError, yaml.YAMLError) as error:
+        fault = str(error)
+    problem = UserError(where, what=f"this is not the file of a task: {fault}", fix="see docs/review.md")
+    raise InputError([problem])
+
+
+def text_in(texts: Texts, language: str) -> str:
+    """Return a text in a language, in English where it has no such form."""
+    return texts.get(language) or texts.get(language.partition("-")[0]) or texts.get("en", "")

@@ -1,0 +1,213 @@
+"""Votes as lines of what people said: opaque ids become what they stand for, sides are turned back.
+
+Each kind of line is made by one function, named in the task by ``row``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...schemas.canonical import Json
+from ...schemas.judgement import HumanRow
+from .active import active_seconds
+from .folder import Study
+from .items import Item, Stands
+from .protocol import SIMULATED
+from .standing import Reviewer, Standing, Vote
+from .task import UNCLEAR, Question, place_of
+
+CONFIDENCE = "confidence"
+"""A question of this name says how sure somebody is of the answer beside it."""
+REASON = "reason"
+"""Questions whose names begin so, such as ``reason_cause``, say why a part of a draft is not sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A vote that counts: the last of somebody on an item.
+
+    Attributes:
+        person: who gave it.
+        item: opaque id.
+        repeat: which repetition of a control this is; 0 for the item itself.
+        vote: the vote.
+        changes: how often it was changed before.
+        seconds: active time.
+        check: whether it is about a check item.
+    """
+
+    person: Reviewer
+    item: str
+    repeat: int
+    vote: Vote
+    changes: int
+    seconds: float | None
+    check: bool
+
+
+def counted_votes(study: Study, standing: Standing, *, timed: bool = True) -> Iterator[Counted]:
+    """Yield the votes that count, by reviewer and item; those of the training are left out.
+
+    Votes of somebody whose answers were dropped count no more; they stay in the file.
+
+    Args:
+        study: the study.
+        standing: where it stands.
+        timed: whether active times are computed, which takes most of the time; else they are None.
+    """
+    for _, person in sorted(standing.reviewers.items()):
+        if person.dropped or person.role != "reviewer":
+            continue
+        for key, votes in sorted(person.votes.items()):
+            given = [vote for vote in votes if vote.seat is not None]
+            if given:
+                item, _, repeat = key.partition("#")
+                seconds = seconds_of(given[-1], study.protocol.idle_seconds) if timed else None
+                check = bool(study.stands[item].expected)
+                yield Counted(person, item, int(repeat or 0), given[-1], len(given) - 1, seconds, check)
+
+
+def seconds_of(vote: Vote, idle: float) -> float | None:
+    """Return the active time of a vote in seconds; of one given in another tool, what that tool says.
+
+    Args:
+        vote: the vote.
+        idle: longest pause that counts in full, in seconds.
+    """
+    imported = vote.event.body.get("imported")
+    if isinstance(imported, dict):
+        return imported.get("seconds")
+    return active_seconds(vote.timeline, idle)
+
+
+def human_rows(study: Study, standing: Standing) -> list[HumanRow]:
+    """Return all that people said in a study, as lines."""
+    rows: list[HumanRow] = []
+    for counted in counted_votes(study, standing):
+        rows += rows_of(study, counted)
+    return rows
+
+
+def rows_of(study: Study, counted: Counted) -> list[HumanRow]:
+    """Return the lines of one vote; of a check item, whether it was passed."""
+    stands, item = study.stands[counted.item], study.items[counted.item]
+    common = {
+        "rater": counted.person.id, "seconds": counted.seconds, "repeat": counted.repeat,
+        "group": counted.person.group, "at": counted.vote.event.at, "protocol": counted.vote.event.protocol,
+        "simulated": counted.person.id.startswith(SIMULATED),
+    }  # fmt: skip
+    answers = counted.vote.answers
+    if counted.check:
+        passed = all(answers.get(place) in allowed for place, allowed in stands.expected.items())
+        return [HumanRow(kind="attention", item=counted.item, value=int(passed), **common)]
+    said = _Said(stands, item, answers, counted.vote.flip)
+    rows = []
+    for question in study.task.card.questions:
+        if question.row is None:
+            continue
+        for columns in MAKERS[question.row](said, question):
+            sure = answers.get(place_of(CONFIDENCE, str(columns.pop("_part", ""))))
+            confidence = {"confidence": sure} if sure in ("low", "medium", "high") else {}
+            rows.append(HumanRow(kind=question.row, **columns, **confidence, **common))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What somebody said about an item."""
+
+    stands: Stands
+    item: Item
+    answers: Mapping[str, Json]
+    flip: bool
+
+    def given(self, question: Question) -> Iterator[tuple[str, Json]]:
+        """Yield each part (empty for the whole) with the answer, where there is one."""
+        for part in ("",) if question.each is None else self.item.part_ids.get(question.each, ()):
+            place = place_of(question.name, part)
+            if place in self.answers:
+                yield part, self.answers[place]
+
+    @property
+    def reason(self) -> Json:
+        """Why something is not sound; None where that was not asked."""
+        return next((answer for place, answer in self.answers.items() if place.startswith(REASON)), None)
+
+    def own(self, part: str) -> str | None:
+        """Return a part's own id; None for the whole item."""
+        return self.stands.parts[part] if part else None
+
+    def shown(self) -> dict[str, Any]:
+        """Return the columns that say what was shown."""
+        method = None if self.stands.condition == "text" else next(iter(self.stands.methods), None)
+        return {"method": method, "seed": self.stands.seed, "condition": self.stands.condition}
+
+    def generated(self) -> dict[str, Any]:
+        """Return the columns of what was rated: its item, method and seed."""
+        return {"item": self.stands.about, "method": next(iter(self.stands.methods), None),
+                "seed": self.stands.seed}  # fmt: skip
+
+
+Columns = dict[str, Any]
+
+
+def _answers(said: _Said, question: Question) -> Iterator[Columns]:
+    for part, answer in said.given(question):
+        yield {"item": said.own(part) or said.stands.about, "answer": answer, "_part": part, **said.shown()}
+
+
+def _labels(said: _Said, question: Question) -> Iterator[Columns]:
+    for _, answer in said.given(question):
+        labels = (UNCLEAR,) if answer == UNCLEAR else tuple(answer)
+        yield {"item": said.stands.about, "labels": labels, **said.shown()}
+
+
+def _ratings(said: _Said, question: Question) -> Iterator[Columns]:
+    for part, answer in said.given(question):
+        if answer != UNCLEAR:
+            criterion = question.criterion or said.own(part) or question.name
+            yield {**said.generated(), "criterion": criterion, "value": answer}
+
+
+def _preferences(said: _Said, question: Question) -> Iterator[Columns]:
+    """Yield preferences: on the page positive favours the left side, in the line the first method."""
+    for _, answer in said.given(question):
+        method, baseline = said.stands.methods[:2]
+        about = {"item": said.stands.about, "method": method, "baseline": baseline, "seed": said.stands.seed}
+        value = {"answer": UNCLEAR} if answer == UNCLEAR else {"value": -answer if said.flip else answer}
+        yield {**about, "criterion": question.criterion or question.name, **value}
+
+
+def _completions(said: _Said, question: Question) -> Iterator[Columns]:
+    given = [answer for _, answer in said.given(question)]
+    if given and UNCLEAR not in given:
+        yield {**said.generated(), "completion": tuple(given)}
+
+
+def _reviews(said: _Said, question: Question) -> Iterator[Columns]:
+    for part, answer in said.given(question):
+        about = {"item": said.stands.about, "criterion": question.criterion or question.name,
+                 "part": said.own(part)}  # fmt: skip
+        yield {**about, "value": answer} if isinstance(answer, int) else {**about, "answer": answer}
+
+
+def _equivalences(said: _Said, question: Question) -> Iterator[Columns]:
+    for _, answer in said.given(question):
+        value = None if answer == UNCLEAR else int(answer in ("yes", 1))
+        yield {"item": said.stands.about, "answer": said.item.texts.get("answer"), "value": value}
+
+
+def _audits(said: _Said, question: Question) -> Iterator[Columns]:
+    for _, answer in said.given(question):
+        if answer != UNCLEAR:
+            sound = answer in ("yes", 1)
+            why = None if sound else said.reason
+            yield {"item": said.stands.about, "criterion": said.stands.stratum or question.name,
+                   "value": int(sound), "answer": why}  # fmt: skip
+
+
+MAKERS: Mapping[str, Callable[[_Said, Question], Iterator[Columns]]] = {
+    "answer": _answers, "moral_label": _labels, "rating": _ratings, "preference": _preferences,
+    "completion": _completions, "review": _reviews, "equivalence": _equivalences, "audit": _audits,
+}  # fmt: skip
+"""Kind of line -> what makes its columns from the answers to a question."""

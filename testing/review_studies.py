@@ -1,0 +1,191 @@
+"""Small studies for tests: a task of every type of question, drawn pictures, people who answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..people.review.design import Plan
+from ..people.review.exclusions import Rules
+from ..people.review.folder import Study, StudyPlan, make_study
+from ..people.review.items import Drawn, Part, Value
+from ..people.review.journal import Event, VoteJournal
+from ..people.review.task import Task, load_task
+from ..schemas.canonical import Json
+
+NOW = "2026-01-01T00:00:00Z"
+TASK = """{#---
+id: toy
+version: 1
+title: {en: Toy task, zh: 玩具任务}
+instructions: {en: Look at the pictures and answer., zh: 看图并回答。}
+source: made for tests
+draws: items
+questions:
+  - {name: quality, type: scale, title: {en: "How good is it?", zh: "有多好？"}, row: rating,
+     criterion: visual, unclear: true,
+     options: [{value: 1, text: {en: bad}}, {value: 2, text: {en: fair}}, {value: 3, text: {en: good}}]}
+  - {name: side, type: scale, title: {en: "Which is better?"}, row: preference, optional: true, unclear: true,
+     options: [{value: 1, text: {en: left}}, {value: 0, text: {en: neither}}, {value: -1, text: {en: right}}]}
+  - {name: labels, type: labels, most: 3, title: {en: "What is it about?"}, words: moral_label,
+     row: moral_label, optional: true, unclear: true}
+  - {name: said, type: text, each: questions, title: {en: Answer}, row: answer, unclear: true}
+  - {name: valid, type: choice, each: questions, title: {en: "Is the question sound?"}, row: review,
+     adjudicated: true, options: [{value: valid, text: {en: valid}}, {value: invalid, text: {en: invalid}}]}
+  - {name: fixed, type: edits, each: questions, title: {en: Correct it}, optional: true,
+     when: {valid: [invalid]}}
+---#}
+{% import "evidence.j2" as show with context %}
+{{ show.sides(sides) }}
+"""
+
+
+def toy_task(folder: Path) -> Path:
+    """Write the file of a task with every type of question; return it."""
+    path = folder / "toy.j2"
+    path.write_text(TASK, "utf-8")
+    return path
+
+
+def toy_items(
+    folder: Path, stories: int = 4, sides: int = 2, methods: Sequence[str] = ("a", "b")
+) -> list[Drawn]:
+    """Return items with drawn pictures: per story one, with one question; two sides show two methods."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    items = []
+    for number in range(1, stories + 1):
+        story = f"kb25k_{number:04d}"
+        files = []
+        for side in range(sides):
+            path = folder / f"{story}-{methods[side]}.png"
+            Image.new("RGB", (64, 48), (40 * number % 256, 90 * side, 120)).save(path)
+            files.append((path,))
+        part = Part(
+            id=f"{story}_q1", text="Why did it happen?", detail=("because",),
+            values=(Value(path="$.questions[0].gold_answer", label="Answer", value="because"),),
+        )  # fmt: skip
+        items.append(
+            Drawn(about=story, story=story, sides=tuple(files), parts={"questions": (part,)},
+                  methods=tuple(methods[:sides]), condition="text_image")
+        )  # fmt: skip
+    return items
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What a toy study has besides its items.
+
+    Attributes:
+        training: how many training items, whose right answer is quality 3.
+        checks: how many check items, whose right answer is quality 3.
+        items: the items, in place of drawn ones.
+    """
+
+    training: int = 0
+    checks: int = 0
+    items: tuple[Drawn, ...] | None = None
+
+
+def toy_study(
+    folder: Path, *, stories: int = 4, plan: Plan | None = None, rules: Rules | None = None, **about: Any,  # noqa: ANN401 - see below
+) -> Study:  # fmt: skip
+    """Make a small study of the toy task beside a folder of its pictures.
+
+    Args:
+        folder: of the study.
+        stories: how many items.
+        plan: how they are dealt; three people see all, in blocks of two, if None.
+        rules: who is left out.
+        about: fields of :class:`Marked`, and other fields of the protocol.
+    """
+    own = {name: about.pop(name) for name in ("training", "checks", "items") if name in about}
+    marked = Marked(**own)
+    beside = folder.parent / f"{folder.name}-pictures"
+    beside.mkdir(parents=True, exist_ok=True)
+    drawn = toy_items(beside, stories + marked.training + marked.checks)
+    known: Mapping[str, tuple[Json, ...]] = {"quality": (3,)}
+    taught = [
+        replace(each, expected=known, explained={"en": "It is good.", "zh": "很好。"})
+        for each in drawn[stories:]
+    ]
+    study_plan = StudyPlan(
+        name="toy", title="", task=str(toy_task(beside)), plan=plan or Plan(raters=3, block=2),
+        rules=rules or Rules(), created_at=NOW, settings={"simulated": True, **about},
+    )  # fmt: skip
+    chosen = drawn[:stories] if marked.items is None else list(marked.items)
+    return make_study(folder, study_plan, chosen, taught[: marked.training], taught[marked.training :])
+
+
+def toy_answers(study: Study, item: str, quality: int = 2, said: str = "because") -> dict[str, Json]:
+    """Return answers to an item that leave nothing out that must be answered."""
+    part = study.items[item].parts["questions"][0].id
+    return {"quality": quality, f"said/{part}": said, f"valid/{part}": "valid"}
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """How somebody voted.
+
+    Attributes:
+        at: when.
+        begin: whether invitation, consent and seat are written first.
+        closed: blocks that are closed afterwards.
+        timeline: raw events of every page.
+    """
+
+    at: str = NOW
+    begin: bool = True
+    closed: Sequence[str] = ()
+    timeline: Sequence[tuple[float, str]] = ()
+
+
+def add_votes(
+    study: Study,
+    reviewer: str,
+    votes: Mapping[str, Mapping[str, Json]],
+    *,
+    seat: int,
+    **about: Any,  # noqa: ANN401
+) -> None:
+    """Write votes of one person into the journal of a study, as the server does.
+
+    Args:
+        study: the study.
+        reviewer: who votes.
+        votes: item, with ``#n`` for a repetition -> answers.
+        seat: the seat that they hold.
+        about: fields of :class:`Sitting`.
+    """
+    sitting = Sitting(**about)
+    at = sitting.at
+    flips = {f"{place.item}#{place.repeat}" if place.repeat else place.item: place
+             for place in study.seats[seat].places}  # fmt: skip
+
+    def event(kind: str, number: object, item: str | None = None, **body: Json) -> Event:
+        return Event(
+            f"{reviewer}/{kind}-{seat}-{number}-{at}", at, study.protocol.sha256, reviewer, kind, item, body
+        )
+
+    events = []
+    if sitting.begin:
+        events += [
+            event("invited", 0, role="reviewer", group=None),
+            event("agreed", 0, publish=True, expertise=None),
+            event("seated", 0, seat=seat),
+        ]
+    for number, (key, answers) in enumerate(votes.items()):
+        place = flips[key]
+        events.append(
+            event("voted", number, key, answers=dict(answers), flip=place.flip, seat=seat,
+                  block=str(place.block), timeline=[list(entry) for entry in sitting.timeline], language="en")
+        )  # fmt: skip
+    events += [event("closed", block, block=block, seat=seat) for block in sitting.closed]
+    with VoteJournal(study.folder) as journal:
+        journal.add_now(*events)
+
+
+def task_of(folder: Path) -> Task:
+    """Return the toy task."""
+    return load_task(str(toy_task(folder)))

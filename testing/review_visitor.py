@@ -1,0 +1,137 @@
+"""Somebody who opens the pages of a study in a browser, and notes what a reviewer should never see."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+WIDTHS = (320, 375, 768, 1440)
+WIDEST = """() => [...document.querySelectorAll("body *")]
+    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+    .filter((element) => {
+        for (let box = element.parentElement; box; box = box.parentElement)
+            if (getComputedStyle(box).overflowX !== "visible") return false;
+        return true;
+    })
+    .map((element) => element.outerHTML.slice(0, 120))"""
+KEPT = "() => JSON.parse(localStorage.getItem('fabula-review-waiting') ?? '[]').length"
+ONLINE = "() => { dispatchEvent(new Event('online')); }"
+MOST_TABS = 80
+CONTRAST = {"runOnly": ["color-contrast"]}
+
+
+class Visitor:
+    """A browser of one person.
+
+    Args:
+        chromium: a running Chromium, driven by Playwright.
+        settings: of its context, such as ``java_script_enabled``.
+
+    Attributes:
+        page: the page that is open.
+        complaints: what the page wrote to the console, threw, or could not load.
+        hosts: whom it asked for anything.
+    """
+
+    def __init__(self, chromium: Any, **settings: Any) -> None:  # noqa: ANN401 - Playwright's
+        self.context = chromium.new_context(viewport={"width": 1280, "height": 900}, **settings)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.hosts: set[str] = set()
+        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+
+    # -- where one is
+
+    def agree(self, link: str) -> None:
+        """Open a personal link, agree, and wait for what comes next."""
+        self.page.goto(link)
+        self.page.locator("#agreeing input[value=none]").check()
+        self.page.locator("#agreeing [type=submit]").click()
+        self.page.locator("#agreeing").wait_for(state="detached")
+
+    def ready(self) -> None:
+        """Wait until the item that is open can be answered."""
+        self.page.locator("#save[aria-disabled=false]").wait_for()
+
+    @property
+    def heading(self) -> str:
+        """What the page is called."""
+        return str(self.page.locator("h1").inner_text())
+
+    @property
+    def said(self) -> str:
+        """What the page says beside its button."""
+        return str(self.page.locator("#said").inner_text())
+
+    @property
+    def kept(self) -> int:
+        """How many answers wait on the device."""
+        return int(self.page.evaluate(KEPT))
+
+    # -- what one does
+
+    def answer_all(self, but: tuple[str, ...] = ()) -> None:
+        """Answer the questions of the item that is open, whatever they ask; some may be left out by name."""
+        for question in self.page.locator("fieldset.question:visible").all():
+            if question.get_attribute("data-name") in but:
+                continue
+            boxes = question.locator("input[type=radio], [data-unclear]")
+            (boxes.last if question.get_attribute("data-type") in ("text", "labels") else boxes.first).check()
+
+    def save(self, then: Callable[[], None] | None = None) -> None:
+        """Save the answers and wait until the page has moved on.
+
+        Args:
+            then: done after the button was pressed.
+        """
+        before = self.key
+        self.page.locator("#save").click()
+        if then is not None:
+            then()
+        self.page.locator(f'#questions[data-key="{before}"]').wait_for(state="detached")
+
+    @property
+    def key(self) -> str:
+        """The item that is open."""
+        return str(self.page.locator("#questions").get_attribute("data-key"))
+
+    def tab_to(self, selector: str) -> None:
+        """Go to an element with the tabulator alone."""
+        for _ in range(MOST_TABS):
+            self.page.keyboard.press("Tab")
+            if self.page.locator(selector).evaluate_all("(all) => all.includes(document.activeElement)"):
+                return
+        raise AssertionError(f"{selector} cannot be reached with the tabulator")
+
+    # -- what is checked
+
+    def check(self, *, may_doubt: frozenset[str] = frozenset(("color-contrast", "heading-order"))) -> None:
+        """Check a page for everybody: no violation in two widths, by day and night; no width scrolls.
+
+        Day and night differ in colours only, so that each width is checked whole in one of them.
+
+        Args:
+            may_doubt: rules that axe may leave undecided.
+        """
+        from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+
+        for scheme, width, options in (
+            ("light", 375, None), ("dark", 1280, None), ("dark", 375, CONTRAST), ("light", 1280, CONTRAST),
+        ):  # fmt: skip
+            self.page.emulate_media(color_scheme=scheme)
+            self.page.set_viewport_size({"width": width, "height": 900})
+            response = Axe().run(self.page, options=options).response
+            wrong = [(rule["id"], rule["nodes"][0]["html"]) for rule in response["violations"]]
+            assert wrong == [], (self.heading, width, scheme, wrong)
+            doubts = {rule["id"] for rule in response["incomplete"]}
+            assert doubts <= may_doubt, (self.heading, width, scheme, doubts)
+        for width in WIDTHS:
+            self.page.set_viewport_size({"width": width, "height": 900})
+            assert self.page.evaluate(WIDEST) == [], (self.heading, width)
+            assert self.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        self.page.set_viewport_size({"width": 1280, "height": 900})
+
+    def close(self) -> None:
+        """Close the browser of this person."""
+        self.context.close()

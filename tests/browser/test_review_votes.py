@@ -1,0 +1,274 @@
+"""Votes on their way from a browser: none is lost, none counts twice, nothing of an item stays behind."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.people.review.journal import read_events
+from fabula.testing.drawn_study import draw_study
+from fabula.testing.review_server import StudyProcess, StudyServer, serve_study
+from fabula.testing.review_visitor import ONLINE, Visitor
+
+STORED = "() => JSON.stringify([{...localStorage}, {...sessionStorage}])"
+Served = Callable[..., StudyServer]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a study of each kind, without training; each is made once."""
+    known: dict[str, Path] = {}
+
+    def study(task: str) -> Path:
+        if task not in known:
+            known[task] = draw_study(tmp_path_factory.mktemp("drawn"), task, training=0).folder
+        return known[task]
+
+    return study
+
+
+@pytest.fixture
+def folder(made: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A study of its own for a test."""
+    return Path(shutil.copytree(made("compared"), tmp_path / "study"))
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[StudyServer]:
+    """The study, served."""
+    with serve_study(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(chromium: Any) -> Iterator[Visitor]:
+    """Somebody with a browser."""
+    made = Visitor(chromium)
+    yield made
+    made.close()
+
+
+def begin(visitor: Visitor, link: str) -> None:
+    visitor.agree(link)
+    visitor.ready()
+
+
+def test_vote_when_the_network_is_lost_waits_and_counts_once(server: StudyServer, visitor: Visitor) -> None:
+    begin(visitor, server.invite()[0])
+    visitor.answer_all()
+    key = visitor.key
+    visitor.context.set_offline(True)
+    visitor.page.locator("#save").click()
+    visitor.page.locator("#said", has_text="No connection").wait_for()
+    assert (visitor.key, visitor.kept, server.votes()) == (key, 1, [])
+    assert visitor.page.locator("#asked").evaluate("(box) => box.inert")
+    visitor.context.set_offline(False)
+    visitor.page.locator("h1", has_text="2 of 3").wait_for()
+    assert len(server.votes()) == 1
+    assert visitor.page.evaluate(STORED).count(key) == 0
+
+
+def test_vote_when_its_answer_is_lost_is_sent_again_with_its_id_and_counts_once(
+    server: StudyServer, visitor: Visitor
+) -> None:
+    begin(visitor, server.invite()[0])
+    visitor.answer_all()
+    sent: list[str] = []
+
+    def lose_the_first(route: Any) -> None:
+        sent.append(route.request.post_data_json["id"])
+        answer = route.fetch()
+        assert answer.ok
+        route.abort() if len(sent) == 1 else route.fulfill(response=answer)
+
+    visitor.page.route("**/api/vote", lose_the_first)
+    visitor.page.locator("#save").click()
+    visitor.page.locator("#said", has_text="No connection").wait_for()
+    visitor.page.evaluate(ONLINE)
+    visitor.page.locator("h1", has_text="2 of 3").wait_for()
+    assert len(sent) == 2
+    assert len(set(sent)) == 1
+    assert len(server.votes()) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [{"status": 502, "body": "<html>bad gateway</html>"}, {"status": 404, "body": "no"}]
+)
+def test_vote_when_a_proxy_answers_in_place_of_the_server_is_kept(
+    server: StudyServer, visitor: Visitor, answer: dict[str, Any]
+) -> None:
+    begin(visitor, server.invite()[0])
+    visitor.answer_all()
+    visitor.page.route("**/api/vote", lambda route: route.fulfill(**answer))
+    visitor.page.locator("#save").click()
+    visitor.page.locator("#said", has_text="could not save").wait_for()
+    assert (visitor.kept, server.votes()) == (1, [])
+    visitor.page.unroute("**/api/vote")
+    visitor.page.evaluate(ONLINE)
+    visitor.page.locator("h1", has_text="2 of 3").wait_for()
+    assert len(server.votes()) == 1
+
+
+def test_vote_when_the_server_is_killed_and_comes_back_counts_once(folder: Path, visitor: Visitor) -> None:
+    with serve_study(folder) as running:
+        link, port = running.invite()[0], running.port
+    first = StudyProcess(folder, port)
+    begin(visitor, link)
+    visitor.answer_all()
+    first.kill()
+    visitor.page.locator("#save").click()
+    visitor.page.locator("#said", has_text="No connection").wait_for()
+    second = StudyProcess(folder, port)
+    visitor.page.evaluate(ONLINE)
+    visitor.page.locator("h1", has_text="2 of 3").wait_for()
+    second.stop()
+    assert [event.kind for event in read_events(folder)].count("voted") == 1
+
+
+def test_vote_when_the_tab_was_closed_before_it_was_sent_is_sent_when_the_study_is_opened_again(
+    server: StudyServer, visitor: Visitor
+) -> None:
+    begin(visitor, server.invite()[0])
+    visitor.answer_all()
+    visitor.page.route("**/api/vote", lambda route: route.abort())
+    visitor.page.locator("#save").click()
+    visitor.page.locator("#said", has_text="No connection").wait_for()
+    visitor.page.close()
+    page = visitor.context.new_page()
+    page.goto(server.url)
+    page.locator("h1", has_text="2 of 3").wait_for()
+    assert len(server.votes()) == 1
+    assert page.evaluate(STORED).count("answers") == 0
+
+
+def test_vote_when_the_session_has_ended_waits_for_its_own_link_and_for_nobody_elses(
+    server: StudyServer, visitor: Visitor
+) -> None:
+    mine, other = server.invite(2)
+    begin(visitor, mine)
+    visitor.answer_all()
+    visitor.context.clear_cookies()
+    visitor.page.locator("#save").click()
+    visitor.page.locator("#said", has_text="session has expired").wait_for()
+    begin(visitor, other)
+    assert (visitor.kept, server.votes()) == (1, [])
+    visitor.page.goto(mine)
+    visitor.page.locator("h1", has_text="2 of 3").wait_for()
+    assert (visitor.kept, len(server.votes())) == (0, 1)
+
+
+def test_vote_when_sent_has_what_happened_on_the_page(server: StudyServer, visitor: Visitor) -> None:
+    begin(visitor, server.invite()[0])
+    page = visitor.page
+    page.locator("[data-enlarge]").first.click()
+    page.keyboard.press("Escape")
+    visitor.answer_all()
+    page.locator("#kept", has_text="Draft saved").wait_for()
+    page.reload()
+    visitor.ready()
+    visitor.save()
+    vote = server.votes()[0]
+    moments = [moment for moment, _ in vote["timeline"]]
+    events = [what for _, what in vote["timeline"]]
+    assert moments == sorted(moments)
+    assert events[0] == "visible"
+    assert events[-1] == "sent"
+    assert {"zoom", "active", "hidden"} <= set(events)  # away while the page was loaded again
+    assert events.count("loaded") == 2
+    assert events.index("loaded") < events.index("zoom") < events.index("hidden")
+    assert vote["language"] == "en"
+
+
+def test_page_when_loaded_again_has_what_was_begun(
+    made: Callable[[str], Path], tmp_path: Path, visitor: Visitor
+) -> None:
+    folder = shutil.copytree(made("all-types"), tmp_path / "study")
+    with serve_study(folder) as server:
+        begin(visitor, server.invite()[0])
+        page = visitor.page
+        page.locator("[name=sound][value='\"no\"']").check()
+        page.locator("[data-add]").click()
+        page.locator("[data-field]").select_option("/title")
+        page.locator("[data-new]").fill("The Jar")
+        page.locator("[data-keep]").click()
+        page.locator("[name=moral][value='\"wisdom\"']").check()
+        page.locator("[name=moral][value='\"honesty\"']").check()
+        page.locator("textarea:visible").first.fill("Thirst <b>&")
+        page.locator("#kept", has_text="Draft saved").wait_for()
+        page.reload()
+        visitor.ready()
+        assert page.locator("[name=sound][value='\"no\"']").is_checked()
+        assert page.locator("[data-corrected] ins").inner_text() == "The Jar"
+        assert page.locator("[data-chosen] .words").all_inner_texts() == ["wisdom", "honesty"]
+        assert page.locator("textarea:visible").first.input_value() == "Thirst <b>&"
+        assert server.votes() == []
+    assert "Thirst" not in page.evaluate(STORED)
+
+
+def test_item_when_a_picture_does_not_load_cannot_be_voted_on_but_loaded_again(
+    server: StudyServer, visitor: Visitor
+) -> None:
+    visitor.context.route("**/media/*", lambda route: route.abort())
+    visitor.agree(server.invite()[0])
+    page = visitor.page
+    page.locator("#trouble .notice").wait_for()
+    visitor.answer_all()
+    page.locator("#save").click(force=True)
+    assert page.locator("#save").get_attribute("aria-disabled") == "true"
+    assert page.locator(":focus").inner_text() == "Load again"
+    visitor.context.unroute("**/media/*")
+    page.keyboard.press("Enter")
+    visitor.ready()
+    assert page.locator("#trouble .notice").count() == 0
+    visitor.save()
+    assert len(server.votes()) == 1
+
+
+def test_item_when_it_is_reported_as_not_loading_makes_way_for_the_next(
+    server: StudyServer, visitor: Visitor
+) -> None:
+    visitor.context.route("**/media/*", lambda route: route.abort())
+    visitor.agree(server.invite()[0])
+    page = visitor.page
+    page.locator("#trouble .notice").wait_for()
+    key = visitor.key
+    page.locator("#trouble button", has_text="Report").click()
+    page.locator("h1", has_text="2 of 3").wait_for()
+    broken = [event for event in server.journal.events() if event.kind == "broken"]
+    assert [(event.item, event.body["what"]) for event in broken] == [(key, "6 of 6: picture")]
+    assert server.votes() == []
+
+
+def test_video_when_it_was_skipped_through_is_not_watched_and_no_vote_is_taken(
+    made: Callable[[str], Path], tmp_path: Path, visitor: Visitor
+) -> None:
+    with serve_study(shutil.copytree(made("watched"), tmp_path / "study")) as server:
+        visitor.agree(server.invite()[0])
+        page, video = visitor.page, visitor.page.locator("video")
+        page.locator("#said", has_text="Watch every video").wait_for()
+        ended = "(video) => new Promise((done) => { video.onended = () => done(); video.play(); })"
+        video.evaluate("(video) => { video.currentTime = video.duration / 2; }")
+        video.evaluate(ended)
+        visitor.answer_all()
+        page.locator("#save").click(force=True)
+        assert (page.locator("#save").get_attribute("aria-disabled"), server.votes()) == ("true", [])
+        video.evaluate("(video) => { video.playbackRate = 4; video.currentTime = 0; }")
+        video.evaluate(ended)
+        assert video.evaluate("(video) => video.playbackRate") == 1
+        visitor.ready()
+        visitor.save()
+        events = [what for _, what in server.votes()[0]["timeline"]]
+        assert "played:1:1.00" in events
+        assert any(what.startswith("played:1:0.") for what in events)
+
+
+def test_link_when_followed_from_another_site_opens_the_study(server: StudyServer, visitor: Visitor) -> None:
+    link = server.invite()[0]
+    page = visitor.page
+    page.route("http://mail.test/", lambda route: route.fulfill(
+        content_type="text/html", body=f'<title>Mail</title><a href="{link}">Your link</a>'))  # fmt: skip
+    page.goto("http://mail.test/")
+    page.locator("a").click()
+    page.locator("#agreeing").wait_for()

@@ -1,0 +1,105 @@
+"""A whole build whose questions go out in batches: its files are those of a build that asks one by one."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fabula
+from fabula.builders.katha.building import BuildOptions, build_request
+from fabula.cli.main import main
+from fabula.engine.batches.books import batches_in
+from fabula.engine.batches.settings import Batching
+from fabula.engine.calls import model_uses
+from fabula.engine.execute import execute
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.testing.katha_model import KathaModel
+from fabula.testing.model_server import ModelServer
+
+STORIES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
+PROVIDERS = ("openai", "google", "anthropic")
+
+
+def files_of(run: Path) -> dict[str, bytes]:
+    """Return the outputs of a run; report.json counts what was sent, and run.json stands for itself."""
+    own = ("report.json", "run.lock")
+    return {
+        path.name: path.read_bytes()
+        for path in run.iterdir()
+        if path.is_file() and path.name not in own and not path.name.startswith((JOURNAL, "."))
+    }
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_build_when_in_batches_has_the_files_of_one_that_asks_singly(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, "planted-key-0123456789abcdef0123456789")
+    model = f"{provider}:drafts"
+    with ModelServer(KathaModel()) as server:
+        address = server.openai_url if provider == "openai" else server.url
+        given = {model: {"base_url": address, "prices": {"input": 1.0, "output": 2.0}}}
+        options = BuildOptions(
+            planner="model", model=model, models=given, workers=0, limit=3,
+            created_at="2026-01-01T00:00:00Z", batch=True, max_cost=10.0,
+        )  # fmt: skip
+        batched = build_request([STORIES], tmp_path / "batched", options)
+        assert batched.options.batching == replace(Batching(), on=True, clock=batched.options.batching.clock)
+        quick = replace(batched.options.batching, first_look=0.001, longest_look=0.004)
+        execute(replace(batched, options=replace(batched.options, batching=quick)))
+        execute(build_request([STORIES], tmp_path / "single", replace(options, batch=False)))
+        asked = Counter(entry.asked.key for entry in server.log if entry.asked.protocol != "batches")
+    assert files_of(tmp_path / "batched") == files_of(tmp_path / "single")
+    assert set(asked.values()) == {2}, "once in a batch, and once by the other build"
+    batches = batches_in(tmp_path / "batched" / JOURNAL)
+    assert len({stage for batch in batches for stage in batch.stages}) > 3
+    costs = [sum(use.cost for use in model_uses(tmp_path / name / JOURNAL)) for name in ("batched", "single")]
+    assert costs[0] == pytest.approx(costs[1] / 2)
+
+
+def test_commands_when_asked_show_and_stop_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789abcdef0123456789")
+    monkeypatch.chdir(tmp_path)
+    with ModelServer(KathaModel()) as server:
+        Path("fabula.toml").write_text(
+            f'[models."openai:drafts"]\nbase_url = "{server.openai_url}"\n'
+            "prices = {input = 1.0, output = 2.0}\n"
+        )
+        command = [
+            "build",
+            "katha",
+            str(STORIES),
+            "--model",
+            "openai:drafts",
+            "--limit",
+            "2",
+            "--workers",
+            "0",
+        ]
+
+        def run(*args: str) -> tuple[int, str]:
+            code = 0
+            with monkeypatch.context() as patch:
+                patch.setattr("sys.argv", ["fabula", *args])
+                try:
+                    main()
+                except SystemExit as ended:
+                    code = int(ended.code or 0)
+            return code, capsys.readouterr().out
+
+        plans = [json.loads(run(*command, "--dry-run", "--json", *more)[1]) for more in ((), ("--batch",))]
+        assert plans[1]["cost"] == pytest.approx(plans[0]["cost"] / 2)
+        assert run(*command, "--out", "run", "--batch-deadline", "2")[0] == 2, "it goes only with --batch"
+        assert run(*command, "--out", "run")[0] == 0
+        code, text = run("run", "cancel", "run")
+        assert (code, text.strip()) == (0, "no batch of this run is under way")
+        code, text = run("run", "status", "run", "--json")
+        status = json.loads(text)
+        assert status["batches"] == [] and status["batched"]["requests"] == 0
+        assert "--batch-then-single" in run("evaluate", "katha", "--help")[1]
+        assert "--batch-deadline" in run("run", "retry", "--help")[1]

@@ -1,0 +1,292 @@
+"""Deadlines, stopping, cancelling and looking: who may stop a batch, and what everybody is told of it."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from fabula.engine import lock
+from fabula.engine.batches.cancel import cancel_batches
+from fabula.engine.batches.settings import Batching
+from fabula.engine.calls import model_uses
+from fabula.engine.estimate import plan_calls
+from fabula.engine.execute import execute
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.engine.progress import Event, plain_line
+from fabula.engine.status import run_status
+from fabula.errors import BudgetStop, FabulaError, Interrupted, ModelUnavailable
+from fabula.testing.model_server import Asked, Dropped, EchoSecrets, Fate, Fault, ServerError, Unauthorized
+from fabula.testing.toy_models import toy_models
+
+KEY = "planted-key-0123456789abcdef0123456789"
+QUICK = Batching(first_look=0.001, longest_look=0.004)
+
+
+class Hours:
+    """A clock on the wall that goes on by so many hours with each look at a batch."""
+
+    def __init__(self, per_look: float) -> None:
+        self.per_look, self.seconds = per_look, 1_700_000_000.0
+
+    def __call__(self) -> float:
+        self.seconds += self.per_look * 3600.0
+        return self.seconds
+
+
+def until(step: str, fault: Fault) -> Any:
+    return lambda asked: fault if asked.protocol == "batches" and asked.step == step else None
+
+
+class Told:
+    """A reporter that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def text(self) -> str:
+        return "\n".join(plain_line(event) or "" for event in self.events)
+
+
+# -- deadlines
+
+
+def test_deadline_when_past_cancels_keeps_late_replies_and_sends_the_rest_in_a_batch(
+    stage: Any, provider: str
+) -> None:
+    fate = Fate(looks=1000, done=0.5, slow_cancel=3)
+    scene = stage(provider, fates=[fate], batching={"deadline": 6.0, "now": Hours(1.0)})
+    assert scene.run().totals["made"] == 9
+    first, second, *_ = scene.batches()
+    assert first.stop and first.answered == round(9 * 0.5), "answered while it was being cancelled"
+    assert second.requests >= 9 - first.answered, "the rest, and what follows from what is answered"
+    assert set(scene.answered().values()) == {1} and scene.steps()["cancel"] == 1
+    scene.singly()
+    assert scene.lines() == scene.lines("single")
+
+
+def test_deadline_when_past_and_singly_is_allowed_asks_the_rest_one_by_one(stage: Any, provider: str) -> None:
+    settings = {"deadline": 6.0, "then_single": True, "now": Hours(1.0)}
+    scene = stage(provider, fates=Fate(looks=1000, done=0.5), batching=settings)
+    assert scene.run().totals["made"] == 9
+    assert set(scene.answered().values()) == {1}
+    assert set(scene.in_batches().values()) == {1}, "nothing was in a second batch"
+    in_batches = sum(batch.answered for batch in scene.batches())
+    assert 0 < in_batches < 18
+    scene.singly()
+    assert scene.lines() == scene.lines("single")
+
+
+def test_deadline_when_past_and_single_calls_do_not_fit_the_limit_stops(stage: Any) -> None:
+    settings = {"deadline": 6.0, "then_single": True, "now": Hours(1.0)}
+    scene = stage("openai", fates=Fate(looks=1000, done=0.0), batching=settings)
+    # Nine requests fit in a batch at half the price; a tenth of a cent more does not pay for single ones.
+    error = scene.failure(max_cost=0.0013, text="i0 word\n")
+    assert isinstance(error, BudgetStop) and scene.answered().total() == 0
+
+
+def test_cancelling_when_it_is_not_heard_is_repeated(stage: Any, provider: str) -> None:
+    times = [0]
+
+    def deaf(asked: Asked) -> Fault | None:
+        if asked.protocol != "batches" or asked.step != "cancel":
+            return None
+        times[0] += 1
+        return [Dropped(), ServerError(500), None][min(times[0], 3) - 1]
+
+    scene = stage(
+        provider, faults=deaf, fates=[Fate(looks=1000)], batching={"deadline": 3.0, "now": Hours(1.0)}
+    )
+    assert scene.run().totals["made"] == 9
+    assert times[0] == 3
+
+
+# -- stopping
+
+
+def interrupted(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, when: str, **given: Any
+) -> tuple[FabulaError, Told]:
+    """Execute, and ask it to stop when a step was done with a batch; return how it ended and what it told."""
+    stop = threading.Event()
+
+    def watch() -> None:
+        while not any(e.asked.step == when for e in scene.server.log if e.asked.protocol == "batches"):
+            if not scene.server.wait_for(scene.server.count + 1):
+                break
+        stop.set()
+
+    monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stop.is_set())
+    threading.Thread(target=watch, daemon=True).start()
+    told = Told()
+    with pytest.raises(FabulaError) as raised:
+        execute(scene.request(**given), told)
+    monkeypatch.undo()
+    return raised.value, told
+
+
+@pytest.mark.parametrize("when", ["make", "look"])
+def test_stop_when_batches_run_says_which_and_what_they_may_cost(
+    stage: Any, provider: str, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    scene = stage(provider, fates=Fate(looks=100_000))
+    with monkeypatch.context() as patch:
+        error, _ = interrupted(scene, patch, when)
+    assert isinstance(error, Interrupted)
+    (batch,) = [made for made in scene.server.batches]
+    text = str(error)
+    assert f"{batch.id} at {provider}: 9 requests of answer" in text and "1 batch keeps running" in text
+    assert "which cost up to 0." in text and f"fabula run cancel {scene.folder / 'run'}" in text
+    for made in scene.server.batches:
+        made.looks = 0
+    scene.server.fates = None
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+
+
+def test_stop_when_nobody_knows_yet_whether_a_batch_was_made_does_not_wait_for_it(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = stage("anthropic", fates=Fate(looks=100_000), faults=until("make", Dropped()))
+    with monkeypatch.context() as patch:
+        error, _ = interrupted(scene, patch, "list")
+    assert isinstance(error, Interrupted) and "1 batch keeps running" in str(error)
+    assert [batch.state for batch in scene.batches()] == ["creating"]
+    for made in scene.server.batches:
+        made.looks = 0
+    scene.server.faults = scene.server.fates = None
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+
+
+def test_stop_for_another_reason_when_batches_run_says_so_as_well(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=until("look", Unauthorized()))
+    told = Told()
+    with pytest.raises(ModelUnavailable):
+        execute(scene.request(), told)
+    assert "1 batch keeps running" in told.text and "run cancel" in told.text
+
+
+# -- cancelling
+
+
+def test_cancel_when_a_batch_runs_stops_it_and_books_what_is_done(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=until("look", Unauthorized()), fates=Fate(looks=1000, done=0.5))
+    scene.failure()
+    scene.server.faults = None
+    result = cancel_batches(scene.folder / "run", QUICK)
+    (batch,) = result.batches
+    assert (batch.state, batch.answered, batch.failed, batch.open) == ("done", 4, 5, 0)
+    assert result.left == 0 and scene.steps()["cancel"] == 1
+    assert sum(use.calls for use in model_uses(scene.folder / "run" / JOURNAL)) == 4
+    assert cancel_batches(scene.folder / "run", QUICK).batches == ()
+    scene.server.fates = None
+    assert scene.run().totals["made"] == 9
+    assert set(scene.answered().values()) == {1}, "what it had answered is used"
+
+
+def test_cancel_when_the_batch_is_over_already_collects_it(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=until("look", Unauthorized()))
+    scene.failure()
+    scene.server.faults = None
+    (made,) = scene.server.batches
+    made.looks = 0
+    cancel_batches(scene.folder / "run", Batching(first_look=0.001, longest_look=0.004))
+    (batch,) = scene.batches()
+    assert batch.state == "done" and batch.open == 0
+
+
+def test_cancel_when_the_id_was_lost_finds_the_batch(stage: Any, provider: str) -> None:
+    lost, unlisted = until("make", Dropped()), until("list", Unauthorized())
+    scene = stage(provider, faults=lambda asked: lost(asked) or unlisted(asked))
+    scene.failure()
+    scene.server.faults = None
+    result = cancel_batches(scene.folder / "run", QUICK)
+    (batch,) = result.batches
+    assert batch.state == "done" and batch.remote == scene.server.batches[0].id
+
+
+def test_cancel_when_the_service_does_not_hear_says_so_and_leaves_it(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=until("look", Unauthorized()))
+    scene.failure()
+    scene.server.faults = until("cancel", ServerError(503))
+    result = cancel_batches(scene.folder / "run", QUICK)
+    assert result.left == 1 and any("server_error" in line for line in result.troubles)
+    assert "give the same command again" in "\n".join(result.lines())
+
+
+def test_cancel_when_nothing_runs_says_so(stage: Any) -> None:
+    scene = stage("openai")
+    scene.run()
+    assert list(cancel_batches(scene.folder / "run", QUICK).lines()) == ["no batch of this run is under way"]
+
+
+# -- looking
+
+
+def test_status_when_batches_were_used_adds_up(stage: Any, provider: str) -> None:
+    scene = stage(provider, fates=[Fate(end="expired", done=0.5)], batching={"now": Hours(0.0)})
+    scene.run()
+    status = run_status(scene.folder / "run", toy_models())
+    document = status.as_json()
+    assert document["batched"] == {"requests": 18 + 5, "answered": 18, "failed": 5, "open": 0}
+    assert [batch["state"] for batch in document["batches"]] == ["done"] * len(document["batches"])
+    text = "\n".join(status.lines())
+    assert "9 requests = 4 answered + 5 failed + 0 open" in text
+    assert "in batches: 23 requests = 18 answered + 5 failed + 0 open" in text
+
+
+def test_status_when_a_batch_runs_shows_age_counts_and_cost_to_come(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=until("fetch", Unauthorized()))
+    scene.failure()
+    status = run_status(scene.folder / "run", toy_models())
+    (line,) = [line for line in status.lines() if line.startswith("batch ")]
+    assert f"at {provider} (answer): open" in line and "0.0 h" in line
+    assert "9 requests = 0 answered + 0 failed + 9 open" in line and "9 answered there" in line
+    assert "at most 0.0" in line and "USD to come" in line
+
+
+def test_plan_when_in_batches_costs_half(stage: Any, provider: str) -> None:
+    from dataclasses import replace
+
+    scene = stage(provider)
+    request = scene.request()
+    stages = {
+        name: settings.model_copy(update={"model": None}) if name == "answer" else settings
+        for name, settings in request.config.stages.items()
+    }
+    stand_in = replace(request.config, stages=stages, models={})
+    batched = plan_calls(request, stand_in)
+    single = plan_calls(replace(request, options=replace(request.options, batching=Batching())), stand_in)
+    assert batched.calls == single.calls
+    assert single.cost is not None and batched.cost == pytest.approx(single.cost / 2)
+    assert "prices of batches" in "\n".join(batched.lines())
+    assert "prices of batches" not in "\n".join(single.lines())
+
+
+def test_secrets_when_a_service_repeats_them_are_in_no_journal_and_no_error(
+    stage: Any, provider: str
+) -> None:
+    for step in ("make", "look", "fetch"):
+        scene = stage(provider, faults=until(step, EchoSecrets()))
+        error = scene.failure(f"run-{step}")
+        assert KEY not in str(error)
+        files = [path.read_bytes() for path in (scene.folder / f"run-{step}").rglob("*") if path.is_file()]
+        assert not any(KEY.encode() in data for data in files)
+    scene = stage(provider, fates=Fate(word=f"state {KEY}", end="failed", problem=("x", f"your key {KEY}")))
+    assert KEY not in str(scene.failure("word"))
+    scene = stage("openai", fates=Fate(end="failed", problem=("x", f"your key {KEY}")))
+    assert KEY not in str(scene.failure("problem"))
+    for path in scene.folder.rglob("journal.sqlite*"):
+        assert KEY.encode() not in path.read_bytes()

@@ -1,0 +1,508 @@
+"""Runs whose questions go out in batches: files as if asked one by one, half the price, nothing in two."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fabula.engine.batches.settings import Batching
+from fabula.engine.calls import model_uses
+from fabula.engine.journal import NAME as JOURNAL
+from fabula.errors import BudgetStop, ConfigError, MissingRequirement, ModelUnavailable
+from fabula.testing.model_server import (
+    Asked,
+    ContentFilter,
+    Dropped,
+    EmptyText,
+    Fate,
+    Fault,
+    Fenced,
+    HtmlPage,
+    MalformedJson,
+    Misreported,
+    NoQuota,
+    RateLimited,
+    Refused,
+    SafetyBlock,
+    ServerError,
+    TooLong,
+    TruncatedBody,
+    TruncatedJson,
+    Unauthorized,
+)
+
+
+def at(step: str, fault: Fault, times: int = 1, after: int = 0) -> Any:
+    """Strike requests about batches: after some of a step, so many."""
+    seen = [0]
+
+    def struck(asked: Asked) -> Fault | None:
+        if asked.protocol != "batches" or asked.step != step:
+            return None
+        seen[0] += 1
+        return fault if after < seen[0] <= after + times else None
+
+    return struck
+
+
+def cost(scene: Any, name: str) -> float:
+    return math.fsum(use.cost for use in model_uses(scene.folder / name / JOURNAL))
+
+
+def test_run_when_in_batches_has_the_same_files_for_half_the_price(stage: Any, provider: str) -> None:
+    scene = stage(provider)
+    report = scene.run()
+    assert report.totals["made"] == 9
+    assert [batch.requests for batch in scene.batches()] == [9, 6, 3]
+    assert set(scene.answered().values()) == {1} and scene.answered().total() == 18
+    assert scene.check_books() == {"requests": 18, "answered": 18, "failed": 0, "open": 0}
+    asked = scene.steps()
+    scene.singly()
+    assert scene.steps() == asked
+    assert scene.lines() == scene.lines("single")
+    assert cost(scene, "run") == pytest.approx(cost(scene, "single") / 2, rel=1e-12)
+    assert scene.server.rejected == ()
+
+
+def test_run_when_given_again_asks_nothing(stage: Any, provider: str) -> None:
+    scene = stage(provider)
+    scene.run()
+    before = scene.server.count
+    scene.run()
+    scene.singly("run")
+    assert scene.server.count == before
+
+
+def test_run_when_replies_of_batches_are_reused_asks_nothing(stage: Any) -> None:
+    scene = stage("openai")
+    scene.run()
+    before = scene.server.count
+    scene.singly("copy", reuse=(scene.folder / "run",))
+    assert scene.server.count == before and scene.lines("copy") == scene.lines()
+
+
+def test_wave_when_larger_than_a_batch_may_be_is_cut(stage: Any, provider: str) -> None:
+    scene = stage(provider)
+    scene.run(settings={"batch_requests": 4})
+    sizes = [batch.requests for batch in scene.batches()]
+    assert sorted(sizes) == sorted(len(made.lines) for made in scene.server.batches)
+    assert sizes[:2] == [4, 4] and sum(sizes) == 18 and max(sizes) == 4
+    scene.run("small", settings={"batch_megabytes": 0.002})
+    sizes = [batch.requests for batch in scene.batches("small")]
+    assert sum(sizes) == 18 and max(sizes) < 6
+
+
+def test_request_when_larger_than_a_batch_may_be_fails_alone(stage: Any) -> None:
+    scene = stage("openai")
+    report = scene.run(text="a cat\nb " + "long " * 300 + "\n", settings={"batch_megabytes": 0.001})
+    assert report.totals == {"made": 1, "rejected": 0, "failed": 1, "pending": 0}
+    assert report.items[0].code == "too_long"
+
+
+# -- what goes wrong while a batch is made
+
+LOST = {
+    "connection": Dropped(),
+    "half an answer": TruncatedBody(),
+    "made but 500": Misreported(500),
+    "made but 504": Misreported(504),
+    "a page": HtmlPage(502),
+}
+
+
+@pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
+def test_creation_when_its_answer_is_lost_is_found_and_not_repeated(
+    stage: Any, provider: str, fault: Fault
+) -> None:
+    scene = stage(provider, faults=at("make", fault))
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+    assert scene.steps()["make"] == 3 and scene.steps()["list"] >= 1
+    scene.server.faults = None
+    scene.singly()
+    assert scene.lines() == scene.lines("single")
+
+
+@pytest.mark.parametrize("fault", [ServerError(500), ServerError(503), ServerError(529)], ids=repr)
+def test_creation_when_the_service_failed_is_looked_for_before_it_is_repeated(
+    stage: Any, provider: str, fault: Fault
+) -> None:
+    scene = stage(provider, faults=at("make", fault, times=2))
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+    steps = [entry.asked.step for entry in scene.server.log if entry.asked.protocol == "batches"]
+    making = [step for step in steps if step in ("make", "list")]
+    assert making[: 1 + 4 + 1 + 4 + 1] == ["make", *["list"] * 4, "make", *["list"] * 4, "make"]
+
+
+@pytest.mark.parametrize("fault", [RateLimited(), RateLimited(retry_after=0.001)], ids=repr)
+def test_creation_when_too_many_is_said_waits_and_repeats(stage: Any, provider: str, fault: Fault) -> None:
+    scene = stage(provider, faults=at("make", fault, times=3))
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1} and scene.steps()["list"] == 0
+
+
+@pytest.mark.parametrize("fault", [Unauthorized(), NoQuota()], ids=repr)
+def test_creation_when_the_account_is_refused_stops_with_a_plain_error(
+    stage: Any, provider: str, fault: Fault
+) -> None:
+    scene = stage(provider, faults=at("make", fault, times=100))
+    error = scene.failure()
+    assert isinstance(error, ModelUnavailable)
+    assert "refuses the key" in str(error) or "no credit or quota" in str(error)
+    assert scene.steps()["make"] == 1 and scene.server.batches == ()
+    assert [batch.state for batch in scene.batches()] == ["unsent"]
+    scene.server.faults = None
+    assert scene.run().totals["made"] == 9
+
+
+@pytest.mark.parametrize("fault", [Dropped(), ServerError(500), RateLimited()], ids=repr)
+def test_upload_when_it_fails_is_repeated(stage: Any, fault: Fault) -> None:
+    for provider in ("openai", "google"):
+        scene = stage(provider, faults=at("upload", fault, times=2))
+        name = f"run-{provider}"
+        assert scene.run(name).totals["made"] == 9
+        assert set(scene.in_batches().values()) == {1}
+
+
+def test_list_when_it_fails_keeps_the_batch_in_doubt_until_the_next_command(
+    stage: Any, provider: str
+) -> None:
+    lost, unlisted = at("make", Dropped()), at("list", Unauthorized(), times=100)
+    scene = stage(provider, faults=lambda asked: lost(asked) or unlisted(asked))
+    assert isinstance(scene.failure(), ModelUnavailable)
+    assert [batch.state for batch in scene.batches()] == ["creating"]
+    scene.server.faults = None
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+
+
+# -- what goes wrong while a batch is under way
+
+
+@pytest.mark.parametrize("step", ["look", "fetch"])
+@pytest.mark.parametrize(
+    "fault", [Dropped(), TruncatedBody(), ServerError(503), RateLimited(), Dropped(200)], ids=repr
+)
+def test_look_when_it_fails_is_repeated(stage: Any, provider: str, step: str, fault: Fault) -> None:
+    scene = stage(provider, faults=at(step, fault, times=3))
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1} and set(scene.answered().values()) == {1}
+
+
+def test_look_when_the_key_is_refused_stops_and_the_next_command_collects(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=at("look", Unauthorized(), times=100))
+    assert isinstance(scene.failure(), ModelUnavailable)
+    assert [batch.state for batch in scene.batches()] == ["open"]
+    scene.server.faults = None
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+
+
+@pytest.mark.parametrize("looks", [0, 1, 7])
+def test_batch_when_it_takes_long_is_looked_at_until_it_is_over(
+    stage: Any, provider: str, looks: int
+) -> None:
+    scene = stage(provider, fates=Fate(looks=looks))
+    assert scene.run().totals["made"] == 9
+    assert scene.steps()["look"] == 3 * (looks + 1)
+
+
+PARTIAL = {
+    "expired": Fate(end="expired", done=0.5),
+    "nothing done": Fate(end="expired", done=0.0),
+    "cancelled by somebody": Fate(end="cancelled", done=0.5),
+    "partial": Fate(end="completed", done=0.5, partial_word=True),
+}
+
+
+@pytest.mark.parametrize("fate", PARTIAL.values(), ids=PARTIAL)
+def test_batch_when_a_part_is_answered_keeps_it_and_sends_the_rest_again(
+    stage: Any, provider: str, fate: Fate
+) -> None:
+    if fate.partial_word and provider != "google":
+        fate = PARTIAL["expired"]
+    scene = stage(provider, fates=[fate])
+    assert scene.run().totals["made"] == 9
+    assert set(scene.answered().values()) == {1}, "what was answered is not asked again"
+    first = scene.batches()[0]
+    assert first.answered == round(9 * fate.done) and first.failed == 9 - first.answered
+    scene.check_books()
+    scene.singly()
+    assert scene.lines() == scene.lines("single")
+
+
+def test_batch_when_it_keeps_silent_about_requests_books_them_and_sends_them_again(
+    stage: Any, provider: str
+) -> None:
+    scene = stage(provider, fates=[Fate(end="completed", done=0.5)])
+    assert scene.run().totals["made"] == 9
+    lost = 9 - round(9 * 0.5)
+    assert sum(use.uncertain for use in model_uses(scene.folder / "run" / JOURNAL)) == lost
+    assert scene.check_books()["failed"] == lost
+
+
+def test_batch_when_it_expires_again_and_again_fails_the_items_and_asks_them_next_time(
+    stage: Any, provider: str
+) -> None:
+    scene = stage(provider, fates=Fate(end="expired", done=0.0))
+    assert scene.run().totals["failed"] == 9
+    assert len(scene.batches()) == 3 and scene.answered().total() == 0
+    scene.server.fates = None
+    assert scene.run().totals["made"] == 9
+
+
+def test_batch_when_it_failed_as_a_whole_stops_with_what_the_service_says(stage: Any) -> None:
+    problem = ("token_limit_exceeded", "Enqueued token limit reached for this model")
+    for provider in ("openai", "google"):
+        scene = stage(provider, fates=Fate(end="failed", problem=problem))
+        error = scene.failure(f"run-{provider}")
+        assert isinstance(error, ModelUnavailable) and "Enqueued token limit" in str(error)
+        assert cost(scene, f"run-{provider}") == 0
+        assert not sum(use.uncertain for use in model_uses(scene.folder / f"run-{provider}" / JOURNAL))
+        scene.server.fates = None
+        assert scene.run(f"run-{provider}").totals["made"] == 9
+
+
+def test_batch_when_it_failed_for_one_request_fails_that_and_sends_the_others(stage: Any) -> None:
+    scene = stage("openai", fates=[Fate(end="failed", bad_lines=(2,))])
+    report = scene.run()
+    assert report.totals == {"made": 8, "rejected": 0, "failed": 1, "pending": 0}
+    assert report.items[0].code == "bad_request"
+
+
+def test_state_when_unknown_for_a_while_is_no_success_and_no_end(stage: Any, provider: str) -> None:
+    scene = stage(provider, fates=Fate(word="BATCH_STATE_PONDERING", word_looks=4))
+    assert scene.run().totals["made"] == 9
+    assert set(scene.answered().values()) == {1}
+
+
+def test_state_when_it_stays_unknown_stops_and_leaves_the_batch(stage: Any, provider: str) -> None:
+    scene = stage(provider, fates=Fate(word="BATCH_STATE_PONDERING"))
+    error = scene.failure()
+    assert isinstance(error, ModelUnavailable) and "PONDERING" in str(error)
+    assert [batch.state for batch in scene.batches()] == ["open"] and scene.steps()["look"] < 20
+    for made in scene.server.batches:
+        made.fate = Fate()
+    scene.server.fates = None
+    assert scene.run().totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+
+
+def test_batch_when_the_service_has_forgotten_it_is_booked_and_asked_again(stage: Any, provider: str) -> None:
+    scene = stage(provider, fates=[Fate(forgotten=True)])
+    error = scene.failure()
+    assert isinstance(error, ModelUnavailable) and "no longer knows" in str(error)
+    assert scene.batches()[0].state == "gone"
+    assert sum(use.uncertain for use in model_uses(scene.folder / "run" / JOURNAL)) == 9
+    assert scene.run().totals["made"] == 9
+
+
+@pytest.mark.parametrize("torn", [1, 3])
+def test_results_when_torn_are_fetched_again(stage: Any, provider: str, torn: int) -> None:
+    scene = stage(provider, fates=Fate(torn=torn))
+    assert scene.run().totals["made"] == 9
+    assert set(scene.answered().values()) == {1}
+    assert not sum(use.uncertain for use in model_uses(scene.folder / "run" / JOURNAL))
+
+
+def test_results_when_they_stay_torn_are_used_and_the_rest_is_booked(stage: Any, provider: str) -> None:
+    scene = stage(provider, fates=[Fate(torn=-1)])
+    assert scene.run().totals["made"] == 9
+    first = scene.batches()[0]
+    assert first.failed == sum(use.uncertain for use in model_uses(scene.folder / "run" / JOURNAL)) > 0
+    assert first.answered + first.failed == 9
+
+
+def test_result_when_of_an_unknown_type_is_no_answer(stage: Any) -> None:
+    scene = stage("anthropic", fates=[Fate(strange_result=True)])
+    report = scene.run()
+    assert report.totals["failed"] == 1 and "postponed" in report.items[0].reason
+
+
+# -- what goes wrong with single requests
+
+CONTENT: dict[str, Any] = {
+    "refused": Refused(),
+    "blocked": SafetyBlock(),
+    "filtered": ContentFilter(),
+    "empty": EmptyText(),
+    "cut off": TruncatedJson(),
+    "fenced": Fenced(),
+    "broken": MalformedJson("wrong_type"),
+    "says what cannot be": {"text": "???"},
+    "too long": TooLong(),
+}
+
+
+@pytest.mark.parametrize("fault", CONTENT.values(), ids=CONTENT)
+def test_request_when_its_answer_is_of_no_use_ends_as_a_single_call_does(
+    stage: Any, provider: str, fault: Any
+) -> None:
+    from fabula.testing.toy_models import reply_to
+
+    def handler(asked: Asked) -> Any:
+        return fault if "i4" in asked.text and len(asked.messages) == 1 else reply_to(asked)
+
+    scene = stage(provider, handler)
+    batched, single = scene.run(), scene.singly()
+    assert (batched.totals, batched.items) == (single.totals, single.items)
+    assert scene.lines() == scene.lines("single")
+
+
+def test_request_when_it_met_a_fault_that_passes_is_sent_again(stage: Any, provider: str) -> None:
+    struck: set[str] = set()
+
+    def once(asked: Asked) -> Fault | None:
+        if asked.protocol == "batches" or "i4" not in asked.text or asked.key in struck:
+            return None
+        struck.add(asked.key)
+        return ServerError(500)
+
+    scene = stage(provider, faults=once)
+    assert scene.run().totals["made"] == 9
+    assert set(scene.answered().values()) == {1}
+    assert scene.check_books()["failed"] == 2
+
+
+def test_request_when_the_account_is_refused_inside_a_batch_stops_the_run(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=lambda asked: NoQuota() if asked.protocol != "batches" else None)
+    assert isinstance(scene.failure(), ModelUnavailable)
+    assert scene.check_books()["open"] == 0
+    scene.server.faults = None
+    assert scene.run().totals["made"] == 9
+
+
+def test_retry_when_batched_asks_once_more_what_got_no_usable_answer(stage: Any, provider: str) -> None:
+    from fabula.testing.toy_models import reply_to
+
+    spoilt = {"i4"}
+
+    def handler(asked: Asked) -> Any:
+        return Refused() if any(name in asked.text for name in spoilt) else reply_to(asked)
+
+    scene = stage(provider, handler)
+    assert scene.run().totals["failed"] == 1
+    spoilt.clear()
+    before = scene.answered().total()
+    assert scene.run(retry_failed=True).totals["made"] == 9
+    assert scene.answered().total() == before + 2
+
+
+# -- money
+
+
+def test_budget_when_too_small_for_one_request_stops_before_anything_is_sent(stage: Any) -> None:
+    scene = stage("openai")
+    assert isinstance(scene.failure(max_cost=0.0001), BudgetStop)
+    assert scene.server.count == 0 and scene.batches() == ()
+
+
+def test_budget_when_too_small_for_a_wave_sends_what_fits_and_holds(stage: Any) -> None:
+    scene = stage("openai")
+    limit = 0.0045
+    report = scene.run(max_cost=limit)
+    assert report.totals["made"] == 9 and len(scene.batches()) > 3
+    assert cost(scene, "run") <= limit
+    assert set(scene.in_batches().values()) == {1}
+
+
+def test_budget_when_reached_in_the_middle_stops_and_a_higher_one_goes_on(stage: Any) -> None:
+    scene = stage("openai")
+    error = scene.failure(max_cost=0.0012)
+    assert isinstance(error, BudgetStop) and cost(scene, "run") <= 0.0012
+    assert scene.run(max_cost=1.0).totals["made"] == 9
+    assert set(scene.in_batches().values()) == {1}
+
+
+def test_budget_when_a_batch_is_open_keeps_its_bound_aside(stage: Any) -> None:
+    scene = stage("openai", faults=at("look", Unauthorized(), times=100))
+    limit = 0.0072
+    scene.failure(max_cost=limit)
+    (batch,) = scene.batches()
+    assert batch.bound is not None and batch.bound > limit / 2
+    scene.server.faults = at("look", Unauthorized(), times=100)
+    assert isinstance(scene.failure(max_cost=limit, text="z another one\n" + "i0 word ask:1\n"), Exception)
+    assert len(scene.server.batches) <= 2
+
+
+def test_price_when_not_known_leaves_the_cost_open(stage: Any) -> None:
+    scene = stage("openai")
+    scene.run(settings={"prices": None})
+    (use,) = model_uses(scene.folder / "run" / JOURNAL)
+    assert use.unpriced == use.calls == 18
+    assert scene.batches()[0].cost is None
+    assert isinstance(scene.failure("limited", settings={"prices": None}, max_cost=1.0), ConfigError)
+
+
+# -- which runs
+
+
+def test_batch_when_no_model_takes_batches_warns_and_asks_one_by_one(stage: Any) -> None:
+    from fabula.engine.execute import execute
+    from fabula.testing.toy_models import model_request
+
+    told: list[Any] = []
+    scene = stage("openai")
+    request = scene.request()
+    source = (scene.folder / "lines.txt", f"{scene.server.openai_url}#toy")
+    reporter = SimpleNamespace(emit=told.append, close=lambda: None)
+    report = execute(model_request(scene.folder / "local", source, request.options), reporter)
+    assert report.totals["made"] == 9 and scene.server.batches == ()
+    assert any("no model of this run takes batches" in event.data.get("message", "") for event in told)
+
+
+def test_replay_when_a_batch_is_open_asks_nobody(stage: Any) -> None:
+    from dataclasses import replace
+
+    from fabula.engine.estimate import plan_calls
+
+    scene = stage("openai", faults=at("look", Unauthorized(), times=100))
+    scene.failure()
+    scene.server.faults = None
+    request, before = scene.request(), scene.server.count
+    stages = {
+        name: settings.model_copy(update={"model": None}) if name == "answer" else settings
+        for name, settings in request.config.stages.items()
+    }
+    plan_calls(request, replace(request.config, stages=stages, models={}))
+    assert scene.server.count == before
+
+
+def test_key_when_missing_is_named_before_anything_is_written_down(
+    stage: Any, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = stage(provider)
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name)
+    assert isinstance(scene.failure(), MissingRequirement)
+
+
+def test_key_when_gone_with_a_batch_open_is_named(
+    stage: Any, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = stage(provider, faults=at("look", Unauthorized(), times=100))
+    scene.failure()
+    with monkeypatch.context() as patch:
+        for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+            patch.delenv(name)
+        assert isinstance(scene.failure(), MissingRequirement)
+    scene.server.faults = None
+    assert scene.run().totals["made"] == 9
+
+
+def test_run_when_continued_without_batches_waits_for_those_that_are_open(stage: Any, provider: str) -> None:
+    scene = stage(provider, faults=at("look", Unauthorized(), times=100))
+    scene.failure()
+    scene.server.faults = None
+    patient = Batching(first_look=0.001, longest_look=0.004)
+    assert scene.run(batching=patient).totals["made"] == 9
+    assert set(scene.answered().values()) == {1}
+    assert [batch.requests for batch in scene.batches()] == [9], "the other nine went out one by one"
+
+
+def test_options_when_they_do_not_fit_are_refused(stage: Any) -> None:
+    scene = stage("openai")
+    for wrong in (Batching(deadline=1.0), Batching(then_single=True), Batching(on=True, deadline=0.0)):
+        assert isinstance(scene.failure(batching=wrong), ConfigError)

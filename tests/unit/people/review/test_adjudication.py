@@ -1,0 +1,247 @@
+"""Who may decide what, and when: decisions are about the votes that were there, and are never lost."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import InputError
+from fabula.people.review.adjudication import NotDecided, cases, decide, decide_from_file, lines
+from fabula.people.review.flow import free_seat
+from fabula.people.review.folder import Study
+from fabula.people.review.journal import Event, VoteJournal
+from fabula.people.review.standing import Reviewer
+from fabula.people.review.task import Question
+from fabula.schemas.canonical import Json
+from fabula.testing.review_studies import add_votes, toy_answers, toy_study
+from fabula.testing.reviewed_records import (
+    add_adjudicator,
+    answers_of,
+    edit,
+    item_of,
+    record_study,
+    vote_all,
+)
+
+FIRST, LATER = "kb25k_0001", "2026-01-02T03:04:05Z"
+KIND = {"moral_label": "corrected", "moral_label_correction": edit("$.moral_label", "kindness")}
+
+Decide = Callable[..., Event | None]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """Two records, of which the first is in dispute about its label; an adjudicator is there."""
+    made = vote_all(record_study(tmp_path / "study"), {FIRST: [{}, {}, KIND]})
+    add_adjudicator(made)
+    return made
+
+
+def line(study: Study, **changes: Json) -> dict[str, Json]:
+    """Return the decision that the label stays, but for some changes."""
+    return {
+        "case": f"{item_of(study, FIRST)}:moral_label",
+        "value": "correct",
+        "reason": "It fits.",
+    } | changes
+
+
+def take(study: Study, **changes: Json) -> Event | None:
+    """Decide and write it down."""
+    event = decide(study, study.standing(), "simulated-a", line(study, **changes), LATER)
+    if event is not None:
+        with VoteJournal(study.folder) as journal:
+            journal.add_now(event)
+    return event
+
+
+def test_case_when_votes_differ_is_open_until_it_is_decided(study: Study) -> None:
+    (case,) = cases(study, study.standing())
+    assert (case.about, case.question.name, case.own_part) == (FIRST, "moral_label", None)
+    event = take(study)
+    assert event is not None
+    assert (event.kind, event.item, event.reviewer) == ("decided", case.id, "simulated-a")
+    assert (event.body["value"], event.body["adjudicator"]) == ("correct", "simulated-a")
+    assert cases(study, study.standing()) == []
+    (decided,) = cases(study, study.standing(), everything=True)
+    assert (decided.answer, decided.is_open) == ("correct", False)
+
+
+def test_decision_when_taken_again_just_so_is_no_new_one_and_another_replaces_it(study: Study) -> None:
+    take(study)
+    assert take(study) is None
+    take(study, value="corrected", edits=edit("$.moral_label", "wisdom"))
+    (case,) = cases(study, study.standing(), everything=True)
+    assert (case.answer, dict(case.edits)) == ("corrected", {"$.moral_label": "wisdom"})
+    assert [each.value for each in case.decisions] == ["correct", "corrected"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "place"),
+    [
+        ({"value": "wrong"}, "value", "moral_label"),
+        ({"value": None}, "value", "moral_label"),
+        ({"value": ["correct"]}, "value", "moral_label"),
+        ({"reason": " \n"}, "reason", "case_reason"),
+        ({"reason": 3}, "reason", "case_reason"),
+        ({"reason": "x" * 5000}, "reason", "case_reason"),
+        ({"value": "corrected"}, "edits", "moral_label_correction"),  # nothing is corrected
+        ({"value": "corrected", "edits": "x"}, "edits", "moral_label_correction"),
+        ({"value": "corrected", "edits": [{"path": 1, "new": "wisdom"}]}, "edits", "moral_label_correction"),
+        ({"edits": edit("$.moral_label", "wisdom")}, "edits", "moral_label_correction"),  # nothing is wrong
+        ({"value": "corrected", "edits": edit("$.title", "Other")}, "edits", "moral_label_correction"),
+        (
+            {"value": "corrected", "edits": edit("$.moral_label", "compassion")},
+            "edits",
+            "moral_label_correction",
+        ),
+        ({"value": "corrected", "edits": edit("$.moral_label", "virtue")}, "edits", "moral_label_correction"),
+        ({"value": "corrected", "edits": edit("$.moral_label", None)}, "edits", "moral_label_correction"),
+        ({"case": "i0:moral_label"}, "case", ""),
+        ({"case": None}, "case", ""),
+    ],
+)
+def test_decision_when_something_is_wrong_is_refused_and_says_where(
+    study: Study, changes: Mapping[str, Json], code: str, place: str
+) -> None:
+    with pytest.raises(NotDecided) as refused:
+        take(study, **changes)
+    assert (refused.value.code, refused.value.place) == (code, place)
+    assert len(cases(study, study.standing())) == 1
+
+
+def test_decision_when_by_a_reviewer_or_nobody_is_refused(study: Study) -> None:
+    for who in ("simulated-1", "nobody", ""):
+        with pytest.raises(NotDecided) as refused:
+            decide(study, study.standing(), who, line(study), LATER)
+        assert refused.value.code == "role"
+
+
+def test_decision_when_the_link_was_taken_back_is_refused(study: Study) -> None:
+    revoked = Event("simulated-a/revoked", LATER, study.protocol.sha256, "simulated-a", "revoked")
+    with VoteJournal(study.folder) as journal:
+        journal.add_now(revoked)
+    with pytest.raises(NotDecided) as refused:
+        take(study)
+    assert refused.value.code == "role"
+
+
+def test_decision_when_about_what_they_reviewed_themselves_is_refused(study: Study) -> None:
+    """Somebody votes in training or in a seat, and is an adjudicator later."""
+    promoted = Event(
+        "simulated-1/promoted", LATER, study.protocol.sha256, "simulated-1", "invited", None,
+        {"role": "adjudicator"},
+    )  # fmt: skip
+    with VoteJournal(study.folder) as journal:
+        journal.add_now(promoted)
+    with pytest.raises(NotDecided) as refused:
+        decide(study, study.standing(), "simulated-1", line(study), LATER)
+    assert refused.value.code == "own"
+
+
+def test_case_when_a_vote_is_missing_or_can_be_changed_is_not_open(tmp_path: Path) -> None:
+    study = vote_all(record_study(tmp_path / "open"), {FIRST: [{}, {}, KIND]}, closing=False)
+    assert cases(study, study.standing()) == []
+    short = record_study(tmp_path / "short", 1)
+    first, second, _ = short.seats
+    for number, seat in enumerate((first, second), 1):
+        item = item_of(short, FIRST)
+        said = answers_of(short, item, KIND if number == 2 else None)
+        add_votes(short, f"simulated-{number}", {item: said}, seat=seat, closed=["0"])
+    assert cases(short, short.standing()) == []
+    add_adjudicator(short)
+    with pytest.raises(NotDecided) as refused:
+        take(short)
+    assert refused.value.code == "case"
+
+
+def test_case_when_a_vote_comes_after_its_decision_is_open_again(study: Study) -> None:
+    take(study)
+    item, seat = item_of(study, FIRST), next(iter(study.seats))
+    changed = answers_of(study, item, KIND)
+    add_votes(study, "simulated-1", {item: changed}, seat=seat, at=LATER, begin=False)
+    (case,) = cases(study, study.standing())
+    assert case.decision is None
+    assert [each.value for each in case.decisions] == ["correct"]  # it is still there to be seen
+
+
+def test_cases_when_a_task_of_another_kind_is_adjudicated_open_where_people_differ(tmp_path: Path) -> None:
+    study = toy_study(tmp_path / "study", stories=2)
+    items = sorted(study.items)
+    for number, seat in enumerate(study.seats, 1):
+        votes = {item: toy_answers(study, item) for item in items}
+        part = study.items[items[0]].parts["questions"][0].id
+        if number == 1:
+            votes[items[0]] |= {f"valid/{part}": "invalid"}
+        add_votes(study, f"simulated-{number}", votes, seat=seat, closed=["0"])
+    (case,) = cases(study, study.standing())
+    assert (case.item, case.question.name, case.verdict.why) == (items[0], "valid", ("majority",))
+    path = study.items[items[0]].parts["questions"][0].values[0].path
+    decision = {"case": case.id, "value": "invalid", "edits": edit(path, "the rain"), "reason": "so"}
+    add_adjudicator(study)
+    event = decide(study, study.standing(), "simulated-a", decision, LATER)
+    assert event is not None
+    assert event.body["edits"] == edit(path, "the rain")
+
+
+def test_seat_when_the_study_is_closed_is_given_to_nobody(tmp_path: Path) -> None:
+    study = record_study(tmp_path / "study", 1)
+    assert free_seat(study, study.standing(), Reviewer("simulated-9")) is not None
+    shut = replace(study, protocol=study.protocol.model_copy(update={"closed": True}))
+    assert free_seat(shut, shut.standing(), Reviewer("simulated-9")) is None
+
+
+@pytest.mark.parametrize("doubtful", [{"ambiguous": ("unsure",)}, {"unusable": ("no", "useless")}])
+def test_question_when_a_doubtful_answer_is_no_option_is_refused(doubtful: dict[str, Any]) -> None:
+    options = [{"value": word, "text": {"en": word}} for word in ("yes", "no")]
+    with pytest.raises(ValueError, match="is no option"):
+        Question.model_validate(
+            {"name": "q", "type": "choice", "title": {"en": "?"}, "options": options, **doubtful}
+        )
+
+
+def write(folder: Path, rows: list[Any]) -> Path:
+    path = folder / "decisions.jsonl"
+    path.write_text(
+        "".join(json.dumps(row) + "\n" if isinstance(row, dict) else row for row in rows), "utf-8"
+    )
+    return path
+
+
+def test_file_of_decisions_when_sound_is_taken_once(study: Study, tmp_path: Path) -> None:
+    path = write(tmp_path, [line(study)])
+    with VoteJournal(study.folder) as journal:
+        assert decide_from_file(study, journal, path, "simulated-a", LATER) == 1
+        assert decide_from_file(study, journal, path, "simulated-a", LATER) == 0
+    assert cases(study, study.standing()) == []
+
+
+def test_file_of_decisions_when_lines_are_wrong_lists_them_all_and_takes_none(
+    study: Study, tmp_path: Path
+) -> None:
+    rows = [line(study), line(study), "[1]\n", "{\n", line(study, case="x", more=1), line(study, case="i0:q")]
+    path = write(tmp_path, rows)
+    with VoteJournal(study.folder) as journal, pytest.raises(InputError) as refused:
+        decide_from_file(study, journal, path, "simulated-a", LATER)
+    places = [problem.where.partition(" ")[0] for problem in refused.value.problems]
+    assert places == [f"decisions.jsonl:{number}" for number in (2, 3, 4, 5, 6)]
+    assert len(cases(study, study.standing())) == 1
+
+
+def test_file_of_decisions_when_by_no_adjudicator_says_so_once(study: Study, tmp_path: Path) -> None:
+    path = write(tmp_path, [line(study), line(study)])
+    with VoteJournal(study.folder) as journal, pytest.raises(NotDecided, match="not an adjudicator"):
+        decide_from_file(study, journal, path, "simulated-2", LATER)
+
+
+def test_cases_when_listed_for_people_tell_votes_and_why(study: Study) -> None:
+    listed = list(lines(cases(study, study.standing())))
+    assert listed[0].endswith("kb25k_0001, moral_label: the reviewers do not all agree")
+    assert listed[1:] == [
+        "  simulated-1: correct", "  simulated-2: correct",
+        '  simulated-3: corrected, [{"new":"kindness","path":"$.moral_label"}]',
+    ]  # fmt: skip
+    assert list(lines([])) == ["nothing is to be decided"]

@@ -1,0 +1,291 @@
+"""A task of one's own over a file of items; training and check items; what isolation refuses."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from fabula.errors import ConfigError, InputError
+from fabula.kinds.studies import draw_items
+from fabula.people.review.design import Plan
+from fabula.people.review.exclusions import Rules
+from fabula.people.review.folder import Study, StudyPlan, make_study
+from fabula.people.review.items import Drawn, Part, Value
+from fabula.people.review.sources.answers import answers_of, sampled
+from fabula.people.review.sources.marked import marked
+from fabula.people.review.sources.options import DrawOptions
+from fabula.people.review.sources.source import Drawing
+from fabula.people.review.task import Task, load_task
+from fabula.people.review.votes import human_rows
+from fabula.schemas.katha import Question
+from fabula.testing.review_studies import NOW, add_votes
+
+TASK = """{#---
+id: pages
+version: 1
+title: {en: Pages}
+instructions: {en: Look at the page.}
+source: made for this test
+draws: items
+questions:
+  - {name: order, type: choice, title: {en: "Is the order plain?"}, row: rating, criterion: order,
+     options: [{value: 1, text: {en: "no"}}, {value: 2, text: {en: "yes"}}]}
+  - {name: said, type: text, each: questions, title: {en: Answer}, row: answer, optional: true}
+---#}
+{% import "evidence.j2" as show with context %}
+{{ show.sides(sides) }}
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    (tmp_path / "pages.j2").write_text(TASK)
+    return load_task(str(tmp_path / "pages.j2"))
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    (tmp_path / "pictures").mkdir()
+    for name in ("a", "b", "c"):
+        Image.new("RGB", (32, 32), (ord(name), 0, 0)).save(tmp_path / "pictures" / f"{name}.png")
+    return tmp_path
+
+
+def write(path: Path, *lines: object) -> Path:
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return path
+
+
+def line(name: str, **more: Any) -> dict[str, Any]:
+    part = {"id": f"{name}-q1", "text": "What falls?"}
+    return {"about": f"page-{name}", "story": f"tale-{name}", "condition": "image", "methods": ["m"],
+            "sides": [[f"pictures/{name}.png"]], "parts": {"questions": [part]}, **more}  # fmt: skip
+
+
+def study_of(
+    folder: Path, task: str | Path, items: Sequence[Drawn], training: Sequence[Drawn] = (),
+    checks: Sequence[Drawn] = (),
+) -> Study:  # fmt: skip
+    plan = Plan(raters=1, seats=1, checks=len(checks))
+    about = StudyPlan("given", "", str(task), plan, Rules(), NOW)
+    return make_study(folder, about, items, training, checks)
+
+
+def test_a_tenth_task_when_it_is_one_file_runs_over_a_file_of_items(task: Task, pictures: Path) -> None:
+    items = write(pictures / "items.jsonl", line("a"), line("b", seed=3))
+    drawing = draw_items(task, items)
+    assert drawing.source["kind"] == "file" and drawing.source["path"] == "items.jsonl"
+    study = study_of(pictures / "study", pictures / "pages.j2", drawing.items)
+    votes = {place.item: {"order": 2} for place in study.seats[1].places}
+    add_votes(study, "p1", votes, seat=1)
+    rows = human_rows(study, study.standing())
+    assert {(row.item, row.method, row.seed, row.criterion, row.value) for row in rows} == {
+        ("page-a", "m", None, "order", 2), ("page-b", "m", 3, "order", 2)
+    }  # fmt: skip
+    assert [item.about for item in draw_items(task, items, DrawOptions(stories=("tale-b",))).items] == [
+        "page-b"
+    ]
+    with pytest.raises(ConfigError, match="there is no story tale-z"):
+        draw_items(task, items, DrawOptions(stories=("tale-z",)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["{"], "this cannot be read"),
+        ([], "there is no item in it"),
+        ([{"story": "x"}], r"items.jsonl:1 \$.about"),
+        ([line("a"), line("a")], "the item page-a is there twice"),
+        ([line("a", surprise=1)], r"items.jsonl:1 \$.surprise"),
+        ([line("a", sides=[["pictures/z.png"]])], "there is no file 'pictures/z.png'"),
+        ([line("a", sides=[["../outside.png"]])], "does not lie below the folder"),
+        ([line("a", sides=[["/etc/hostname"]])], "does not lie below the folder"),
+        ([line("a", expected={"order": [1]})], "for training or a check"),
+        ([line("a", condition="smell")], r"items.jsonl:1 \$.condition"),
+    ],
+)  # fmt: skip
+def test_a_file_of_items_when_a_line_is_wrong_is_refused_with_its_number(
+    task: Task, pictures: Path, lines: list[Any], says: str
+) -> None:
+    (pictures.parent / "outside.png").write_bytes((pictures / "pictures/a.png").read_bytes())
+    with pytest.raises(InputError, match=says):
+        draw_items(task, write(pictures / "items.jsonl", *lines))
+
+
+def test_a_file_of_items_when_a_link_leads_out_of_its_folder_is_refused(task: Task, pictures: Path) -> None:
+    (pictures / "deep").mkdir()
+    (pictures / "deep/link.png").symlink_to(pictures / "pictures/a.png")
+    with pytest.raises(InputError, match="does not lie below"):
+        draw_items(task, write(pictures / "deep/items.jsonl", {"about": "x", "sides": [["link.png"]]}))
+
+
+def test_a_task_when_its_source_is_not_there_says_which_there_are(task: Task, tmp_path: Path) -> None:
+    (tmp_path / "odd.j2").write_text(TASK.replace("draws: items", "draws: dreams"))
+    with pytest.raises(ConfigError, match=r"expected one of .*items"):
+        draw_items(load_task(str(tmp_path / "odd.j2")), tmp_path)
+
+
+# Training and checks
+
+
+def drawing(pictures: Path, task: Task, *lines: dict[str, Any]) -> Drawing:
+    return draw_items(task, write(pictures / "items.jsonl", *lines))
+
+
+def test_marked_items_when_picked_leave_the_others_and_end_as_training_and_attention(
+    task: Task, pictures: Path
+) -> None:
+    made = drawing(pictures, task, line("a"), line("b"), line("c"))
+    own = line("c", about="page-own", expected={"order": [1]})
+    right = {"order": [2], "said/a-q1": ["a tree", "the tree"]}
+    file = write(
+        pictures / "marked.jsonl",
+        {"about": "page-a", "expected": right, "explained": {"en": "It is plain."}},
+        {"about": "page-b", "methods": ["m"], "condition": "image", "expected": {"order": [1]}},
+        own,
+    )
+    training, checks = marked(file, made, task)
+    assert [item.about for item in training] == ["page-a"]
+    assert [item.about for item in checks] == ["page-b", "page-own"]
+    rest = made.without([*training, *checks])
+    assert [item.about for item in rest] == ["page-c"]
+    study = study_of(pictures / "study", pictures / "pages.j2", rest, training, checks)
+    (taught,) = study.training
+    hidden = study.items[taught].parts["questions"][0].id
+    assert study.stands[taught].expected == {"order": (2,), f"said/{hidden}": ("a tree", "the tree")}
+    assert sum(place.check for place in study.seats[1].places) == 2
+    add_votes(study, "p1", {place.item: {"order": 1} for place in study.seats[1].places}, seat=1)
+    rows = human_rows(study, study.standing())
+    assert sorted((row.kind, row.value) for row in rows) == [
+        ("attention", 1),
+        ("attention", 1),
+        ("rating", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mark", "says"),
+    [
+        ({"about": "page-z", "expected": {"order": [1]}}, "no drawn item is about page-z"),
+        ({"about": "page-a"}, "no answer is expected"),
+        ({"about": "page-a", "expected": {"order": []}}, "no answer is right at 'order'"),
+        ({"about": "page-a", "expected": {"order": [9]}}, "9 cannot be answered at 'order'"),
+        ({"about": "page-a", "expected": {"mood": [1]}}, "nothing is asked at 'mood'; there are order"),
+        ({"about": "page-a", "expected": {"said/b-q1": ["x"]}}, "nothing is asked at 'said/b-q1'"),
+        ({"about": "page-a", "seed": 4, "expected": {"order": [1]}}, "as this line has it"),
+    ],
+)  # fmt: skip
+def test_marked_items_when_a_line_cannot_be_used_are_refused_with_its_number(
+    task: Task, pictures: Path, mark: dict[str, Any], says: str
+) -> None:
+    made = drawing(pictures, task, line("a"), line("b"))
+    with pytest.raises(InputError, match=says) as caught:
+        marked(write(pictures / "marked.jsonl", mark), made, task)
+    assert "marked.jsonl:1" in str(caught.value)
+
+
+def test_marked_items_when_several_fit_or_one_is_named_twice_are_refused(task: Task, pictures: Path) -> None:
+    made = drawing(pictures, task, line("a"), line("a", methods=["n"]))
+    one = {"about": "page-a", "expected": {"order": [1]}}
+    with pytest.raises(InputError, match="2 drawn items are about page-a: say condition, methods"):
+        marked(write(pictures / "marked.jsonl", one), made, task)
+    both = [one | {"methods": ["n"]}] * 2
+    with pytest.raises(InputError, match="line 1 has this item already"):
+        marked(write(pictures / "marked.jsonl", *both), made, task)
+
+
+# Isolation
+
+
+SHOWN = Part(id="q1", text="What falls?")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"texts": {"title": "The bridge"}},
+        {"values": (Value(path="$.title", label="Title", value="The bridge"),)},
+        {"parts": {"questions": (SHOWN.model_copy(update={"detail": ("a bridge",)}),)}},
+        {
+            "parts": {
+                "questions": (SHOWN.model_copy(update={"values": (Value(path="$", label="", value=1),)}),)
+            }
+        },
+    ],
+)
+def test_an_item_when_pictures_alone_are_allowed_and_more_is_given_is_refused(
+    task: Task, pictures: Path, more: dict[str, Any]
+) -> None:
+    item = Drawn("page-a", "tale-a", sides=((pictures / "pictures/a.png",),), condition="image",
+                 **({"parts": {"questions": (SHOWN,)}} | more))  # fmt: skip
+    with pytest.raises(InputError, match="it would show more than its evidence condition allows"):
+        study_of(pictures / "study", pictures / "pages.j2", [item])
+    preference = Drawn(
+        "s", "s", sides=((pictures / "pictures/a.png",), (pictures / "pictures/b.png",)), **more
+    )
+    with pytest.raises(InputError, match="preference: s"):
+        study_of(pictures / "other", "preference", [preference])
+
+
+def test_an_item_when_only_text_is_allowed_and_pictures_are_given_is_refused(
+    task: Task, pictures: Path
+) -> None:
+    item = Drawn("page-a", "tale-a", {"scenes": ["A tree falls."]}, ((pictures / "pictures/a.png",),),
+                 {"questions": (SHOWN,)}, condition="text")  # fmt: skip
+    with pytest.raises(InputError, match="more than its evidence condition"):
+        study_of(pictures / "study", pictures / "pages.j2", [item])
+
+
+# Answers
+
+
+def question(name: str, gold: str, *accepted: str) -> Question:
+    return Question(
+        question_id=name, story_id="s1", question_type="causal", question="Why?", gold_answer=gold,
+        accepted_answers=(gold, *accepted), target_scene=1, target_transition=None, evidence_scenes=(1,),
+        required_evidence=None, answerability="answerable",
+    )  # fmt: skip
+
+
+def test_answers_when_alike_count_once_in_the_form_that_was_written_most_often() -> None:
+    asked = {"q1": question("q1", "the flood", "a flood"), "q2": question("q2", "fear")}
+    rose = "The river rose."
+    said = [("q1", rose), ("q1", "the river rose"), ("q1", rose), ("q1", "A flood!"),
+            ("q2", "unclear"), ("q2", "  "), ("q2", "Fear"), ("q2", "joy"), ("q9", "joy")]  # fmt: skip
+    given = answers_of(asked, said)
+    assert [(each.question.question_id, each.shown, each.accepted) for each in given] == [
+        ("q1", "A flood!", True), ("q1", "The river rose.", False), ("q2", "Fear", True), ("q2", "joy", False)
+    ]  # fmt: skip
+    assert given[0].others == ("the flood",) and given[1].others == ("the flood", "a flood")
+    assert given[2].others == ()  # nothing would be left to compare it with: it is no control
+
+
+def test_answers_when_sampled_keep_the_share_of_controls() -> None:
+    asked = {f"q{number}": question(f"q{number}", "yes", "right", "true") for number in range(100)}
+    said = [(name, answer) for name in asked for answer in ("no", "right")]
+    given = answers_of(asked, said)
+    some = sampled(given, 40, 0.25, 7)
+    assert sum(each.accepted for each in some) == 10 and len(some) == 40
+    every = sampled(given, None, 0.1, 7)  # 100 that no key accepts, and 11 of 111 that one does
+    assert (len(every), sum(each.accepted for each in every)) == (111, 11)
+    assert sampled([each for each in given if each.accepted], None, 0.1, 7) == []
+    assert some == sampled(given, 40, 0.25, 7) != sampled(given, 40, 0.25, 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"limit": 0}, "--limit: 0 is below 1"),
+        ({"per_prompt": 0}, "--per-prompt"),
+        ({"controls": 1.0}, "--controls"),
+        ({"conditions": ("smell",)}, "--condition"),
+        ({"pairs": ("a",)}, "METHOD:BASELINE"),
+        ({"pairs": ("a:",)}, "METHOD:BASELINE"),
+    ],
+)
+def test_options_when_out_of_range_are_refused_by_name(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        DrawOptions(**given)

@@ -1,0 +1,273 @@
+"""What comes of a study: numbers counted by hand, and studies simulated so that the truth is known."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fabula.evaluation.stats.agreement import fleiss_kappa, krippendorff_alpha
+from fabula.people.review.adjudication import cases, decide
+from fabula.people.review.exclusions import Rules
+from fabula.people.review.folder import Study, open_study, replace_protocol
+from fabula.people.review.journal import VoteJournal
+from fabula.people.review.plan import Plan
+from fabula.people.review.protocol import amended
+from fabula.people.review.results import lines, results
+from fabula.schemas.canonical import Json
+from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study
+from fabula.testing.reviewed_records import Changes, add_adjudicator, edit, record_study, vote_all
+
+FIRST, SECOND = "kb25k_0001", "kb25k_0002"
+KIND: Changes = {"moral_label": "corrected", "moral_label_correction": edit("$.moral_label", "kindness")}
+WISE: Changes = {"moral_label": "corrected", "moral_label_correction": edit("$.moral_label", "wisdom")}
+UNSURE: Changes = {"moral_label": "ambiguous"}
+SAID: dict[str, list[Changes]] = {
+    FIRST: [KIND, WISE, {"confidence": 2}],
+    SECOND: [{f"recoverability_qa/{SECOND}_q1": "invalid", "safety": "unsafe"}, UNSURE, {"confidence": 5}],
+}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """Eight records of three reviewers, who differ about the first two."""
+    return vote_all(record_study(tmp_path / "study", 8), SAID)
+
+
+def of(study: Study) -> dict[str, Any]:
+    """Return results as they are read from a file."""
+    document: dict[str, Any] = json.loads(json.dumps(results(study, study.standing())))
+    return document
+
+
+def test_answers_when_counted_are_those_that_were_given(study: Study) -> None:
+    kept = of(study)["kept"]
+    assert (kept["votes"], kept["items"], kept["reviewers"]) == (24, 8, 3)
+    questions = kept["questions"]
+    assert questions["moral_label"]["answers"] == {"correct": 21, "corrected": 2, "ambiguous": 1}
+    assert questions["recoverability_qa"]["answers"] == {"valid": 143, "needs_edit": 0, "invalid": 1}
+    assert questions["confidence"]["answers"] == {"1": 0, "2": 1, "3": 0, "4": 22, "5": 1}
+
+
+def test_pass_rates_when_counted_are_of_answers_and_of_whole_sections(study: Study) -> None:
+    kept = of(study)["kept"]
+    assert kept["questions"]["moral_label"]["pass"]["value"] == pytest.approx(21 / 24)
+    assert kept["questions"]["recoverability_qa"]["pass"]["value"] == pytest.approx(143 / 144)
+    assert kept["questions"]["safety"]["pass"]["value"] == pytest.approx(23 / 24)
+    sections = {name: share["value"] for name, share in kept["sections"].items()}
+    assert sections == {
+        "category": 1.0, "moral": pytest.approx(21 / 24), "scenes": 1.0, "transitions": 1.0,
+        "questions": pytest.approx(23 / 24), "variants": 1.0, "whole": pytest.approx(23 / 24),
+    }  # fmt: skip
+    share = kept["questions"]["moral_label"]["pass"]
+    assert share["low"] < share["value"] < share["high"]
+    assert (share["over"], share["votes"], share["reviewers"], share["items"]) == (
+        "reviewers and items", 24, 3, 8,
+    )  # fmt: skip
+    assert "pass" not in kept["questions"]["confidence"]  # nothing passes there
+
+
+def test_agreement_when_measured_is_of_words_and_of_the_labels_that_they_stand_for(study: Study) -> None:
+    question = of(study)["kept"]["questions"]["moral_label"]
+    words = np.array([[1, 2, 0], [2, 0, 1], *[[3, 0, 0]] * 6], dtype=float)
+    assert question["agreement"]["kappa"]["value"] == pytest.approx(fleiss_kappa(words))
+    assert question["agreement"]["alpha"] == pytest.approx(krippendorff_alpha(words))
+    # eight labels of the records, kindness, wisdom and unclear; three all differ in the first record
+    shown = [
+        value.value for item in study.items.values() for value in item.values if value.path == "$.moral_label"
+    ]
+    names = sorted({*shown, "kindness", "wisdom", "unclear"})
+    stories = {each.about: study.items[each.item] for each in study.stands.values()}
+    labels = []
+    for story in sorted(stories):
+        own = next(value.value for value in stories[story].values if value.path == "$.moral_label")
+        said = {FIRST: ["kindness", "wisdom", own], SECOND: [own, "unclear", own]}.get(story, [own] * 3)
+        labels.append([said.count(name) for name in names])
+    on_value = question["agreement_on_value"]
+    assert on_value["kappa"]["value"] == pytest.approx(fleiss_kappa(np.array(labels, dtype=float)))
+    assert on_value["units"] == 8
+    confidence = of(study)["kept"]["questions"]["confidence"]
+    assert confidence["agreement"]["kappa"] is None  # of a scale there is alpha alone
+    assert confidence["mean"]["value"] == pytest.approx((22 * 4 + 2 + 5) / 24)
+
+
+def test_confidence_when_asked_is_told_for_each_reviewer(study: Study) -> None:
+    assert of(study)["kept"]["confidence"] == {
+        "simulated-1": {"mean": 4.0, "votes": 8}, "simulated-2": {"mean": 4.0, "votes": 8},
+        "simulated-3": {"mean": 31 / 8, "votes": 8},
+    }  # fmt: skip
+
+
+def test_workload_when_cases_are_decided_moves_items_from_open_to_adjudicated(study: Study) -> None:
+    """As in Table 21: unanimous records, adjudicated records, and the judgements on both."""
+    before = of(study)["workload"]
+    assert before["unanimous"] == {"items": 6, "judgements": 18, "decisions": 0}
+    assert before["open"] == {"items": 2, "judgements": 6, "decisions": 0}
+    who = add_adjudicator(study)
+    for case in cases(study, study.standing()):
+        value = case.question.choices[0].value
+        line: dict[str, Json] = {"case": case.id, "value": value, "reason": "So it is."}
+        event = decide(study, study.standing(), who, line, NOW)
+        assert event is not None
+        with VoteJournal(study.folder) as journal:
+            journal.add_now(event)
+    after = of(study)["workload"]
+    assert after["adjudicated"] == {"items": 2, "judgements": 6, "decisions": 4}
+    assert after["open"] == {"items": 0, "judgements": 0, "decisions": 0}
+
+
+# -- time, changes, versions, exclusions
+
+
+def toy_votes(study: Study, seat: int, qualities: Sequence[int], seconds: Sequence[float]) -> None:
+    """Have the reviewer of a seat rate its items in order, each in a time of its own."""
+    name = f"simulated-{seat}"
+    places = study.seats[seat].places
+    for number, (place, quality, spent) in enumerate(zip(places, qualities, seconds, strict=True)):
+        key = f"{place.item}#{place.repeat}" if place.repeat else place.item
+        timeline = [(0.0, "loaded"), (1000 * spent, "sent")]
+        add_votes(
+            study, name, {key: toy_answers(study, place.item, quality)}, seat=seat, begin=number == 0,
+            at=f"2026-01-01T00:{number:02d}:00Z", timeline=timeline,
+        )  # fmt: skip
+
+
+def test_time_when_items_were_answered_is_told_by_reviewer_and_by_place_in_their_sequence(
+    tmp_path: Path,
+) -> None:
+    study = toy_study(tmp_path / "study", plan=Plan(raters=2, block=2))
+    toy_votes(study, 1, [1, 2, 3, 1], [29, 20, 10, 10])
+    toy_votes(study, 2, [1, 2, 3, 2], [20, 10, 5, 8])
+    time = of(study)["time"]
+    assert time["all"] == {"votes": 8, "median": 10.0, "q1": 9.5, "q3": 20.0}
+    assert time["by_reviewer"]["simulated-2"]["median"] == 9.0
+    assert [(each["from"], each["to"], each["median"]) for each in time["by_position"]] == [
+        (1, 2, 20.0), (3, 4, 9.0),
+    ]  # fmt: skip
+
+
+def test_changes_when_answers_were_changed_are_counted(tmp_path: Path) -> None:
+    study = toy_study(tmp_path / "study", plan=Plan(raters=1, block=4))
+    toy_votes(study, 1, [1, 2, 3, 1], [9, 9, 9, 9])
+    item = study.seats[1].places[0].item
+    for turn in ("a", "b"):
+        again = {item: toy_answers(study, item, 3)}
+        add_votes(
+            study, "simulated-1", again, seat=1, begin=False, at=f"2026-01-02T00:00:0{len(turn)}Z" + turn
+        )
+    assert of(study)["changed"] == {"votes": 1, "changes": 2, "of": 4}
+
+
+def test_ratings_when_unclear_are_left_out_of_the_mean_and_counted(tmp_path: Path) -> None:
+    study = toy_study(tmp_path / "study", plan=Plan(raters=1, block=4))
+    places = study.seats[1].places
+    votes = {place.item: {**toy_answers(study, place.item), "quality": quality}
+             for place, quality in zip(places, (1, 3, "unclear", 3), strict=True)}  # fmt: skip
+    add_votes(study, "simulated-1", votes, seat=1)
+    quality = of(study)["kept"]["questions"]["quality"]
+    assert quality["answers"] == {"1": 1, "2": 0, "3": 2, "unclear": 1}
+    assert quality["mean"]["value"] == pytest.approx(7 / 3)
+
+
+def test_preferences_when_sides_were_changed_are_turned_back(tmp_path: Path) -> None:
+    """Everybody prefers the first method, wherever it stands."""
+    study = toy_study(tmp_path / "study", stories=8, plan=Plan(raters=2, block=8))
+    for seat in study.seats.values():
+        votes = {
+            place.item: {**toy_answers(study, place.item), "side": -1 if place.flip else 1}
+            for place in seat.places
+        }
+        add_votes(study, f"simulated-{seat.number}", votes, seat=seat.number)
+    assert {place.flip for seat in study.seats.values() for place in seat.places} == {False, True}
+    side = of(study)["kept"]["questions"]["side"]
+    assert side["answers"] == {"1": 16, "0": 0, "-1": 0}
+    assert side["mean"]["value"] == 1.0
+
+
+def test_results_when_the_protocol_was_amended_are_told_by_version_and_pooled(tmp_path: Path) -> None:
+    study = toy_study(tmp_path / "study", plan=Plan(raters=2, block=4))
+    toy_votes(study, 1, [1, 1, 1, 1], [9, 9, 9, 9])
+    first = study.protocol.sha256
+    changed = amended(study.protocol, {"lease_hours": 9}, who="ana", why="it is long", created_at=NOW)
+    replace_protocol(study, changed)
+    later = open_study(study.folder)
+    toy_votes(later, 2, [3, 3, 3, 3], [9, 9, 9, 9])
+    document = of(later)
+    means = {
+        name: part["questions"]["quality"]["mean"]["value"] for name, part in document["by_version"].items()
+    }
+    assert means == {first: 1.0, changed.sha256: 3.0}
+    assert document["kept"]["questions"]["quality"]["mean"]["value"] == 2.0
+    assert [each["version"] for each in document["versions"].values()] == [1, 2]
+    assert any("pooled" in line for line in lines(document))
+
+
+def test_results_when_somebody_was_careless_are_told_with_and_without_them(tmp_path: Path) -> None:
+    rules = Rules(attention_failures=0)
+    study = toy_study(
+        tmp_path / "study", stories=6, checks=1, plan=Plan(raters=3, block=8, checks=1), rules=rules
+    )
+    for seat in study.seats.values():
+        votes = {}
+        for place in seat.places:
+            quality = (1 if seat.number == 1 else 3) if place.check else seat.number
+            votes[place.item] = toy_answers(study, place.item, quality)
+        add_votes(
+            study,
+            f"simulated-{seat.number}",
+            votes,
+            seat=seat.number,
+            timeline=[(0, "loaded"), (9000, "sent")],
+        )
+    document = of(study)
+    assert document["all"]["questions"]["quality"]["mean"]["value"] == 2.0  # 1, 2 and 3
+    assert document["kept"]["questions"]["quality"]["mean"]["value"] == 2.5  # without who failed the check
+    assert (document["all"]["reviewers"], document["kept"]["reviewers"]) == (3, 2)
+    assert "simulated-1" in json.dumps(document["exclusions"])
+    assert any("left out by the rules" in line for line in lines(document))
+
+
+def test_consistency_when_items_were_shown_again_counts_equal_answers(tmp_path: Path) -> None:
+    plan = Plan(raters=1, block=6, repeats=2, gap=2)
+    study = toy_study(tmp_path / "study", plan=plan)
+    votes = {}
+    repeats = [place for place in study.seats[1].places if place.repeat]
+    for place in study.seats[1].places:
+        key = f"{place.item}#{place.repeat}" if place.repeat else place.item
+        votes[key] = toy_answers(study, place.item, 1 if place == repeats[0] else 2)
+    add_votes(study, "simulated-1", votes, seat=1)
+    # quality and valid of two items: three of four are as before
+    assert of(study)["consistency"] == {"simulated-1": {"same": 3, "answers": 4}}
+    assert of(study)["kept"]["votes"] == 4  # repetitions are no votes of their own
+
+
+def test_results_when_nobody_has_voted_are_undefined_and_not_zero(tmp_path: Path) -> None:
+    document = of(toy_study(tmp_path / "study"))
+    assert document["kept"]["questions"]["quality"]["mean"]["value"] is None
+    assert document["time"]["all"] == {"votes": 0, "median": None, "q1": None, "q3": None}
+    assert list(lines(document))
+
+
+def test_lines_when_read_say_what_was_found(study: Study) -> None:
+    text = "\n".join(lines(of(study)))
+    assert "results of gold: 24 votes of 3 reviewers on 8 items" in text
+    assert "reviewers are simulated: these numbers say nothing of people" in text
+    assert "moral_label: correct 21, corrected 2, ambiguous 1" in text
+    assert "accepted: 87.5 % [" in text
+    assert "mean confidence of a reviewer: 3.88 to 4.00" in text
+    assert "unanimous: 6 items, 18 judgements, 0 decisions" in text
+
+
+def test_answers_when_too_fast_for_their_kind_are_left_out_and_others_of_the_vote_are_not(
+    tmp_path: Path,
+) -> None:
+    rules = Rules(min_seconds={"rating": 5.0})
+    study = toy_study(tmp_path / "study", plan=Plan(raters=1, block=4), rules=rules)
+    toy_votes(study, 1, [1, 3, 3, 3], [2, 9, 9, 9])
+    document = of(study)
+    assert document["kept"]["questions"]["quality"]["answers"] == {"1": 0, "2": 0, "3": 3}
+    assert document["all"]["questions"]["quality"]["answers"] == {"1": 1, "2": 0, "3": 3}
+    assert document["kept"]["questions"]["valid"]["answers"] == {"valid": 4, "invalid": 0}
+    assert document["exclusions"]["lines_by_rule"] == {"min_seconds": 1}

@@ -1,0 +1,406 @@
+"""What requests change: once, by whom it concerns, in order, and nothing that was closed."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from fabula.people.review.design import Plan
+from fabula.people.review.folder import Study, open_study
+from fabula.people.review.invites import Invited, drop, invite, revoke
+from fabula.people.review.journal import VoteJournal, read_events
+from fabula.people.review.serve.access import page_token, session_of
+from fabula.people.review.serve.routes import application
+from fabula.people.review.serve.server import Server
+from fabula.people.review.standing import Standing
+from fabula.people.review.status import status
+from fabula.people.review.votes import human_rows
+from fabula.testing.review_studies import toy_answers, toy_study
+
+
+class Clock:
+    """A time that tests set: hours since the first of January."""
+
+    def __init__(self) -> None:
+        self.hours = 0.0
+
+    def __call__(self) -> str:
+        minutes = round(self.hours * 60)
+        return f"2026-01-{1 + minutes // 1440:02d}T{minutes // 60 % 24:02d}:{minutes % 60:02d}:00Z"
+
+
+class Person:
+    """A reviewer's browser, without the browser."""
+
+    def __init__(self, app: Any, study: Study, invited: Invited) -> None:
+        self.id, self.study = invited.reviewer, study
+        self.client = TestClient(app, base_url="http://testserver")
+        path = invited.link.removeprefix("http://127.0.0.1:8765")
+        assert self.client.get(path, follow_redirects=False).status_code == 303
+        session = session_of(study.secret, self.client.cookies.get("fabula_review"), 12)
+        assert session is not None
+        self.token = page_token(study.secret, session)
+        self.sent = 0
+
+    def post(self, name: str, body: dict[str, Any], **headers: str) -> Any:
+        own = {"x-review-token": self.token, "content-type": "application/json", **headers}
+        return self.client.post(f"/api/{name}", content=json.dumps(body), headers=own)
+
+    def vote(self, key: str, answers: dict[str, Any] | None = None, **more: Any) -> Any:
+        self.sent += 1
+        answers = toy_answers(self.study, key.partition("#")[0]) if answers is None else answers
+        body = {
+            "id": f"vote-{self.sent:08d}",
+            "place": key,
+            "answers": answers,
+            "loaded": True,
+            "timeline": [],
+        }
+        return self.post("vote", body | more)
+
+    def close(self, block: str) -> Any:
+        self.sent += 1
+        return self.post("close", {"id": f"close-{self.sent:08d}", "block": block})
+
+
+class Scene:
+    """A study that is served, and the people in it."""
+
+    def __init__(self, study: Study, journal: VoteJournal) -> None:
+        self.study, self.journal, self.clock = study, journal, Clock()
+        self.server = Server(study, journal, self.clock)
+        self.app = application(self.server)
+
+    def people(self, count: int, *, agreed: bool = True, **about: Any) -> list[Person]:
+        invited = invite(self.study, self.journal, self.clock(), count, **about)
+        people = [Person(self.app, self.study, each) for each in invited]
+        for person in people if agreed else ():
+            assert person.post("agree", {"publish": True}).status_code == 200
+        return people
+
+    def keys(self, person: Person) -> list[str]:
+        seat = self.server.standing.reviewers[person.id].seat
+        assert seat is not None
+        return [f"{place.item}#{place.repeat}" if place.repeat else place.item
+                for place in self.study.seats[seat].places]  # fmt: skip
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Callable[..., Scene]]:
+    journals = []
+
+    def make(**about: Any) -> Scene:
+        study = toy_study(tmp_path / "study", **about)
+        journals.append(VoteJournal(study.folder))
+        return Scene(study, journals[-1])
+
+    yield make
+    for journal in journals:
+        journal.close()
+
+
+def test_vote_when_acknowledged_is_on_disk_and_counts_once(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    first = here.keys(person)[0]
+    body = {"id": "the-same-id", "place": first, "answers": toy_answers(here.study, first), "loaded": True}
+    for _ in range(3):
+        assert person.post("vote", body).json()["saved"] is True
+    assert [event.kind for event in read_events(here.study.folder)].count("voted") == 1
+
+
+def test_seat_when_people_come_together_is_one_each(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    people = here.people(4)
+    seats = [here.server.standing.reviewers[person.id].seat for person in people]
+    assert sorted(seats[:3]) == [1, 2, 3]
+    assert seats[3] is None
+
+
+def test_answer_when_its_part_is_closed_stands(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    keys = here.keys(person)
+    assert person.close("0").status_code == 409  # nothing is answered yet
+    for key in keys[:2]:
+        assert person.vote(key).status_code == 200
+    changed = {**toy_answers(here.study, keys[0]), "quality": 3}
+    assert person.vote(keys[0], changed).status_code == 200
+    block = str(here.study.seats[1].places[0].block)
+    assert person.close(block).status_code == 200
+    assert person.vote(keys[0]).status_code == 409
+    assert person.close(block).status_code == 200  # again, as after a lost answer
+    standing = Standing.of(read_events(here.study.folder))
+    votes = standing.reviewers[person.id].votes[keys[0]]
+    assert [vote.answers["quality"] for vote in votes] == [2, 3]  # both are kept, the last counts
+    values = [row.value for row in human_rows(here.study, standing) if row.kind == "rating"]
+    assert sorted(values) == [2, 3]
+    assert status(here.study, standing, here.clock())["changed"] == 1
+
+
+def test_item_when_its_turn_has_not_come_is_not_taken(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    keys = here.keys(person)
+    assert person.vote(keys[1]).status_code == 409
+    media = here.study.items[keys[1]].media[0].name
+    assert person.client.get(f"/media/{media}").status_code == 404
+    own = here.study.items[keys[0]].media[0].name
+    answer = person.client.get(f"/media/{own}")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_picture_when_somebody_else_asks_is_not_given(scene: Callable[..., Scene]) -> None:
+    here = scene(plan=Plan(raters=1, per_seat=2, block=2))
+    first, second = here.people(2)
+    name = here.study.items[here.keys(first)[0]].media[0].name
+    assert first.client.get(f"/media/{name}").status_code == 200
+    assert second.client.get(f"/media/{name}").status_code == 404
+    assert TestClient(here.app).get(f"/media/{name}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"loaded": False}, 422), ({"answers": None}, 422), ({"answers": {"quality": 9}}, 422),
+        ({"id": "x"}, 422), ({"id": 5}, 422), ({"place": "i" + "0" * 20}, 409),
+        ({"place": "../votes.sqlite"}, 409),
+    ],
+)  # fmt: skip
+def test_vote_when_it_answers_nothing_that_is_asked_changes_nothing(
+    scene: Callable[..., Scene], change: dict[str, Any], code: int
+) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    key = here.keys(person)[0]
+    whole = {"id": "12345678", "place": key, "answers": toy_answers(here.study, key), "loaded": True}
+    assert person.post("vote", whole | change).status_code == code
+    assert not [event for event in read_events(here.study.folder) if event.kind == "voted"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-review-token": "0" * 64}, {"x-review-token": ""}, {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"}, {"content-type": "text/plain"},
+        {"content-type": "application/x-www-form-urlencoded"},
+    ],
+)  # fmt: skip
+def test_request_when_not_from_our_page_is_refused(
+    scene: Callable[..., Scene], headers: dict[str, str]
+) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    body = {"id": "12345678", "place": here.keys(person)[0], "answers": {}, "loaded": True}
+    assert person.post("vote", body, **headers).status_code == 403
+
+
+def test_request_when_with_anothers_token_or_no_session_is_refused(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    first, second = here.people(2)
+    assert first.post("leave", {}, **{"x-review-token": second.token}).status_code == 403
+    second.client.cookies.clear()
+    assert second.post("leave", {}).status_code == 403
+    forged = TestClient(here.app)
+    forged.cookies.set("fabula_review", "WyJyLTEiLCJ4Il0.aaaaaa.bbbbbbbbbbbbbbbb")
+    assert forged.post("/api/leave", content="{}").status_code == 403
+
+
+def test_link_when_altered_or_revoked_opens_nothing(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (invited,) = invite(here.study, here.journal, here.clock(), 1)
+    path = invited.link.removeprefix("http://127.0.0.1:8765")
+    client = TestClient(here.app)
+    altered = (
+        path[:-9] + ("A" if path[-9] != "A" else "B") + path[-8:]
+    )  # the very last bits are no part of it
+    for wrong in (altered, "/enter/x", "/enter/" + "a" * 5000):
+        answer = client.get(wrong, follow_redirects=False)
+        assert answer.status_code in (403, 404), wrong
+        assert "fabula_review" not in answer.cookies
+    person = Person(here.app, here.study, invited)
+    assert person.post("agree", {}).status_code == 200
+    revoke(here.study, here.journal, here.clock(), [invited.reviewer])
+    assert client.get(path, follow_redirects=False).status_code == 403
+    assert person.post("leave", {}).status_code == 403
+
+
+def test_session_when_its_time_is_over_is_closed(tmp_path: Path) -> None:
+    study = toy_study(tmp_path / "study")
+    from fabula.people.review.serve.access import session_cookie
+
+    cookie = session_cookie(study.secret, "r-1")
+    assert session_of(study.secret, cookie, 12) is not None
+    assert session_of(study.secret, cookie, -1) is None
+    assert session_of(b"0" * 32, cookie, 12) is None
+
+
+def test_seat_when_its_holder_is_silent_too_long_goes_to_the_next(scene: Callable[..., Scene]) -> None:
+    here = scene(plan=Plan(raters=1, block=2))
+    (first,) = here.people(1)
+    keys = here.keys(first)
+    first.vote(keys[0])
+    here.clock.hours = 47
+    (second,) = here.people(1)
+    assert here.server.standing.reviewers[second.id].seat is None
+    here.clock.hours = 49
+    (third,) = here.people(1)
+    assert here.server.standing.reviewers[third.id].seat == 1
+    assert here.server.standing.reviewers[first.id].ended == "timed_out"
+    assert first.vote(keys[1]).status_code == 409
+    assert third.vote(keys[0]).status_code == 409  # the drop-out's answer stands
+    assert third.vote(keys[1]).status_code == 200
+
+
+def test_somebody_who_has_finished_when_an_item_did_not_load_stays_finished(
+    scene: Callable[..., Scene],
+) -> None:
+    here = scene(plan=Plan(raters=1, block=9))
+    (first,) = here.people(1)
+    keys = here.keys(first)
+    assert first.post("broken", {"id": "broken-1", "place": keys[0], "what": "Picture 1"}).status_code == 200
+    for key in keys[1:]:
+        assert first.vote(key).status_code == 200
+    assert first.close(str(here.study.seats[1].places[0].block)).status_code == 200
+    here.clock.hours = 49
+    here.people(1)  # whoever comes looks for seats of people who were away too long
+    assert here.server.standing.reviewers[first.id].ended == "finished"
+
+
+def test_answers_when_dropped_after_two_seats_are_open_again_in_both(scene: Callable[..., Scene]) -> None:
+    here = scene(plan=Plan(raters=1, per_seat=2, block=9))
+    (first,) = here.people(1)
+    for _ in range(2):
+        for key in here.keys(first):
+            assert first.vote(key).status_code == 200
+        seat = here.server.standing.reviewers[first.id].seat or 0
+        assert first.close(str(here.study.seats[seat].places[0].block)).status_code == 200
+        first.post("more", {})
+    drop(here.study, here.journal, here.clock(), [first.id], "careless")
+    here.people(2)
+    assert set(here.server.standing.holders) == {1, 2}
+
+
+def test_vote_when_replayed_for_something_else_is_answered_and_changes_nothing(
+    scene: Callable[..., Scene],
+) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    first = here.keys(person)[0]
+    body = {"id": "the-same-id", "place": first, "answers": toy_answers(here.study, first), "loaded": True}
+    assert person.post("vote", body).status_code == 200
+    assert person.post("vote", body | {"place": "nothing"}).json() == {"saved": True}
+
+
+def test_answers_when_dropped_are_given_anew_by_others(scene: Callable[..., Scene]) -> None:
+    here = scene(plan=Plan(raters=1, block=9))
+    (first,) = here.people(1)
+    for key in here.keys(first):
+        assert first.vote(key).status_code == 200
+    assert first.close("1").status_code == 200 or first.close("0").status_code == 200
+    assert here.server.standing.reviewers[first.id].ended == "finished"
+    drop(here.study, here.journal, here.clock(), [first.id], "careless")
+    (second,) = here.people(1)
+    for key in here.keys(second):
+        assert second.vote(key).status_code == 200
+    rows = human_rows(here.study, here.server.standing)
+    assert {row.rater for row in rows} == {second.id}
+    assert len(read_events(here.study.folder)) > 8  # nothing is deleted
+
+
+def test_preference_when_sides_are_turned_favours_the_same_method(scene: Callable[..., Scene]) -> None:
+    here = scene(stories=12)
+    (person,) = here.people(1)
+    flips = {}
+    seat = here.server.standing.reviewers[person.id].seat or 0
+    for place in here.study.seats[seat].places:
+        flips[here.study.stands[place.item].about] = place.flip
+        assert person.vote(place.item, {**toy_answers(here.study, place.item), "side": 1}).status_code == 200
+        person.close(str(place.block))
+    rows = [row for row in human_rows(here.study, here.server.standing) if row.kind == "preference"]
+    assert len(set(flips.values())) == 2
+    assert {row.item: row.value for row in rows} == {
+        about: -1 if flip else 1 for about, flip in flips.items()
+    }
+    assert {(row.method, row.baseline) for row in rows} == {("a", "b")}
+
+
+def test_training_when_failed_ends_there_and_when_passed_goes_on(scene: Callable[..., Scene]) -> None:
+    here = scene(training=2, training_pass=1.0)
+    good, bad = here.people(2)
+    for person, quality in ((good, 3), (bad, 1)):
+        for item in here.study.training:
+            answer = person.vote(item, toy_answers(here.study, item, quality))
+            assert answer.json()["right"] == {"quality": quality == 3}
+        assert person.close("training").status_code == 200
+    standing = here.server.standing
+    assert (standing.reviewers[good.id].ended, standing.reviewers[good.id].seat) == (None, 1)
+    assert (standing.reviewers[bad.id].ended, standing.reviewers[bad.id].seat) == ("screened_out", None)
+    assert human_rows(here.study, standing) == []
+
+
+def test_check_items_when_answered_become_attention_lines_alone(scene: Callable[..., Scene]) -> None:
+    here = scene(checks=1, plan=Plan(raters=3, block=9, checks=1))
+    (person,) = here.people(1)
+    for key in here.keys(person):
+        assert person.vote(key).status_code == 200
+    rows = human_rows(here.study, here.server.standing)
+    assert [row.value for row in rows if row.kind == "attention"] == [0]  # 2 was said, 3 is right
+    assert sum(row.kind == "rating" for row in rows) == 4
+
+
+def test_item_when_its_media_do_not_load_is_reported_and_passed_over(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    keys = here.keys(person)
+    assert person.post("broken", {"id": "broken-1", "place": keys[0], "what": "Picture 1"}).status_code == 200
+    assert person.vote(keys[1]).status_code == 200
+    assert person.close(str(here.study.seats[1].places[0].block)).status_code == 200
+    document = status(here.study, here.server.standing, here.clock())
+    assert [each["what"] for each in document["not_loading"]] == ["Picture 1"]
+    assert document["votes"] == {"wanted": 12, "given": 1}
+
+
+def test_answers_of_the_server_when_looked_at_keep_the_page_to_itself(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    for path in ("/static/review.css", "/media/none", "/none", "/api/vote"):
+        headers = person.client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff"
+    cookie = person.client.get("/enter/x").headers.get("set-cookie")
+    assert cookie is None
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"a":' * 9_000, b"x" * 600_000]
+)
+def test_body_when_hostile_is_refused(scene: Callable[..., Scene], body: bytes) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    headers = {"x-review-token": person.token, "content-type": "application/json"}
+    for name in ("vote", "agree", "broken", "draft", "close"):
+        assert person.client.post(f"/api/{name}", content=body, headers=headers).status_code in (
+            409,
+            413,
+            422,
+        )
+
+
+def test_study_when_opened_after_all_that_is_whole(scene: Callable[..., Scene]) -> None:
+    here = scene()
+    people = here.people(3)
+    for person in people:
+        for key in here.keys(person)[:2]:
+            assert person.vote(key).status_code == 200
+    again = Standing.of(read_events(here.study.folder))
+    assert again == Standing.of(open_study(here.study.folder).events())
+    assert {name: each.votes for name, each in again.reviewers.items()} == {
+        name: each.votes for name, each in here.server.standing.reviewers.items()
+    }

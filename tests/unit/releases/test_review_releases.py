@@ -1,0 +1,337 @@
+"""A review that is packed: its votes, its tables, its statuses, and the mark where programs made it."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.kinds.verbs import count, diff, load, pack, verify
+from fabula.releases.katha.votes import load_votes
+from fabula.releases.options import PackOptions
+from fabula.testing.katha_folders import read_rows, rehash, write_jsonl, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
+
+BUNDLES = sample_bundles(12)
+HIDDEN = {bundle["record"]["story_id"] for bundle in BUNDLES if bundle["record"]["split"] == "hidden_test"}
+REJECTED = "kb25k_0002"
+MANY = {"kb25k_0001": "ambiguous", REJECTED: "corrected"}
+
+
+def choose(rater, story, criterion, part):
+    """Disagree a little: r3 about the label of two stories, and everybody about a rejected one's scenes."""
+    if (criterion, story) == ("scene_sequence", REJECTED):
+        return "unusable"
+    return MANY.get(story) if (criterion, rater) == ("moral_label", "r3") else None
+
+
+ROWS = [summary_of(bundle["record"]) for bundle in BUNDLES]
+ROWS[1] |= {"decision": "rejected"}
+VOTES = [vote for bundle in BUNDLES for vote in votes_on(bundle, choose=choose)]
+TABLES = ("validation", "construction", "workload", "agreement", "confidence")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of twelve stories, one of them hidden, one of them rejected by its reviewers."""
+    return write_run(tmp_path_factory.mktemp("runs") / "run", BUNDLES)
+
+
+@pytest.fixture
+def packs(run, tmp_path):
+    """Pack that run with a review of these summaries, votes and consent."""
+
+    def packs_(votes=VOTES, consent=None, rows=ROWS, name="out", **options):
+        folder = write_review(tmp_path / f"{name}-review", rows, votes, consent)
+        return pack(run, tmp_path / name, PackOptions("0.1.0", reviews=folder, **options))
+
+    return packs_
+
+
+@pytest.fixture(scope="module")
+def published(run, tmp_path_factory):
+    """A release with gold subsets and the votes of people who agreed to it; not to be changed."""
+    folder = tmp_path_factory.mktemp("published")
+    review = write_review(folder / "review", ROWS, VOTES, agreed_by())
+    return pack(run, folder / "out", PackOptions("0.1.0", reviews=review, gold=True)).folder
+
+
+def lines_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def document(folder: Path, name: str = "release.json") -> dict:
+    return json.loads((folder / name).read_bytes())
+
+
+def review_of(folder: Path) -> dict:
+    return document(folder, "statistics.json")["review"]
+
+
+def found(folder: Path, **how) -> Counter:
+    return Counter(issue.code for issue in verify(folder, **how).issues)
+
+
+def test_votes_when_published_are_a_file_and_a_table_of_public_stories_and_the_release_is_sound(published):
+    votes = load_votes(published)
+    public = {record.story_id for record in load(published).records}
+    assert {vote.item for vote in votes} == public
+    assert len(votes) == len(public) * 3 * 17
+    rows = [row for path in sorted((published / "data/votes").iterdir()) for row in read_rows(path)]
+    key = ("item", "criterion", "part", "rater", "answer", "value", "seconds", "simulated")
+    assert Counter(tuple(row[name] for name in key) for row in rows) == Counter(
+        tuple(getattr(vote, name) for name in key) for vote in votes
+    )
+    assert "- config_name: votes" in (published / "README.md").read_text("utf-8")
+    assert document(published)["reviews"] == {"status": "d7", "votes": "published"}
+    assert verify(published).issues == ()
+
+
+def test_votes_on_hidden_stories_when_published_are_in_the_hidden_folder_alone(published):
+    hidden = published.with_name("out-hidden")
+    assert {vote.item for vote in load_votes(hidden)} == HIDDEN
+    assert not any(name in (published / "votes.jsonl").read_text("utf-8") for name in HIDDEN)
+    assert verify(hidden).issues == ()
+
+
+def test_tables_when_packed_count_the_release_and_what_was_rejected_apart(published):
+    review = review_of(published)
+    assert set(TABLES) <= set(review)
+    # 10 public stories were accepted and one rejected: 30 and 3 judgements of scenes, 3 of them unusable.
+    scenes = review["construction"]["scene_sequence"]
+    assert (scenes["judgements"], scenes["changed"], scenes["items"], scenes["final"]) == (33, 3, 10, 50)
+    assert scenes["elsewhere"] == {"judgements": 3, "changed": 3}
+    assert review["validation"]["not_in_release"] == {"rejected": 1}
+    assert review["validation"]["decisions"] == {"accepted": 10}
+    # Of 30 votes one says ambiguous: P = (9 + 1/3) / 10, and the shares of the two words are 29/30 and 1/30.
+    observed, chance = (9 + 1 / 3) / 10, (29 / 30) ** 2 + (1 / 30) ** 2
+    assert review["agreement"]["moral_label"]["kappa"] == round((observed - chance) / (1 - chance), 4)
+    assert review["confidence"] == {"judgements": 30, "sum": 120, "mean": 4.0}
+    gold = document(published, "subsets.json")["subsets"]
+    assert [(subset["name"], subset["stories"]) for subset in gold] == [("human_gold", 2), ("strict_gold", 1)]
+    assert review["workload"]["subsets"]["human_gold"]["judgements"] == 6
+
+
+def test_tables_when_counted_again_or_shown_are_those_of_the_release(published):
+    again = count(published)["review"]
+    assert {name: again[name] for name in TABLES} == {name: review_of(published)[name] for name in TABLES}
+    card = (published / "dataset_card.md").read_text("utf-8")
+    for title in ("(Table 16)", "(Table 17)", "(Table 21)", "(Table 22)"):
+        assert title in card
+    assert "Programs took part" not in card
+
+
+@pytest.mark.parametrize(
+    ("consent", "reason"),
+    [
+        (None, "there is no consent.json"),
+        (agreed_by(publish=False), "says that they are not to be published"),
+        (agreed_by(2, 3), "2 of 3 reviewers agreed to it"),
+        (agreed_by(2, 2), "votes of 3 reviewers"),
+    ],
+)
+def test_votes_when_not_everybody_agreed_are_counted_and_stay_out(packs, consent, reason):
+    result = packs(consent=consent)
+    assert any("not in the release: " in note and reason in note for note in result.notes), result.notes
+    folder = result.folder
+    assert not (folder / "votes.jsonl").exists() and not (folder / "data/votes").exists()
+    assert not (folder.with_name("out-hidden") / "votes.jsonl").exists()
+    assert document(folder)["reviews"]["votes"] == "kept"
+    assert set(TABLES) <= set(review_of(folder))
+    assert verify(folder, readers=False).issues == ()
+    assert load_votes(folder) == ()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"publish_votes": 1, "consented": 3, "reviewers": 3}', b"{}"]
+)
+def test_consent_when_it_cannot_be_read_is_refused(packs, tmp_path, content):
+    folder = write_review(tmp_path / "out-review", ROWS, VOTES, agreed_by())
+    (folder / "consent.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"consent\.json: this does not say what the reviewers agreed to"):
+        pack(write_run(tmp_path / "run", BUNDLES), tmp_path / "out", PackOptions("0.1.0", reviews=folder))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"item": "kb25k_9999"}, "there is no story 'kb25k_9999'"),
+        (
+            {"criterion": "recoverability_qa", "answer": "valid", "part": "q"},
+            "has no 'q' among its questions",
+        ),
+        ({"answer": "sure"}, "expected one of ok, unsafe, rights_uncertain"),
+        ({"rater": "r2"}, "the same reviewer said this before"),
+        ({"simulated": True}, "simulated"),
+    ],
+)
+def test_a_vote_when_unsound_or_about_nothing_of_the_run_is_refused(packs, tmp_path, change, message):
+    assert VOTES[0]["criterion"] == "safety"
+    with pytest.raises(InputError, match=message):
+        packs(votes=[{**VOTES[0], **change}, *VOTES[1:]], consent=agreed_by())
+    assert not (tmp_path / "out").exists()
+
+
+def test_votes_when_controls_or_checks_are_among_them_are_taken_without(packs):
+    check = {"kind": "attention", "rater": "r1", "item": "i1", "value": 1}
+    result = packs(votes=[*VOTES, check, {**VOTES[0], "repeat": 1}], consent=agreed_by())
+    assert len(load_votes(result.folder)) == 10 * 3 * 17
+
+
+@pytest.mark.parametrize(
+    ("words", "in_gold", "others"),
+    [
+        ("d7", "human_adjudicator_accepted", "pre_release_reviewed"),
+        ("a7", "human_review_complete", "human_review_complete"),
+    ],
+)
+def test_statuses_when_packed_are_the_words_that_were_asked_for(packs, words, in_gold, others):
+    folder = packs(votes=None, gold=True, review_status=words).folder
+    gold = {row["story_id"] for row in lines_of(folder / "subsets/human_gold.jsonl")}
+    for record in load(folder).records:
+        assert record.validation_status == (in_gold if record.story_id in gold else others)
+    assert document(folder)["reviews"] == {"status": words, "votes": "none"}
+    assert set(review_of(folder)) >= {"validation", "workload"}
+    assert "agreement" not in review_of(folder)
+    assert verify(folder, readers=False).issues == ()
+
+
+def test_statuses_when_other_words_are_asked_for_are_refused():
+    with pytest.raises(ConfigError, match="--review-status: expected d7 or a7, found 'gold'"):
+        PackOptions("0.1.0", review_status="gold").checked()
+
+
+def test_a_status_when_it_is_not_that_of_its_tier_is_found(published, tmp_path, helpers):
+    folder = Path(shutil.copytree(published, tmp_path / "out"))
+    gold = lines_of(folder / "subsets/human_gold.jsonl")[0]["story_id"]
+
+    def lower(row):
+        row["validation_status"] = "pre_release_reviewed"
+
+    for name in ("annotations.jsonl", "human_validation.jsonl"):
+        ids = [row["story_id"] for row in lines_of(folder / name)]
+        helpers.edit_line(folder / name, ids.index(gold), lower)
+    helpers.reseal(folder)
+    codes = found(folder, readers=False)
+    assert codes["review-status"] == 1
+    assert codes["statistics"] > 0
+
+
+@pytest.mark.parametrize("where", ["reviewer", "adjudicator", "vote"])
+def test_a_release_when_programs_reviewed_it_says_so_everywhere(packs, where):
+    rows, votes, consent = list(ROWS), None, None
+    if where == "reviewer":
+        rows[0] = {**rows[0], "annotator_ids": ["r1", "r2", "simulated-3"]}
+    elif where == "adjudicator":
+        rows[0] = {**rows[0], "adjudicator_id": "simulated-9", "resolution": "human_adjudicated"}
+    else:
+        votes, consent = [*VOTES, *votes_on(BUNDLES[0], ["simulated-1"])], agreed_by()
+    result = packs(rows=rows, votes=votes, consent=consent)
+    folder = result.folder
+    assert document(folder)["simulated_reviews"] is True
+    assert document(folder.with_name("out-hidden"))["simulated_reviews"] is True
+    assert review_of(folder)["simulated"] is True
+    first = (folder / "README.md").read_text("utf-8").split("\n# ")[1].splitlines()[:5]
+    assert any("Programs took part in the review" in line for line in first)
+    assert "Programs took part in the review" in document(folder, "croissant_metadata.json")["description"]
+    assert any("cannot be published" in note for note in result.notes)
+    assert verify(folder, readers=False).issues == ()
+
+
+def test_the_mark_of_programs_when_taken_away_is_missed(packs, helpers):
+    rows = [{**row, "annotator_ids": ["simulated-1", "r2", "r3"]} for row in ROWS]
+    folder = packs(rows=rows, votes=None).folder
+    helpers.edit_json(folder / "release.json", lambda it: it.pop("simulated_reviews"))
+    helpers.reseal(folder)
+    assert found(folder, quick=True) == {"simulated-unmarked": 1, "statistics": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda lines: lines[:-1], "table"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "document"),
+        (lambda lines: [{**lines[0], "answer": "corrected"}, *lines[1:]], "vote"),
+        (lambda lines: [{**lines[0], "item": min(HIDDEN)}, *lines[1:]], "hidden-leak"),
+        (lambda lines: [{**lines[0], "seconds": 9.0}, *lines[1:]], "table"),
+    ],
+)
+def test_votes_when_changed_and_sealed_again_are_found(published, tmp_path, helpers, change, code):
+    for part in ("out", "out-hidden"):
+        shutil.copytree(published.with_name(part), tmp_path / part)
+    write_jsonl(tmp_path / "out" / "votes.jsonl", change(lines_of(tmp_path / "out" / "votes.jsonl")))
+    helpers.reseal(tmp_path / "out")
+    assert found(tmp_path / "out", readers=False)[code] > 0
+
+
+def test_tables_when_the_votes_stayed_out_are_checked_as_far_as_they_can_be(packs, helpers):
+    folder = packs(consent=agreed_by(publish=False)).folder
+
+    def change(statistics):
+        statistics["review"]["workload"]["responses"]["judgements"] += 1
+        statistics["review"]["construction"]["safety"]["final"] += 1
+        statistics["review"]["agreement"]["moral_label"]["note"] = "<script>"
+
+    helpers.edit_json(folder / "statistics.json", change)
+    helpers.reseal(folder)
+    issues = [issue for issue in verify(folder, readers=False).issues if issue.code == "statistics"]
+    assert {issue.path for issue in issues} == {
+        "$.review.workload.responses.judgements", "$.review.construction.safety.final",
+        "$.review.agreement.moral_label.note",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("part", [{"status": "x", "votes": "kept"}, {"status": []}, {}, [], None, 5])
+def test_what_a_release_says_of_its_reviews_when_damaged_is_found(published, tmp_path, helpers, part):
+    folder = Path(shutil.copytree(published, tmp_path / "out"))
+    helpers.edit_json(folder / "release.json", lambda it: it.update(reviews=part))
+    helpers.reseal(folder)
+    issues = verify(folder, readers=False).issues
+    assert issues
+    assert not any("NoneType" in issue.message for issue in issues)
+
+
+def test_a_record_without_a_label_when_reviewed_is_packed_as_the_draft_that_it_is(tmp_path):
+    bundles = sample_bundles(3)
+    record = bundles[0]["record"]
+    record["moral_label"] = None
+    bundles[0]["record"]["transitions"] = [{**part, "moral_target": None} for part in record["transitions"]]
+    bundles[0]["record"]["questions"] = [
+        part for part in record["questions"] if part["question_type"] != "moral"
+    ]
+    bundles[0]["variants"] = [{**variant, "original_moral": None} for variant in bundles[0]["variants"]]
+    rehash(bundles[0])
+    records = [bundle["record"] for bundle in bundles]
+    rows = [summary_of(each, final_moral_label=each["moral_label"] or "") for each in records]
+    review = write_review(tmp_path / "review", rows)
+    options = PackOptions("0.1.0", reviews=review, allow_drafts=True)
+    folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
+    assert load(folder).by_id[record["story_id"]].validation_status == "pre_release_reviewed"
+    assert {issue.code for issue in verify(folder, quick=True).issues} <= {"incomplete", "moral-balance"}
+    wrong = write_review(tmp_path / "wrong", [{**rows[1], "final_moral_label": ""}])
+    with pytest.raises(InputError, match="final_moral_label ''"):
+        pack(tmp_path / "run", tmp_path / "other", PackOptions("0.1.0", reviews=wrong, allow_drafts=True))
+
+
+def test_releases_when_one_has_votes_are_compared_without_counting_them_as_records(published, run, tmp_path):
+    before = pack(run, tmp_path / "before", PackOptions("0.0.9")).folder
+    changes = diff(before, published)
+    assert str(changes.step) == "major"  # a story was rejected
+    documents = {row.path: row.kind for row in changes.sections["documents"]}
+    assert documents["votes.jsonl"] == "added"
+    assert "votes" not in " ".join(why for _, why in changes.reasons)
+
+
+def test_a_pack_when_repeated_has_the_same_bytes_whatever_the_order_of_the_lines(published, run, tmp_path):
+    review = write_review(tmp_path / "review", ROWS[::-1], VOTES[::-1], agreed_by())
+    again = pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=review, gold=True)).folder
+    for path in sorted(published.rglob("*")):
+        other = again / path.relative_to(published)
+        if path.is_file() and path.name not in (
+            "SHA256SUMS",
+            "release.json",
+        ):  # commitments have another salt
+            assert other.read_bytes() == path.read_bytes(), path.name

@@ -1,0 +1,375 @@
+"""The tables of a human review (paper, Tables 16, 17, 21 and 22), counted from its summaries and its votes.
+
+Counted are the public stories of a release whose reviews accepted them, with all votes on them. Votes on
+other stories of the run, hidden ones aside, count towards the rates of editing and rejection (Table 17) in
+numbers of their own: else what was rejected would look as if nobody had. Those of adjudicators do not count.
+
+Where votes are not published, what they came to is taken from ``statistics.json``, which cannot be checked.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...schemas.canonical import Json
+from ...schemas.vocabulary import vocabulary
+from ..review_marks import is_simulated
+from ..statistics import MOST_HIDDEN
+from .votes import CONFIDENCE, UNCLEAR, UNITS, Vote
+
+if TYPE_CHECKING:
+    from ..resampling import Floats
+
+_NUMBER = re.compile(r"\[\d+\]", re.ASCII)
+PLACES = 4
+"""Decimals of kappa and its interval."""
+LABELS = "moral_target"
+"""The twelve-way agreement on the moral label, as in Table 22; on units agreement is by word."""
+Row = Mapping[str, Json]
+"""A summary of a review: a line of ``human_validation.jsonl``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What a review says of stories that are not among the accepted public ones; hidden ones are left out.
+
+    Attributes:
+        decisions: decision -> reviews.
+        judged: unit -> how many judgements, and how many of them asked for a change.
+    """
+
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    judged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewData:
+    """A review, as far as a release tells of it.
+
+    Attributes:
+        rows: the accepting summaries of public stories.
+        votes: the votes about these stories; None where they are not at hand.
+        gold: name of a gold subset -> its members.
+        elsewhere: what it says of other stories.
+        simulated: whether programs took part.
+    """
+
+    rows: Sequence[Row]
+    votes: Sequence[Vote] | None = None
+    gold: Mapping[str, Collection[str]] = field(default_factory=dict)
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)
+    simulated: bool = False
+
+
+def review_tables(data: ReviewData, totals: Mapping[str, int]) -> dict[str, Json]:
+    """Return the tables of a review, as ``statistics.json`` has them under ``review``.
+
+    Args:
+        data: the review.
+        totals: how many public stories, scenes, transitions, questions and variants there are, and how many
+            narrative types and moral labels occur.
+    """
+    tables: dict[str, Json] = {
+        "validation": validation_table(data.rows, data.elsewhere.decisions),
+        "workload": workload_table(data.rows, data.gold, totals["stories"]),
+    }
+    if data.votes:
+        votes = before_adjudication(data.votes, data.rows)
+        labels = {row["story_id"]: row for row in data.rows}
+        tables["construction"] = construction_table(votes, data.elsewhere.judged, totals)
+        tables["agreement"] = agreement_table(votes, labels)
+        tables["confidence"] = confidence_of(votes)
+    return {**tables, **({"simulated": True} if data.simulated else {})}
+
+
+def validation_table(rows: Sequence[Row], elsewhere: Mapping[str, int]) -> dict[str, Json]:
+    """Return the counts of summaries (Table 16): decisions, statuses, resolutions, reviewers, corrections."""
+    decisions = Counter(str(row["decision"]) for row in rows)
+    reviewers = {name for row in rows for name in row["annotator_ids"]}
+    adjudicators = {row["adjudicator_id"] for row in rows if row["adjudicator_id"] is not None}
+    flags = Counter(
+        flag for row in rows for flag in {kind_of_flag(str(flag)) for flag in row["correction_flags"]}
+    )
+    return {
+        "reviews": len(rows),
+        "decisions": _sorted(decisions),
+        "not_in_release": _sorted(elsewhere),
+        "validation_status": _sorted(Counter(str(row["validation_status"]) for row in rows)),
+        "resolution": _sorted(Counter(str(row["resolution"]) for row in rows)),
+        "correction_flags": _sorted(flags),
+        "reviewers": len(reviewers),
+        "adjudicators": len(adjudicators),
+        "simulated": sum(is_simulated(name) for name in reviewers | adjudicators),
+    }
+
+
+def kind_of_flag(flag: str) -> str:
+    """Return what a flag says, whichever part of the record it is about.
+
+    Example: ``corrected:scenes[2].action`` is ``corrected:scenes[*].action``, and
+    ``invalid:recoverability_qa:kb25k_0001_q03`` is ``invalid:recoverability_qa``.
+    """
+    return _NUMBER.sub("[*]", ":".join(flag.split(":")[:2]))
+
+
+def workload_table(rows: Sequence[Row], gold: Mapping[str, Collection[str]], records: int) -> dict[str, Json]:
+    """Return the units of work (Table 21): stories, judgements of reviewers, and adjudications, by tier.
+
+    Every record of a release was checked against the schema, one check each.
+    """
+    resolved = {
+        "responses": rows,
+        "unanimous": [row for row in rows if row["resolution"] == "unanimous"],
+        "adjudicated": [row for row in rows if row["resolution"] == "human_adjudicated"],
+    }
+    subsets = {name: [row for row in rows if row["story_id"] in ids] for name, ids in sorted(gold.items())}
+    return {
+        "records": records,
+        **{name: _work(part) for name, part in resolved.items()},
+        "subsets": {name: _work(part) for name, part in subsets.items()},
+    }
+
+
+def _work(rows: Sequence[Row]) -> dict[str, int]:
+    return {
+        "stories": len(rows),
+        "judgements": sum(len(row["annotator_ids"]) for row in rows),
+        "adjudications": sum(row["adjudicator_id"] is not None for row in rows),
+    }
+
+
+def before_adjudication(votes: Iterable[Vote], rows: Iterable[Row]) -> list[Vote]:
+    """Return the votes of reviewers; those of whoever adjudicated the same story are left out."""
+    decided = {
+        (row["story_id"], row["adjudicator_id"])
+        for row in rows
+        if row["adjudicator_id"] not in (None, *row["annotator_ids"])
+    }
+    return [vote for vote in votes if (vote["item"], vote["rater"]) not in decided]
+
+
+def judged_of(votes: Iterable[Vote]) -> dict[str, tuple[int, int]]:
+    """Return unit -> how many judgements there are, and how many of them asked for a change."""
+    judged, changed = Counter[str](), Counter[str]()
+    for vote in votes:
+        unit = UNITS.get(str(vote["criterion"])) if vote["kind"] == "review" else None
+        if unit is not None:
+            judged[str(vote["criterion"])] += 1
+            changed[str(vote["criterion"])] += vote["answer"] != unit.words[0]
+    return {name: (judged[name], changed[name]) for name in UNITS if judged[name]}
+
+
+def construction_table(
+    votes: Sequence[Vote], elsewhere: Mapping[str, tuple[int, int]], totals: Mapping[str, int]
+) -> dict[str, Json]:
+    """Return how much of each component reviewers wanted changed (Table 17), before adjudication.
+
+    ``changed`` of ``judgements`` chose another word than that all is well; ``rate`` is their quotient, over
+    the stories of the release and ``elsewhere`` together. ``items`` is how many things were judged in the
+    release, ``final`` how many it holds.
+    """
+    judged = judged_of(votes)
+    items: dict[str, set[tuple[Json, Json]]] = {}
+    for vote in votes:
+        items.setdefault(str(vote["criterion"]), set()).add((vote["item"], vote["part"]))
+    table: dict[str, Json] = {}
+    for name, unit in UNITS.items():
+        if name in judged or name in elsewhere:
+            inside, outside = judged.get(name, (0, 0)), elsewhere.get(name, (0, 0))
+            judgements, changed = (sum(pair) for pair in zip(inside, outside, strict=True))
+            table[name] = {
+                "items": len(items.get(name, ())),
+                "judgements": judgements,
+                "changed": changed,
+                "rate": round(changed / judgements, 6) if judgements else None,
+                "elsewhere": {"judgements": outside[0], "changed": outside[1]},
+                "final": totals[unit.counted],
+            }
+    return table
+
+
+def confidence_of(votes: Iterable[Vote]) -> dict[str, Json]:
+    """Return how sure reviewers were, 1 to 5: how many said so, their sum and their mean."""
+    values = [int(vote["value"]) for vote in votes if vote["criterion"] == CONFIDENCE]
+    mean = round(sum(values) / len(values), PLACES) if values else None
+    return {"judgements": len(values), "sum": sum(values), "mean": mean}
+
+
+def label_of(vote: Vote, said: Mapping[tuple[Json, Json], str], row: Row | None) -> str | None:
+    """Return the moral label that a reviewer says a story has; None where nobody can tell.
+
+    That of a line of kind ``moral_label``, where there is one. Else what was chosen about the label of the
+    record: that it is right, which is known to be the final one only where the review corrected none; or that
+    it is ambiguous.
+
+    Args:
+        vote: a vote on the unit ``moral_label``.
+        said: story and rater -> label of such a line.
+        row: the summary of the review.
+    """
+    if (label := said.get((vote["item"], vote["rater"]))) is not None:
+        return label
+    if vote["answer"] == "ambiguous":
+        return UNCLEAR
+    kept = row is not None and not {"moral_label", "corrected:moral_label"} & set(row["correction_flags"])
+    label = row["final_moral_label"] if row is not None and kept and vote["answer"] == "correct" else None
+    return str(label) if label else None
+
+
+def agreement_table(votes: Sequence[Vote], rows: Mapping[str, Row]) -> dict[str, Json]:
+    """Return Fleiss' kappa of the moral label and of every unit (Table 22), each with its interval.
+
+    The interval is of 95 %, over stories drawn with replacement 10,000 times from seed 42, all measures on
+    the same draws; Student's t below 30 stories, none below 6 (:mod:`fabula.validators.resampling`).
+
+    Args:
+        votes: those of reviewers, before adjudication.
+        rows: story -> its summary.
+    """
+    said = {
+        (vote["item"], vote["rater"]): str(vote["labels"][0])
+        for vote in votes
+        if vote["kind"] == "moral_label" and vote["labels"]
+    }
+    ratings: dict[str, dict[tuple[str, str], Counter[str]]] = {}
+    for vote in votes:
+        name = str(vote["criterion"])
+        if vote["kind"] != "review" or name not in UNITS:
+            continue
+        asked = (str(vote["item"]), str(vote["part"] or ""))
+        ratings.setdefault(name, {}).setdefault(asked, Counter())[str(vote["answer"])] += 1
+        if name == "moral_label" and (label := label_of(vote, said, rows.get(asked[0]))) is not None:
+            ratings.setdefault(LABELS, {}).setdefault(asked, Counter())[label] += 1
+    ordered = [name for name in (LABELS, *UNITS) if name in ratings]
+    return _kappas({name: ratings[name] for name in ordered})
+
+
+def _kappas(ratings: Mapping[str, Mapping[tuple[str, str], Counter[str]]]) -> dict[str, Json]:
+    """Return measure -> kappa, interval and counts; one drawing of stories serves all of them."""
+    import numpy as np
+
+    from ..agreement import kappa_of_sums
+    from ..resampling import interval_by_size, resampled_sums
+
+    stories = sorted({story for units in ratings.values() for story, _ in units})
+    columns = {name: _columns(units, stories) for name, units in ratings.items()}
+    if not columns:
+        return {}
+    drawn = resampled_sums(np.concatenate(list(columns.values()), axis=1))
+    table: dict[str, Json] = {}
+    start = 0
+    for name, sums in columns.items():
+        whole, again = sums.sum(axis=0, keepdims=True), drawn[:, start : start + sums.shape[1]]
+        start += sums.shape[1]
+        kappa, replicates = (kappa_of_sums(part[:, 0], part[:, 1], part[:, 2:]) for part in (whole, again))
+        voted = int((sums[:, 1] > 0).sum())
+        ends = interval_by_size(kappa, replicates[:, None], voted, (-1.0, 1.0))
+        known = not math.isnan(kappa[0])
+        low, high = (_rounded(end[0]) if known else None for end in ends)
+        table[name] = {
+            "kappa": _rounded(kappa[0]),
+            "low": low,
+            "high": high,
+            "items": int(whole[0, 1]),
+            "stories": voted,
+            "judgements": int(whole[0, 2:].sum()),
+        }
+    return table
+
+
+def _columns(units: Mapping[tuple[str, str], Counter[str]], stories: Sequence[str]) -> "Floats":
+    """Return per story the sum of shares of agreeing pairs, the units with two ratings, and their ratings.
+
+    Returns:
+        Shape (stories, 2 + categories).
+    """
+    import numpy as np
+
+    from ..agreement import pair_shares
+
+    words = {
+        word: number for number, word in enumerate(sorted({word for each in units.values() for word in each}))
+    }
+    rows = {story: number for number, story in enumerate(stories)}
+    kept = {asked: counts for asked, counts in units.items() if counts.total() >= 2}
+    counts = np.zeros((len(kept), len(words)))
+    for number, given in enumerate(kept.values()):
+        for word, count in given.items():
+            counts[number, words[word]] = count
+    of_story = np.array([rows[story] for story, _ in kept], dtype=np.int64)
+    columns = np.zeros((len(stories), 2 + len(words)))
+    if kept:
+        np.add.at(columns, of_story, np.column_stack([pair_shares(counts), np.ones(len(kept)), counts]))
+    return columns
+
+
+_NUMBERS = {
+    "construction": ("items", "judgements", "changed", "rate", "final"),
+    "agreement": ("kappa", "low", "high", "items", "stories", "judgements"),
+    "confidence": ("judgements", "sum", "mean"),
+}
+
+
+def stated_elsewhere(review: Json) -> Elsewhere:
+    """Return what a statistics document states of stories that are not in the release."""
+    decisions = _at(review, "validation", "not_in_release")
+    judged = {
+        name: (_count(part, "judgements"), _count(part, "changed"))
+        for name in UNITS
+        if (part := _at(review, "construction", name, "elsewhere"))
+    }
+    return Elsewhere(
+        {word: _count(decisions, word) for word in vocabulary("decision").values if word in decisions},
+        {name: pair for name, pair in judged.items() if any(pair)},
+    )
+
+
+def stated_tables(review: Json, totals: Mapping[str, int]) -> dict[str, Json]:
+    """Return the tables of votes that a statistics document states, for a release that publishes no votes.
+
+    Numbers stand as they are; what it holds is counted again, and everything else is dropped.
+    """
+    tables: dict[str, Json] = {}
+    if construction := _at(review, "construction"):
+        tables["construction"] = {
+            name: {
+                **_numbers(_at(construction, name), _NUMBERS["construction"]),
+                "elsewhere": _numbers(_at(construction, name, "elsewhere"), ("judgements", "changed")),
+                "final": totals[unit.counted],
+            }
+            for name, unit in UNITS.items()
+            if _at(construction, name)
+        }
+    if agreement := _at(review, "agreement"):
+        names = [name for name in (LABELS, *UNITS) if _at(agreement, name)]
+        tables["agreement"] = {name: _numbers(_at(agreement, name), _NUMBERS["agreement"]) for name in names}
+    if confidence := _at(review, "confidence"):
+        tables["confidence"] = _numbers(confidence, _NUMBERS["confidence"])
+    return tables
+
+
+def _at(value: Json, *steps: str) -> dict[str, Json]:
+    """Return the object at a place; an empty one where there is none."""
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _count(part: Mapping[str, Json], name: str) -> int:
+    value = part.get(name)
+    return value if type(value) is int and 0 <= value <= MOST_HIDDEN else 0
+
+
+def _numbers(part: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
+    return {name: part[name] if type(part.get(name)) in (int, float) else None for name in names}
+
+
+def _rounded(value: Any) -> float | None:  # noqa: ANN401 - a number of numpy
+    return None if math.isnan(value) else round(float(value), PLACES)
+
+
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items()))

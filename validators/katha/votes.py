@@ -1,0 +1,178 @@
+"""Votes of reviewers about stories: what they are asked about a record (paper, Table 18), and their lines.
+
+A vote is a line of the type ``HumanRow``; the columns of :data:`FIELDS` are those that a review has.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from ...schemas.canonical import Json
+from ...schemas.judgement import HumanRow
+from ...schemas.paths import format_path
+from ...schemas.values import Issue
+from ...schemas.vocabulary import vocabulary
+from ..codes import issue, show
+from ..review_marks import SIMULATED, is_simulated
+from ..schema_check import check_schema
+from ..view import Part
+
+UNCLEAR = "unclear"
+"""What stands in the place of a label that a reviewer cannot give."""
+FIELDS = (
+    "kind", "rater", "item", "criterion", "part", "answer", "labels", "value", "confidence", "condition",
+    "seconds", "at", "protocol", "simulated",
+)  # fmt: skip
+"""The columns of a vote, in order."""
+KINDS = ("review", "moral_label")
+"""The kinds of lines that are votes."""
+PASSED_OVER = ("attention",)
+"""Kinds of lines that a review may export beside its votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of a record that reviewers decide about (Table 18).
+
+    Attributes:
+        label: what it is called in the paper's Table 17.
+        words: what a reviewer may decide; the first means that it stays as it is.
+        parts: list of the record whose elements are decided one by one; None where the whole is.
+        counted: what ``final`` counts of it, by its name in the totals of a release.
+    """
+
+    label: str
+    words: tuple[str, ...]
+    parts: str | None
+    counted: str
+
+
+UNITS: dict[str, Unit] = {
+    "safety": Unit("Narratives", ("ok", "unsafe", "rights_uncertain"), None, "stories"),
+    "scene_sequence": Unit("Structured scenes", ("valid", "flawed", "unusable"), None, "scenes"),
+    "transition_annotation": Unit(
+        "Scene transitions", ("valid", "corrected", "ambiguous"), "transitions", "transitions"
+    ),
+    "recoverability_qa": Unit(
+        "Recoverability QA pairs", ("valid", "needs_edit", "invalid"), "questions", "questions"
+    ),
+    "contrastive_variant": Unit(
+        "Contrastive variants", ("valid", "invalid", "ambiguous"), "variants", "variants"
+    ),
+    "narrative_category": Unit(
+        "Narrative categories", ("correct", "incorrect", "ambiguous"), None, "narrative_types"
+    ),
+    "moral_label": Unit("Moral-target labels", ("correct", "corrected", "ambiguous"), None, "moral_labels"),
+}
+"""Criterion of a vote -> its unit, in the order of Table 17; ``safety`` is about the whole narrative."""
+CONFIDENCE = "confidence"
+"""Criterion of a vote that says how sure a reviewer is, 1 to 5."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_LONGEST_NAME = 100
+
+Vote = Mapping[str, Json]
+"""The columns of a vote, every one of :data:`FIELDS`."""
+
+
+def parts_of(record: Mapping[str, Json], variants: list[Mapping[str, Json]]) -> dict[str, frozenset[str]]:
+    """Return list of a record -> what votes call its elements."""
+    return {
+        "transitions": frozenset(
+            f"{part['from_scene']}-{part['to_scene']}" for part in record["transitions"]
+        ),
+        "questions": frozenset(question["question_id"] for question in record["questions"]),
+        "variants": frozenset(variant["variant_id"] for variant in variants),
+    }
+
+
+def read_vote(part: Part, problems: list[Issue]) -> Vote | None:
+    """Return the columns of a line that is a vote; None after its problems were noted.
+
+    Whether the story and the part that it names exist is another question; see :func:`stray`.
+    """
+    try:
+        row = HumanRow.model_validate(part.data)
+    except ValidationError as error:
+        schema = [finding.issue for finding in check_schema("human_row", part.data, part.where)]
+        first = error.errors(include_url=False, include_input=False)[0]
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        problems += schema or [issue("vote", part.where, format_path(first["loc"]), reason)]
+        return None
+    wrong = list(_wrong(row, part.where))
+    problems += wrong
+    columns = {name: getattr(row, name) for name in FIELDS}
+    return None if wrong else {**columns, "labels": list(row.labels)}
+
+
+def _wrong(row: HumanRow, where: str) -> Iterator[Issue]:
+    """Yield what keeps a line from being a vote about a record."""
+    if row.kind not in KINDS:
+        yield _issue(where, "kind", " or ".join(KINDS), row.kind)
+        return
+    for name in ("method", "baseline", "seed", "completion"):
+        if getattr(row, name) not in (None, ()):
+            yield _issue(where, name, "nothing, as reviewers see the record", getattr(row, name))
+    if not row.rater.isprintable() or len(row.rater) > _LONGEST_NAME:
+        yield _issue(where, "rater", f"an id in one line, of at most {_LONGEST_NAME} characters", row.rater)
+    if row.simulated != is_simulated(row.rater):
+        expected = f"true exactly where the rater begins with {SIMULATED}"
+        yield _issue(where, "simulated", expected, row.simulated)
+    if row.at is not None and not _TIME.fullmatch(row.at):
+        yield _issue(where, "at", "a time such as 2026-01-31T12:00:00Z", row.at)
+    if row.protocol is not None and not _SHA256.fullmatch(row.protocol):
+        yield _issue(where, "protocol", "a SHA-256 in hexadecimal", row.protocol)
+    yield from _wrong_label(row, where) if row.kind == "moral_label" else _wrong_review(row, where)
+
+
+def _wrong_label(row: HumanRow, where: str) -> Iterator[Issue]:
+    known = (*vocabulary("moral_label").values, UNCLEAR)
+    if strange := [label for label in row.labels if label not in known]:
+        yield _issue(where, "labels", f"moral labels, or {UNCLEAR}", ", ".join(strange))
+    for name in ("criterion", "part", "answer", "value"):
+        if getattr(row, name) is not None:
+            yield _issue(where, name, "nothing on a line of kind moral_label", getattr(row, name))
+
+
+def _wrong_review(row: HumanRow, where: str) -> Iterator[Issue]:
+    if row.labels:
+        yield _issue(where, "labels", "none on a line of kind review", ", ".join(row.labels))
+    if row.criterion == CONFIDENCE:
+        if row.value is None or row.part is not None:
+            yield _issue(where, "value", "a whole number from 1 to 5, about the whole record", row.value)
+        return
+    unit = UNITS.get(str(row.criterion))
+    if unit is None:
+        yield _issue(where, "criterion", f"one of {', '.join((*UNITS, CONFIDENCE))}", row.criterion)
+        return
+    if row.answer not in unit.words:
+        yield _issue(where, "answer", f"one of {', '.join(unit.words)}", row.answer)
+    if (row.part is None) != (unit.parts is None):
+        expected = "nothing: the whole is decided" if unit.parts is None else f"one of its {unit.parts}"
+        yield _issue(where, "part", expected, row.part)
+
+
+def stray(vote: Vote, parts: Mapping[str, Mapping[str, frozenset[str]]]) -> tuple[str, str] | None:
+    """Return the column in which a vote names what is not there, and what is wrong; None where all is.
+
+    Args:
+        vote: the vote.
+        parts: story id -> :func:`parts_of` it.
+    """
+    if vote["item"] not in parts:
+        return "item", f"there is no story {show(vote['item'])}"
+    unit = UNITS.get(str(vote["criterion"]))
+    if unit is not None and unit.parts and vote["part"] not in parts[vote["item"]][unit.parts]:
+        return "part", f"{vote['item']} has no {show(vote['part'])} among its {unit.parts}"
+    return None
+
+
+def order_of(vote: Vote) -> tuple[str, ...]:
+    """Return what votes are sorted by, and what no two of them share."""
+    return tuple(str(vote[name] or "") for name in ("item", "kind", "criterion", "part", "rater"))
+
+
+def _issue(where: str, name: str, expected: str, found: object) -> Issue:
+    return issue("vote", where, f"$.{name}", f"expected {expected}, found {show(found)}")
