@@ -19,7 +19,7 @@ from ..validators.view import find_redacted
 from .form import LAST_FILES, Facts, FinishedRun, LeftOut, ReleaseForm
 from .loading import UNSTATED, read_rows, stated_languages
 from .options import Licence, PackOptions, one_licence
-from .tables import TableWriter
+from .parquet import TableWriter
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
@@ -130,6 +130,7 @@ class FlatPacking:
             languages=_languages(self.options),
             left_out=self.left_out,
             rows=writer.counts,
+            sizes=writer.bytes,
             hashes={lines: {name: sha256_bytes(content) for name, content in contents.items()}},
         )
 

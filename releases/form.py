@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -76,6 +76,7 @@ class Facts:
         languages: the language tags of its public texts, sorted.
         left_out: the records that are not in it.
         rows: Parquet path -> number of rows.
+        sizes: Parquet path -> bytes of their values.
         hashes: of its public records.
         own: what only its kind knows.
         canary: the line that marks copies of it; empty where it has none.
@@ -95,6 +96,7 @@ class Facts:
     own: Any = None
     canary: str = ""
     since: "Since | None" = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

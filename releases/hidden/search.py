@@ -10,7 +10,7 @@ from ...schemas.canonical import Json
 from ...schemas.layout import HIDDEN_SPLIT, files_in
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.values import Issue
-from ..tables import batches, open_table
+from ..parquet import batches, open_table
 from .commitments import CURE
 from .decodings import key_of, readings
 from .marks import Marks

@@ -28,7 +28,8 @@ from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence
 from ..subsets.closeness import Traits
-from ..tables import TableWriter, row_of
+from ..parquet import TableWriter
+from ..tables import row_of
 from .additions import Additions, StoryFacts, Wanted, add, wanted
 from .composition import (
     PARTS,
@@ -59,6 +60,7 @@ class DataFiles:
         hidden: counts of the hidden-test stories.
         public_hashes: JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise.
         rows: Parquet path -> number of rows.
+        sizes: Parquet path -> bytes of their values.
     """
 
     counted: Counted
@@ -66,6 +68,7 @@ class DataFiles:
     public_hashes: Hashes = field(default_factory=dict)
     hidden_hashes: Hashes = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 class StoryPacking:
@@ -190,6 +193,7 @@ class StoryPacking:
             languages=sorted(composition.languages),
             left_out=tuple(selection.left_out),
             rows=data.rows,
+            sizes=data.sizes,
             hashes=data.public_hashes,
             own=own,
             canary=more.canary,
@@ -258,7 +262,7 @@ class StoryPacking:
                 split_file = SPLIT_FILES[selection.public[variant["base_story_id"]]]
                 writer.add(VARIANT_TABLE, split_file, row_of(VARIANT_TABLE, variant))
             self._write_votes(writer)
-        data.rows = writer.counts
+        data.rows, data.sizes = writer.counts, writer.bytes
         return data
 
     def _write_votes(self, writer: TableWriter) -> None:

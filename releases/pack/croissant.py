@@ -56,6 +56,7 @@ _TYPES: dict[str, Json] = {
     "number": "sc:Float",
     "integers": "sc:Integer",
     "boolean": "sc:Boolean",
+    "picture": "sc:ImageObject",
 }
 
 
@@ -140,6 +141,8 @@ def _field(table: Table, column: Column) -> dict[str, Json]:
         "dataType": ["sc:Text", "cr:Split"] if column.name == "split" else _TYPES[column.kind],
         "source": {"fileSet": {"@id": f"{table.name}-files"}, "extract": {"column": column.name}},
     }
+    if column.kind == "picture":
+        field["source"]["transform"] = {"jsonPath": "bytes"}
     if column.kind in ("texts", "integers"):
         field |= {"isArray": True, "arrayShape": str(column.length or -1)}
     if column.name in table.references:

@@ -7,7 +7,8 @@ from typing import Annotated, TypedDict
 
 from ...schemas.canonical import Json
 from ...schemas.shots import ShotRecord, TwoLists
-from ..tables import PlacedRow, Table, read_lines, table_of
+from ..parquet import has_pictures
+from ..tables import PictureCell, PlacedRow, Table, read_lines, table_of
 from .tree import FOLDER, SHOT_SCRIPTS
 from .tree import REFERENCES as REFERENCE_LINES
 
@@ -76,13 +77,25 @@ class ReferenceRow(TypedDict):
     rights: Annotated[str, "On what ground it may be used."]
 
 
+class ReferencePictureRow(TypedDict):
+    """One row per reference image of the release, with the image itself."""
+
+    story_id: _OfStory
+    character: Annotated[str, "Key of the character."]
+    file: Annotated[str, "Path of the image in the release."]
+    image: Annotated[PictureCell, "The image, byte for byte."]
+
+
 STORIES = table_of("stories", StoryRow, ("story_id",))
 SHOTS = table_of("shots", ShotRow, ("story_id", "shot"), _OF_STORY)
 CHARACTERS = table_of("characters", CharacterRow, ("story_id", "character"), _OF_STORY)
 REFERENCES = table_of("references", ReferenceRow, ("story_id", "file"), _OF_STORY)
+REFERENCE_IMAGES = table_of(
+    "reference_images", ReferencePictureRow, ("story_id", "file"), _OF_STORY, optional=True
+)
 _TEXTS = ("plot", "setting", "perspective", "static")
 _LANGUAGES = ("en", "ch")
-TABLES = (STORIES, SHOTS, CHARACTERS, REFERENCES)
+TABLES = (STORIES, SHOTS, CHARACTERS, REFERENCES, REFERENCE_IMAGES)
 
 
 def script_rows(folder: Path) -> Iterator[PlacedRow]:
@@ -94,6 +107,9 @@ def script_rows(folder: Path) -> Iterator[PlacedRow]:
             yield SPLIT, table, row
     for image in images:
         yield SPLIT, REFERENCES, _reference_row(image)
+    if has_pictures(folder, REFERENCE_IMAGES, SPLIT):
+        for image in images:
+            yield SPLIT, REFERENCE_IMAGES, _picture_row(image)
 
 
 def _story_rows(document: Json, references: int) -> Iterator[tuple[Table, dict[str, Json]]]:
@@ -141,6 +157,12 @@ def _reference_row(image: Mapping[str, Json]) -> dict[str, Json]:
         "story_id": image["story_id"],
         "file": f"{FOLDER}/{image['story_id']}/{image['file']}",
     }
+
+
+def _picture_row(image: Mapping[str, Json]) -> dict[str, Json]:
+    row = _reference_row(image)
+    picture: PictureCell = {"path": row["file"], "sha256": row["sha256"]}
+    return {name: row[name] for name in ("story_id", "character", "file")} | {"image": picture}
 
 
 def _chinese(onstage: TwoLists | None) -> list[str]:

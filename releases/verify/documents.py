@@ -28,8 +28,7 @@ from ..form import Facts, LeftOut, Reading
 from ..options import PackOptions, licence
 from ..pack.documents import ORIGIN, Origin, documents_of, file_entries, tools
 from ..pack.front_matter import check_front_matter, parse_front_matter
-from .files import count_rows
-from .read_back import expected_rows
+from ..parquet import measured
 
 _CURE = "pack the run again"
 _SHOWN = 3
@@ -73,6 +72,7 @@ def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exac
     Raises:
         UserError, OSError, ValueError, LookupError, TypeError, AttributeError: it is damaged.
     """
+    rows, sizes = measured(folder, reading.form.rows(folder))
     stated = Facts(
         form=reading.form,
         options=_options(document),
@@ -84,7 +84,8 @@ def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exac
         left_out=sorted(
             LeftOut(**entry) for entry in document.get("left_out", {}).get(reading.form.unit, ())
         ),
-        rows=count_rows(expected_rows(folder, reading.form.rows)),
+        rows=rows,
+        sizes=sizes,
         hashes={},
         canary=str(document.get("canary", "")),
         since=_since(folder, document),

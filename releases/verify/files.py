@@ -12,8 +12,9 @@ from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.values import Issue
 from ..form import ReleaseForm
 from ..pack.documents import checksums, tools
-from ..tables import Table, TableWriter, arrow_schema, batches, open_table
-from .read_back import Digests, digest_of, expected_rows
+from ..parquet import TableWriter, arrow_schema, as_stated, batches, open_table
+from ..tables import Table
+from .read_back import digest_of, expected_rows
 
 Visit = Callable[[str, Json], None]
 _SUM = re.compile(r"([0-9a-f]{64})  (.+)")
@@ -185,17 +186,12 @@ def check_table_bytes(folder: Path, document: Mapping[str, Any], form: ReleaseFo
         return
     with tempfile.TemporaryDirectory(prefix="fabula-tables-") as name:
         draft = Path(name)
-        with TableWriter(draft) as writer:
+        with TableWriter(draft, folder) as writer:
             for split, table, row in form.rows(folder):
                 writer.add(table, split, row)
         for path in sorted(writer.counts):
             if (folder / path).is_file() and sha256_file(folder / path) != sha256_file(draft / path):
                 yield _issue(path, "the file differs from what packing writes for these rows")
-
-
-def count_rows(expected: Digests) -> dict[str, int]:
-    """Return Parquet path -> number of rows, of the rows that :func:`.read_back.expected_rows` found."""
-    return {parquet_path(table, split): len(rows) for (table, split), rows in expected.items()}
 
 
 def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> Iterator[Issue]:
@@ -204,7 +200,10 @@ def _check_table(file: Path, path: str, table: Table, wanted: list[bytes]) -> It
             if _columns(opened.schema_arrow) != _columns(arrow_schema(table)):
                 yield _issue(path, "the columns are not those that packing writes")
                 return
-            if set(opened.metadata.metadata or {}) - _WRITTEN or _has_notes(opened.schema_arrow):
+            known = arrow_schema(table).metadata or {}
+            if set(opened.metadata.metadata or {}) - _WRITTEN - known.keys() or _has_notes(
+                opened.schema_arrow, known
+            ):
                 yield _issue(path, "it has metadata that packing does not write")
             if opened.metadata.num_rows != len(wanted):
                 yield _issue(path, f"{opened.metadata.num_rows} rows; the JSONL files have {len(wanted)}")
@@ -218,7 +217,7 @@ def _check_rows(file: Path, path: str, table: Table, wanted: list[bytes]) -> Ite
     with open_table(file) as opened:
         rows = (row for batch in batches(opened, file.stat().st_size) for row in batch.to_pylist())
         for number, (row, digest) in enumerate(zip(rows, wanted, strict=True)):
-            if digest_of(row) != digest:
+            if digest_of(as_stated(row, table)) != digest:
                 yield _issue(path, f"row {number} ({_key(row, table)}) differs from the JSONL files")
                 return
 
@@ -228,8 +227,8 @@ def _columns(schema: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - pyarrow ha
     return [(field.name, str(field.type).replace("<element:", "<item:")) for field in schema]
 
 
-def _has_notes(schema: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    return bool(schema.metadata or any(field.metadata for field in schema))
+def _has_notes(schema: Any, known: Mapping[bytes, bytes]) -> bool:  # noqa: ANN401 - pyarrow has no types
+    return (schema.metadata or {}) != known or any(field.metadata for field in schema)
 
 
 def _key(row: dict[str, Json], table: Table) -> str:

@@ -21,7 +21,8 @@ from ...schemas.layout import CROISSANT, README, files_in
 from ...schemas.plain_files import open_plain, read_text
 from ...schemas.values import Issue
 from ..pack.front_matter import parse_front_matter
-from ..tables import Column, PlacedRow, Table, TooLarge, batches, open_table
+from ..parquet import TooLarge, as_stated, batches, features_of, open_table
+from ..tables import PlacedRow, Table
 
 Rows = Callable[[Path], Iterator[PlacedRow]]
 """Folder -> every row that its JSONL files ask for."""
@@ -41,11 +42,18 @@ _MOST_MEMORY, _TIMES_THE_FILES = 4 << 30, 20
 _REPAIR = "pack the release again"
 
 
-def expected_rows(folder: Path, rows: Rows) -> Digests:
-    """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order."""
+def expected_rows(folder: Path, rows: Rows, *, pictures: bool = True) -> Digests:
+    """Return ``(table, split file)`` -> the digest of each row that the JSONL files ask for, in order.
+
+    Args:
+        folder: the release.
+        rows: yields the rows.
+        pictures: whether pictures are part of a row.
+    """
     digests: Digests = {}
     for split_file, table, row in rows(folder):
-        digests.setdefault((table.name, split_file), []).append(digest_of(row))
+        kept = row if pictures else {name: row[name] for name in row if name not in table.pictures}
+        digests.setdefault((table.name, split_file), []).append(digest_of(kept))
     return digests
 
 
@@ -70,12 +78,16 @@ def read_with_datasets(
             yield _different("datasets", table.name, f"split {split} is only on one side")
         for split in sorted(set(wanted) & set(loaded)):
             yield from _check_features(datasets, table, loaded[split])
-            rows = _batched_rows(loaded[split])
+            rows = _batched_rows(loaded[split], table, datasets)
             yield from _compare("datasets", f"{table.name}/{split}", rows, wanted[split], table)
 
 
 def read_with_croissant(folder: Path, expected: Digests, tables: Sequence[Table]) -> Iterator[Issue]:
-    """Read every record set with mlcroissant, and yield every difference."""
+    """Read every record set with mlcroissant, and yield every difference.
+
+    It decodes pictures, so that their bytes cannot be compared: ``expected`` is without them, and each must
+    have come as a picture.
+    """
     import mlcroissant
 
     for table in tables:
@@ -96,23 +108,20 @@ def read_with_croissant(folder: Path, expected: Digests, tables: Sequence[Table]
 
 
 def _check_features(datasets: Any, table: Table, split: Any) -> Iterator[Issue]:  # noqa: ANN401 - no types
-    types = {
-        "text": "string", "texts": "string", "integer": "int64", "integers": "int64", "number": "float64",
-        "boolean": "bool",
-    }  # fmt: skip
-    for column in table.columns:
-        feature = datasets.Value(types[column.kind])
-        wanted = datasets.Sequence(feature) if _is_list(column) else feature
-        if split.features.get(column.name) != wanted:
-            actual = split.features.get(column.name)
-            yield _different("datasets", table.name, f"column {column.name} is {actual}, not {wanted}")
+    wanted = datasets.Features.from_dict(features_of(table))
+    for name, feature in wanted.items():
+        actual = split.features.get(name)
+        if actual != feature:
+            yield _different("datasets", table.name, f"column {name} is {actual}, not {feature}")
 
 
-def _batched_rows(split: Any) -> Iterator[dict[str, Json]]:  # noqa: ANN401 - no types
-    for batch in split.iter(batch_size=1000):
+def _batched_rows(split: Any, table: Table, datasets: Any) -> Iterator[dict[str, Json]]:  # noqa: ANN401 - no types
+    for name in table.pictures:
+        split = split.cast_column(name, datasets.Image(decode=False))
+    for batch in split.iter(batch_size=10 if table.pictures else 1000):
         names = list(batch)
         for values in zip(*batch.values(), strict=True):
-            yield dict(zip(names, values, strict=True))
+            yield as_stated(dict(zip(names, values, strict=True)), table)
 
 
 def _compare(
@@ -130,8 +139,16 @@ def _compare(
 
 
 def _plain(table: Table, row: Mapping[str, Any]) -> dict[str, Json]:
-    """Return a Croissant record as a plain row: short names, text instead of bytes."""
-    return {column.name: _decoded(row[f"{table.name}/{column.name}"]) for column in table.columns}
+    """Return a Croissant record as a plain row: short names, text instead of bytes, no pictures.
+
+    Raises:
+        ValueError: something else is where a picture should be.
+    """
+    for name in table.pictures:
+        if not getattr(row[f"{table.name}/{name}"], "size", None):
+            raise ValueError(f"no picture in the column {name}")
+    plain = (column.name for column in table.columns if column.kind != "picture")
+    return {name: _decoded(row[f"{table.name}/{name}"]) for name in plain}
 
 
 def _decoded(value: Any) -> Json:  # noqa: ANN401 - bytes, numbers, arrays
@@ -140,10 +157,6 @@ def _decoded(value: Any) -> Json:  # noqa: ANN401 - bytes, numbers, arrays
     if isinstance(value, list):
         return [_decoded(member) for member in value]
     return value
-
-
-def _is_list(column: Column) -> bool:
-    return column.kind in ("texts", "integers")
 
 
 def digest_of(row: Mapping[str, Json]) -> bytes:
@@ -225,7 +238,7 @@ def main(folder: Path, tables: Sequence[Table], rows: Rows) -> int:
     with tempfile.TemporaryDirectory(prefix="fabula-read-back-") as cache:
         issues = [
             *read_with_datasets(folder, expected, Path(cache), tables),
-            *read_with_croissant(folder, expected, tables),
+            *read_with_croissant(folder, expected_rows(folder, rows, pictures=False), tables),
         ]
     counts = {f"{table}/{split}": len(digests) for (table, split), digests in sorted(expected.items())}
     sys.stdout.write(json.dumps({"issues": [issue.as_dict() for issue in issues], "rows": counts}) + "\n")

@@ -164,7 +164,7 @@ def test_sizes_when_measured_stay_within_limits() -> None:
 
 
 READING_OTHERS = ("validators", "releases", "evaluation", "people")
-RAW_READING = {"releases/tables.py: ParquetFile": "the one opener of tables: regular files, bounded"}
+RAW_READING = {"releases/parquet.py: ParquetFile": "the one opener of tables: regular files, bounded"}
 
 
 def raw_readings(tree: ast.AST) -> Iterator[str]:

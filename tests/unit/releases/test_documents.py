@@ -17,7 +17,7 @@ from fabula.releases.katha.form import FORM
 from fabula.releases.options import PackOptions, hub_licences, licence
 from fabula.releases.pack.croissant import CONTEXT
 from fabula.releases.pack.front_matter import check_front_matter, parse_front_matter, size_category
-from fabula.releases.tables import ROW_GROUP, TableWriter, arrow_schema
+from fabula.releases.parquet import ROW_GROUP, TableWriter, arrow_schema
 from fabula.releases.verify.croissant import RAI, check_croissant
 from fabula.schemas.katha import Question, Scene, Transition, Variant
 from fabula.schemas.layout import SPLIT_FILES, files_in

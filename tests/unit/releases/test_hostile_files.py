@@ -18,7 +18,7 @@ import pytest
 from fabula.errors import FabulaError
 from fabula.kinds.verbs import diff, load, verify
 from fabula.releases.hidden.search import search_rows
-from fabula.releases.tables import open_table
+from fabula.releases.parquet import open_table
 from fabula.schemas.canonical import Json, pretty_bytes
 from fabula.schemas.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
 from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_plain
@@ -278,7 +278,7 @@ def test_table_when_a_byte_of_its_footer_is_changed_is_read_or_refused(tmp_path:
     pq.write_table(pa.table({"texts": [["x", "y"], [], None]}), tmp_path / "whole.parquet")
     code = (
         "import sys; from pathlib import Path\n"
-        "from fabula.releases.tables import batches, open_table\n"
+        "from fabula.releases.parquet import batches, open_table\n"
         "whole, path = Path(sys.argv[1]), Path(sys.argv[1]).with_name('changed.parquet')\n"
         "content = whole.read_bytes()\n"
         "start = len(content) - 8 - int.from_bytes(content[-8:-4], 'little')\n"
