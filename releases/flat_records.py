@@ -19,7 +19,7 @@ from ..validators.view import find_redacted
 from .form import LAST_FILES, Facts, FinishedRun, LeftOut, ReleaseForm
 from .loading import UNSTATED, read_rows, stated_languages
 from .options import Licence, PackOptions, one_licence
-from .parquet import TableWriter
+from .parquet import VIEWER_BYTES, TableWriter, first_page
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
@@ -33,6 +33,8 @@ class FlatRecords:
         statistics: folder with the official files, records -> content of ``statistics.json``; it has
             ``totals`` and ``producers``.
         write_official: run, new folder, records; writes the official files.
+        write_pictures: the same, and what a person said; writes what of the run's pictures may be given away,
+            and yields what that person should know.
         official: folder, records; the paths of the official files that the records ask for.
         check_record: yields what is wrong with a record beyond its schema.
         check_official: folder, records; yields where the official files are not what the records say.
@@ -52,6 +54,7 @@ class FlatRecords:
     items: str
     files: tuple[tuple[str, str], ...]
     texts: str = ""
+    write_pictures: Callable[[Path, Path, Sequence[Any], PackOptions], Iterator[str]] | None = None
 
     def parts(self) -> dict[str, Any]:
         """Return the parts of a form that all flat releases have alike."""
@@ -83,6 +86,7 @@ class FlatPacking:
     records: tuple[Any, ...] = ()
     left_out: Sequence[LeftOut] = ()
     hidden: tuple[str, ...] = ()
+    about_pictures: tuple[str, ...] = ()
 
     @property
     def licences(self) -> Counter[str | None]:
@@ -111,6 +115,10 @@ class FlatPacking:
         """Write official files, the JSONL file and the tables."""
         draft = drafts[0]
         self.kind.write_official(run.folder, draft, self.records)
+        if self.kind.write_pictures is not None:
+            self.about_pictures = tuple(
+                self.kind.write_pictures(run.folder, draft, self.records, self.options)
+            )
         lines, key = _lines_of(self.form)
         contents = {getattr(record, key): canonical_bytes(record.as_json()) for record in self.records}
         with (draft / lines).open("wb") as file:
@@ -119,6 +127,7 @@ class FlatPacking:
         with TableWriter(draft) as writer:
             for split, table, row in self.form.rows(draft):
                 writer.add(table, split, row)
+        self.about_pictures += tuple(_beyond_viewer(draft, writer.counts, self.form))
         statistics = self.kind.statistics(draft, self.records)
         return Facts(
             form=self.form,
@@ -140,6 +149,7 @@ class FlatPacking:
             items = self.kind.items
             yield f"{len(facts.left_out)} {items} were rejected or failed; release.json names them"
         yield from self.kind.notes(facts)
+        yield from self.about_pictures
         if self.kind.texts and facts.languages == [UNSTATED]:
             yield f"the language of the {self.kind.texts} is not stated; --language names it"
 
@@ -208,6 +218,17 @@ class FlatReading:
     ) -> Iterator[tuple[str, Iterable[Issue]]]:
         """Yield nothing: every part of such a release shows in a document."""
         yield from ()
+
+
+def _beyond_viewer(folder: Path, paths: Iterable[str], form: ReleaseForm) -> Iterator[str]:
+    """Yield the tables of pictures whose first page is more than the Hub's viewer reads."""
+    names = {table.name for table in form.tables if table.pictures}
+    for path in sorted(path for path in paths if path.split("/")[1] in names):
+        if (size := first_page(folder / path)) > VIEWER_BYTES:
+            yield (
+                f"the Hub's viewer will not show {path}: its first page has {size:,} bytes of pictures, and the "
+                f"viewer reads {VIEWER_BYTES:,}; programs read the table all the same"
+            )
 
 
 def _makers(facts: Facts) -> tuple[list[str], list[str]]:

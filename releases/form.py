@@ -273,6 +273,7 @@ class ReleaseForm:
         split_stage: the stage that assigns splits, if the kind has any.
         additions: whether releases have subsets, reviews and a canary.
         hidden: its hidden test, if the kind has one.
+        of_videos: whether its runs hold pictures from videos, whose rights somebody may state.
     """
 
     kind: str
@@ -305,3 +306,4 @@ class ReleaseForm:
     split_stage: str | None = None
     additions: bool = False
     hidden: HiddenTest | None = None
+    of_videos: bool = False

@@ -52,6 +52,8 @@ class PackOptions:
         review_status: status words of reviewed records, by section of the paper: ``d7`` (in gold subsets
             human_adjudicator_accepted, else pre_release_reviewed) or ``a7`` (human_review_complete) [d7].
         salt: the salt file of an earlier version, for a run that has none yet.
+        video_rights: of episodes: JSON Lines with video, rights and source, one line per video; its
+            keyframes and crops are released only if the rights are a licence's SPDX id or the public domain.
         allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, and
             those that lack required fields.
     """
@@ -72,6 +74,7 @@ class PackOptions:
     reviews: Path | None = None
     review_status: ReviewStatus = "d7"
     salt: Path | None = None
+    video_rights: Path | None = None
     allow_drafts: bool = False
 
     def checked(self) -> "PackOptions":

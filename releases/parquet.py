@@ -1,14 +1,14 @@
 """The Parquet files of a release's tables: written, measured, and read though others may have made them.
 
-Bytes depend on the rows, the pictures that they name, and the pyarrow version only: fixed row groups, codec and
-level, no build time. A table without rows in a split gets no file: ``datasets`` cannot load an empty one.
+Bytes depend on the rows, the pictures that they name, and the pyarrow version only: fixed row groups, codec
+and level, no build time. A table without rows in a split gets no file: ``datasets`` cannot load an empty one.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
@@ -79,15 +79,22 @@ def width_of(row: Mapping[str, Json], table: Table, folder: Path) -> int:
     """Return how many bytes the values of a row have: texts in UTF-8, numbers eight, pictures their files'.
 
     Raises:
-        OSError: a picture is not there.
+        OSError: a picture is not there. ValueError: its path leads out of the folder.
     """
     pictures = table.pictures
     return sum(
-        (folder / value["path"]).stat().st_size + _bytes_of(value["path"])
+        _file_of(value, folder).stat().st_size + _bytes_of(value["path"])
         if name in pictures and value is not None
         else _bytes_of(value)
         for name, value in row.items()
     )
+
+
+def _file_of(cell: Json, folder: Path) -> Path:
+    path = PurePosixPath(str(cell["path"]))
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"a picture outside the release: {str(path)[:200]!r}")
+    return folder / path
 
 
 def _bytes_of(value: Json) -> int:
@@ -197,7 +204,7 @@ class TableWriter:
         """Return a row with the bytes of its pictures."""
         cells = {name: row[name] for name in table.pictures if row[name] is not None}
         return {**row} | {
-            name: {"bytes": read_plain(self._source / cell["path"]), "path": cell["path"]}
+            name: {"bytes": read_plain(_file_of(cell, self._source)), "path": cell["path"]}
             for name, cell in cells.items()
         }
 

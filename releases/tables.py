@@ -1,4 +1,4 @@
-"""The flat tables of a release: columns, which record types give, and rows; :mod:`.parquet` has their files."""
+"""The flat tables of a release: columns, which record types give, and rows. :mod:`.parquet` has the files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -181,6 +181,33 @@ class EpisodeRecord(Own):
         return {**super().as_json(), "entry": self.entry.as_json()}
 
 
+PictureKind = Literal["keyframe", "crop", "thumbnail"]
+
+
+class TakenPicture(Own):
+    """A picture of an episode that a run took: one line of ``pictures.jsonl`` of a run."""
+
+    episode_id: str = Field(description="Id of the episode.")
+    kind: PictureKind = Field(
+        description="keyframe of a shot, crop of a person, or thumbnail of the episode."
+    )
+    shot: int | None = Field(description="Number of the shot in the episode, from 1; null outside it.")
+    label: str | None = Field(description="Label of the entity that a crop shows.")
+    number: int = Field(ge=1, description="Its place among those of its shot or entity, best or first is 1.")
+    file: str = Field(description="Path in the run or release.")
+
+
+class EpisodePicture(TakenPicture):
+    """A picture of an episode that may be given away: one line of ``pictures.jsonl`` of a release."""
+
+    sha256: str = Field(description="Hash of the file.")
+    width: int = Field(ge=1, description="Pixels.")
+    height: int = Field(ge=1, description="Pixels.")
+    video: str = Field(description="The video that it is from, by name.")
+    source: str | None = Field(default=None, description="Where the video comes from.")
+    rights: str = Field(description="On what ground it may be used.")
+
+
 def shot_key(scene: int, number: int) -> str:
     """Return how a schedule names a shot: ``3:1`` is the first shot of scene 3."""
     return f"{scene}:{number}"

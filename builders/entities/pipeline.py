@@ -1,15 +1,19 @@
 """The stages of the episode builder, in order, and the files that a finished run holds."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
+from ...engine.execute import STORE
 from ...engine.pipeline import Pipeline
 from ...engine.stage import Item
+from ...releases.entities.pictures import PICTURES
 from ...releases.entities.tree import FOLDER, EntitySet, Episode, SplitFile, write_tree
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
-from ...schemas.entities import ALL, TIERS
+from ...schemas.entities import ALL, TIERS, TakenPicture
 from ..step import added_fields, keeping_added, with_packages
 from .assemble_episodes import SPLIT, in_official_order
+from .pictures import PersonView, Views
 
 STAGES = (
     "load_videos",
@@ -48,7 +52,7 @@ _ADDED = added_fields("entities", _PLACES)
 PIPELINE = Pipeline(
     name="entities",
     stages=with_packages("entities", _PLACES, before="assemble_episodes"),
-    final_fields=_ADDED,
+    final_fields=(*_ADDED, "pictures"),
     finish=f"{__name__}:finish",
     identity=f"{__package__}.load_videos:identity",
 )
@@ -56,8 +60,9 @@ PIPELINE = Pipeline(
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write the official tree; beside it the same as flat rows, identities with their merges, findings."""
-    records = [item["record"] for item in keeping_added(folder, items, _ADDED)]
-    records.sort(key=lambda record: str(record["episode"]["episode_id"]))
+    made = [(item["record"], item["pictures"]) for item in keeping_added(folder, items, _ADDED)]
+    made.sort(key=lambda pair: str(pair[0]["episode"]["episode_id"]))
+    records = [record for record, _ in made]
     episodes = tuple(Episode.of(in_official_order(record)) for record in records)
     write_tree(folder / FOLDER, EntitySet(episodes, (SplitFile.of(SPLIT, tiers_of(records)),)))
     write_atomic(folder / EPISODES, jsonl_lines(record["episode"] for record in records))
@@ -65,6 +70,8 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
     write_atomic(folder / ENTITIES, jsonl_lines(row for record in records for row in _entities(record)))
     write_atomic(folder / IDENTITIES, jsonl_lines(map(_identities, records)))
     write_atomic(folder / FINDINGS, jsonl_lines(map(_findings, records)))
+    taken = (picture.as_json() for record, views in made for picture in _pictures(record, views))
+    write_atomic(folder / PICTURES, jsonl_lines(taken))
 
 
 def tiers_of(records: Sequence[Json]) -> dict[str, list[str]]:
@@ -102,6 +109,29 @@ def _entities(record: Json) -> Iterable[Json]:
             "description": entry.description, "shots": shown[label],
             "made_of": record["members"][label], "aliases": record["aliases"][label],
         }  # fmt: skip
+
+
+def _pictures(record: Json, views: Json) -> Iterable[TakenPicture]:
+    """Yield keyframes in the order of shots, then the crops of people in the order of the registry."""
+    known, episode = Views.model_validate(views), record["episode"]["episode_id"]
+    shots = {source: number for number, source in enumerate(record["window"]["numbers"], 1)}
+    for source, shot in shots.items():
+        for number, name in enumerate(known.of_shot(source).files, 1):
+            yield TakenPicture(
+                episode_id=episode, kind="keyframe", shot=shot, label=None, number=number,
+                file=f"{STORE}/{name}",
+            )  # fmt: skip
+    for label, people in record["members"].items():
+        crops = [pair for person in people for pair in _crops(known.of_person(person))]
+        for number, (name, source) in enumerate(crops, 1):
+            yield TakenPicture(
+                episode_id=episode, kind="crop", shot=shots.get(source), label=label, number=number,
+                file=f"{STORE}/{name}",
+            )  # fmt: skip
+
+
+def _crops(person: PersonView) -> Iterable[tuple[str, int | None]]:
+    return zip_longest(person.files, person.shots[: len(person.files)])
 
 
 def _identities(record: Json) -> Json:

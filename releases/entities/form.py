@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeRecord
-from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
+from ...schemas.layout import SOURCE_MANIFEST, STATISTICS, parquet_path
 from ...schemas.values import Issue
 from ...validators.entities.counting import fixed
 from ...validators.entities.view import BLOCKING
@@ -18,7 +18,9 @@ from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
 from ..loading import LoadedRelease, load_records
-from .tables import TABLES, set_rows
+from .pictures import FOLDER as PICTURE_FOLDER
+from .pictures import PICTURES, check_pictures, read_pictures, write_pictures
+from .tables import SPLIT, TABLES, set_rows
 from .tree import (
     ENTITIES,
     EPISODES,
@@ -36,6 +38,11 @@ _FILES = (
     (f"{SCRIPTS}/EPISODE.json", "the episodes in the official EntityBench form"),
     (f"{SPLITS}/NAME.json", "the splits in the official form: tier -> episodes"),
     (EPISODES, "the episodes with their history: who made what, and what checks found"),
+    (
+        f"{PICTURE_FOLDER}/EPISODE/",
+        "keyframes, crops of people and a thumbnail; only of videos under a licence",
+    ),
+    (PICTURES, "hash, size, shot or entity, video and rights of each of them; only where there are any"),
     ("data/TABLE/test.parquet", "the flat tables"),
     (STATISTICS, "every number of the paper's tables over these episodes, and findings by code"),
     (SOURCE_MANIFEST, "what the episodes were made from"),
@@ -105,6 +112,9 @@ def _official(folder: Path, records: Sequence[EpisodeRecord]) -> Iterator[str]:
     yield from (f"{SCRIPTS}/{record.episode_id}.json" for record in records)
     entity_set, _ = read_entity_set(folder, rules=False)
     yield from (f"{SPLITS}/{split.name}.json" for split in entity_set.splits)
+    if pictures := read_pictures(folder):
+        yield PICTURES
+        yield from (line.file for line in pictures)
 
 
 def _check_record(record: EpisodeRecord, where: str) -> Iterator[Issue]:
@@ -117,6 +127,7 @@ def _check_official(folder: Path, records: Sequence[EpisodeRecord]) -> Iterator[
     entity_set, _ = read_entity_set(folder, rules=False)
     for where, found in _differences(entity_set, records):
         yield Issue(where, "$", "official", found, _CURE)
+    yield from check_pictures(folder, {record.episode_id: record for record in records})
 
 
 def tiers_by_split(entity_set: EntitySet) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -173,6 +184,7 @@ def _details(facts: Facts) -> dict[str, Any]:
             for key in ("mean_gap_between", "max_gap_between")
         ],
         "findings": statistics["findings"],
+        "pictures": facts.rows.get(parquet_path("pictures", SPLIT), 0),
     }
 
 
@@ -191,6 +203,7 @@ RECORDS = FlatRecords(
     model=EpisodeRecord,
     statistics=_statistics,
     write_official=_write_official,
+    write_pictures=write_pictures,
     official=_official,
     check_record=_check_record,
     check_official=_check_official,
@@ -204,7 +217,7 @@ FORM = ReleaseForm(
     runs={ENTITIES: EPISODES, IMPORTED_ENTITIES: EPISODES},
     tables=TABLES,
     record_ids={EPISODES: "episode_id"},
-    described=(EPISODES, STATISTICS, SOURCE_MANIFEST),
+    described=(EPISODES, PICTURES, STATISTICS, SOURCE_MANIFEST),
     rows=set_rows,
     name="fabula-entity-episodes",
     title="Fabula entity episodes",
@@ -222,5 +235,6 @@ FORM = ReleaseForm(
     load=load_entity_release,
     summary=_summary,
     details=_details,
+    of_videos=True,
     **RECORDS.parts(),
 )

@@ -9,7 +9,8 @@ from typing import Annotated, TypedDict
 from ...schemas.canonical import Json
 from ...schemas.entities import ALL, LISTS, TYPES, EntityEpisode, EpisodeShot, type_of_label
 from ...validators.entities.view import EpisodeView, view_of
-from ..tables import PlacedRow, Table, read_lines, row_of, table_of
+from ..tables import PictureCell, PlacedRow, Table, read_lines, row_of, table_of
+from .pictures import PICTURES as PICTURE_LINES
 from .tree import EPISODES as EPISODE_LINES
 
 SPLIT = "test"
@@ -92,12 +93,38 @@ class SlotRow(TypedDict):
     described: Annotated[bool, "Whether the prompt of the shot describes it under its name."]
 
 
+class PictureRow(TypedDict):
+    """One row per keyframe of a shot, and per crop of a person, as far as they may be given away."""
+
+    episode_id: _OfEpisode
+    kind: Annotated[str, "keyframe or crop."]
+    shot: Annotated[int, "Number of the shot in the episode, from 1; null outside it."]
+    label: Annotated[str, "Label of the entity that a crop shows."]
+    number: Annotated[int, "Its place among those of its shot or entity, from 1."]
+    file: Annotated[str, "Path of the picture in the release."]
+    video: Annotated[str, "The video that it is from, by name."]
+    rights: Annotated[str, "On what ground it may be used."]
+    image: Annotated[PictureCell, "The picture, byte for byte."]
+
+
+class ThumbnailRow(TypedDict):
+    """One row per episode with pictures: a small one of its first shot, and the video by name."""
+
+    episode_id: _OfEpisode
+    file: Annotated[str, "Path of the picture in the release."]
+    video: Annotated[str, "The video that the episode is from, by name; the release does not hold it."]
+    rights: Annotated[str, "On what ground the picture may be used."]
+    image: Annotated[PictureCell, "The picture, byte for byte."]
+
+
 EPISODES = table_of("episodes", EpisodeRow, ("episode_id",))
 SCENES = table_of("scenes", SceneRow, ("episode_id", "scene"), _OF_EPISODE)
 SHOTS = table_of("shots", ShotRow, ("episode_id", "shot"), _OF_EPISODE)
 ENTITIES = table_of("entities", EntityRow, ("episode_id", "label"), _OF_EPISODE)
 SLOTS = table_of("slots", SlotRow, ("episode_id", "shot", "list", "place"), _OF_EPISODE)
-TABLES = (EPISODES, SCENES, SHOTS, ENTITIES, SLOTS)
+PICTURES = table_of("pictures", PictureRow, ("episode_id", "file"), _OF_EPISODE, optional=True)
+THUMBNAILS = table_of("thumbnails", ThumbnailRow, ("episode_id",), _OF_EPISODE, optional=True)
+TABLES = (EPISODES, SCENES, SHOTS, ENTITIES, SLOTS, PICTURES, THUMBNAILS)
 
 
 def tiers_of(records: Sequence[Json]) -> dict[str, str | None]:
@@ -120,6 +147,11 @@ def set_rows(folder: Path) -> Iterator[PlacedRow]:
     for record in read_lines(folder / EPISODE_LINES):
         for table, row in episode_rows(record, tiers[record["episode_id"]]):
             yield SPLIT, table, row
+    if (folder / PICTURE_LINES).is_file():
+        for line in read_lines(folder / PICTURE_LINES):
+            table = THUMBNAILS if line["kind"] == "thumbnail" else PICTURES
+            picture: PictureCell = {"path": line["file"], "sha256": line["sha256"]}
+            yield SPLIT, table, row_of(table, {**line, "image": picture})
 
 
 def episode_rows(record: Json, tier: str | None) -> Iterator[Part]:

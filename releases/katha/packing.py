@@ -27,8 +27,8 @@ from ...validators.katha.votes import parts_of
 from ...validators.report import as_user_error
 from ..form import Facts, FinishedRun, LeftOut, ReleaseForm
 from ..options import Licence, PackOptions, licence
-from ..subsets.closeness import Traits
 from ..parquet import TableWriter
+from ..subsets.closeness import Traits
 from ..tables import row_of
 from .additions import Additions, StoryFacts, Wanted, add, wanted
 from .composition import (

@@ -138,6 +138,12 @@ def _require_features(options: PackOptions, form: ReleaseForm) -> None:
             f"{form.what}",
             fix="leave the option out",
         )
+    if options.video_rights is not None and not form.of_videos:
+        raise ConfigError(
+            "--video-rights",
+            what=f"only runs of `fabula build entities` hold pictures of videos; this is {form.what}",
+            fix="leave the option out",
+        )
 
 
 def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, packing: Packing) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, InputError, UserError
+from ...errors import InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, sha256_file, write_atomic
 from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import parse_json, read_plain
@@ -21,7 +21,7 @@ from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
 from ..loading import LoadedRelease, load_records
-from ..options import licence
+from ..rights import may_be_released
 from .diff_images import REFERENCE_IMAGES
 from .imports import read_story_facts, statistics_of_shots, with_provenance, write_facts
 from .subset import DOCUMENT, is_subset_document, read_subset_document
@@ -40,7 +40,6 @@ from .tree import (
 
 LEFT_OUT = "references_left_out.jsonl"
 """The reference images of the run that may not be given away, without the images."""
-PUBLIC_DOMAIN = ("public domain", "public-domain", "public_domain")
 _CURE = "pack the run again"
 _FILES = (
     (f"{FOLDER}/NN/{SCRIPT}", "the scripts in the official ViStoryBench form"),
@@ -77,18 +76,6 @@ def load_shot_release(path: str | Path) -> ShotRelease:
     folder = Path(path)
     loaded = load_records(folder, SHOTS, SHOT_SCRIPTS, ShotRelease, ShotRecord)
     return ShotRelease(folder, *loaded, read_shot_set(folder)[0])
-
-
-def may_be_released(rights: str | None) -> bool:
-    """Whether the rights of an image are a licence's SPDX id, or the public domain."""
-    stated = (rights or "").strip()
-    if stated.casefold() in PUBLIC_DOMAIN:
-        return True
-    try:
-        licence(stated)
-    except ConfigError:
-        return False
-    return True
 
 
 def _statistics(folder: Path, records: Sequence[ShotRecord]) -> dict[str, Json]:

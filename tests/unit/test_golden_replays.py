@@ -190,8 +190,14 @@ def test_run_when_its_command_is_given_again_asks_nothing_and_stays_as_it_was(ke
 
 
 def without_versions(files: dict[str, bytes]) -> dict[str, object]:
-    """What a run made, without the versions of scores: protocols got them later."""
+    """What a run made, without the versions of scores and the list of pictures, which came later."""
     changed: dict[str, object] = dict(files)
+    if changed.pop("run/pictures.jsonl", None) is not None:
+        report = json.loads(files["run/report.json"])
+        report["outputs"].pop("pictures.jsonl")
+        changed["run/report.json"] = report
+    elif "run/shots.jsonl" in files:
+        changed["run/report.json"] = json.loads(files["run/report.json"])
     if (evaluation := files.get("run/evaluation.json")) is not None:
         document, report = json.loads(evaluation), json.loads(files["run/report.json"])
         document["protocol"].pop("metrics", None)

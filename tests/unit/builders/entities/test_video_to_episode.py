@@ -72,6 +72,15 @@ def test_video_when_rules_write_is_an_episode_of_its_people_and_places(film: Pat
     ]  # fmt: skip
     (row,) = [json.loads(line) for line in (tmp_path / "run/identities.jsonl").read_text().splitlines()]
     assert row["members"]["Character 1"] == ["p001"] and row["tier"] == "easy"
+    taken = [json.loads(line) for line in (tmp_path / "run/pictures.jsonl").read_text().splitlines()]
+    assert all((tmp_path / "run" / picture["file"]).is_file() for picture in taken)
+    frames = [picture["shot"] for picture in taken if picture["kind"] == "keyframe"]
+    assert frames == sorted(frames) and set(frames) == set(range(1, len(seen) + 1))
+    crops = {(picture["label"], picture["shot"]) for picture in taken if picture["kind"] == "crop"}
+    assert {label for label, _ in crops} == {label for label in row["members"] if label.startswith("Char")}
+    for label, shot in crops:
+        name = episode.script.entity_descriptions[label].name
+        assert shot is None or letters[str(name)] in seen[shot - 1]
 
 
 def test_video_when_a_model_writes_is_told_of_before_and_asked_once(film: Path, tmp_path: Path) -> None:
