@@ -226,8 +226,8 @@ def _beyond_viewer(folder: Path, paths: Iterable[str], form: ReleaseForm) -> Ite
     for path in sorted(path for path in paths if path.split("/")[1] in names):
         if (size := first_page(folder / path)) > VIEWER_BYTES:
             yield (
-                f"the Hub's viewer will not show {path}: its first page has {size:,} bytes of pictures, and the "
-                f"viewer reads {VIEWER_BYTES:,}; programs read the table all the same"
+                f"the Hub's viewer will not show {path}: its first page has {size:,} bytes of pictures, and "
+                f"the viewer reads {VIEWER_BYTES:,}; programs read the table all the same"
             )
 
 

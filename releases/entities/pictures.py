@@ -1,6 +1,6 @@
 """Pictures of episodes: which of those that a run took may be given away, and those of a release checked.
 
-A keyframe, a crop or a thumbnail is part of a release only where a line of the file of ``--video-rights`` says
+A keyframe, crop or thumbnail is part of a release only where a line of the file of ``--video-rights`` says
 of its video a licence that the Hub knows by its SPDX id, or the public domain.
 """
 

@@ -1,4 +1,4 @@
-"""Tables that hold pictures: what is in them, how they are cut into row groups, what is found if they change."""
+"""Tables that hold pictures: what is in them, how they are cut into groups, what is found if they change."""
 
 import io
 import json
