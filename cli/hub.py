@@ -52,26 +52,37 @@ def publish(
 def fetch(
     reference: Annotated[str, typer.Argument(metavar="REPO@VERSION")],
     *,
+    config: str | None = None,
+    split: str | None = None,
     out: Path | None = None,
     as_json: bool = False,
 ) -> int:
     """Fetch a release from a Hub into the cache and check it.
 
     Every file is checked against release.json. A version that was fetched before comes from the cache,
-    without network. Options that take a release, such as --release, understand REPO@VERSION too. To use
-    another Hub, set HF_ENDPOINT to its address.
+    without network. Options that take a release, such as --release, understand REPO@VERSION too. With
+    --config, only one table comes, with card and licence, and is checked likewise. To use another Hub, set
+    HF_ENDPOINT to its address.
 
     Options:
         reference: OWNER/NAME@TAG, or OWNER/NAME@COMMIT with all 40 digits.
-        out: Also copy it to OUT/NAME-VERSION [only the cache].
+        config: Only this table, called a configuration on the Hub [the whole release].
+        split: Only this split of the table [all of them].
+        out: Also copy it to OUT/NAME-VERSION, a table to OUT/NAME-VERSION-TABLE [only the cache].
 
     Examples:
         fabula fetch user/mine@0.2.0
         fabula fetch user/mine@0.2.0 --out dist/
+        fabula fetch user/mine@0.2.0 --config stories --split train --out data/
     """
     from ..releases.hub.faults import Retries
     from ..releases.hub.fetch import FetchOptions, fetch
 
-    options = FetchOptions(retries=Retries(tell=warn), progress=not as_json and sys.stderr.isatty())
+    options = FetchOptions(
+        retries=Retries(tell=warn),
+        progress=not as_json and sys.stderr.isatty(),
+        config=config,
+        split=split,
+    )
     show(fetch(reference, out, options, (lambda _: None) if as_json else warn), as_json=as_json)
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.manifest import read_manifest
-from ..errors import RunError
+from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from .registry import (
     foreign_sections,
@@ -221,21 +221,39 @@ def diff(old: str | Path, new: str | Path) -> "ReleaseDiff":
     return diff_as(old, new, form_of_release(Path(new)).changes)
 
 
-def load(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type
+def load(path: str | Path, *, streaming: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type
     """Load a release of any kind: stories, a prompt suite, episodes, or shot scripts.
 
     Args:
         path: its folder, or a version on a Hub such as ``user/mine@0.2.0``, which is fetched first.
+        streaming: return a :class:`fabula.releases.hub.stream.StreamedRelease`, whose records come one by
+            one, each checked, while it is gone through; nothing else is loaded from a Hub, nothing is kept.
 
     Raises:
         InputError: as :func:`fabula.releases.loading.load`. For a version on a Hub, the errors of
             :func:`fabula.releases.hub.fetch.fetch`.
+        ConfigError: the kind's records cannot be streamed.
     """
+    if streaming:
+        return _streamed(path)
     from ..releases.hub.fetch import release_folder
     from ..releases.loading import require_release
 
     folder = release_folder(path)
     return kind_named(require_release(folder, *(kind.name for kind in kinds()))).release().load(folder)
+
+
+def _streamed(path: str | Path) -> Any:  # noqa: ANN401 - every kind has its own type
+    from ..releases.hub.stream import StreamedRelease, open_source
+
+    source = open_source(path)
+    name = str(source.info["kind"])
+    form = kind_named(name).release()
+    if form.record is None:
+        fix = "load it without streaming"
+        raise ConfigError("streaming", what=f"records of kind {name} cannot be read one by one", fix=fix)
+    file, key = next(iter(form.record_ids.items()))
+    return StreamedRelease(source, file, key, form.record)
 
 
 def rules_of(path: Path) -> "RuleSet":

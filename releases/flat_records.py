@@ -60,7 +60,7 @@ class FlatRecords:
         """Return the parts of a form that all flat releases have alike."""
         return {
             "packing": self.packing, "reading": self.reading, "files": self._files, "makers": _makers,
-            "document": _document,
+            "document": _document, "record": self.model,
         }  # fmt: skip
 
     def _files(self, facts: Facts) -> Sequence[tuple[str, str]]:

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pydantic import BaseModel
+
 from ..engine.manifest import Manifest
 from ..engine.report import RunReport
 from ..schemas.canonical import Json
@@ -273,6 +275,7 @@ class ReleaseForm:
         split_stage: the stage that assigns splits, if the kind has any.
         additions: whether releases have subsets, reviews and a canary.
         hidden: its hidden test, if the kind has one.
+        record: type of a line of the first file of ``record_ids``; None where none is read by itself.
         of_videos: whether its runs hold pictures from videos, whose rights somebody may state.
     """
 
@@ -306,4 +309,5 @@ class ReleaseForm:
     split_stage: str | None = None
     additions: bool = False
     hidden: HiddenTest | None = None
+    record: type[BaseModel] | None = None
     of_videos: bool = False

@@ -1,7 +1,8 @@
 """One repository of a Hub, asked through the Hub's own client: every fault named, nothing secret in any text.
 
-Large files go through LFS. The client's other way for them, Xet, is switched off unless HF_HUB_DISABLE_XET
-says otherwise: what is tested is what runs.
+Large files go the client's own ways: through Xet where the Hub speaks it and HF_HUB_DISABLE_XET does not
+switch it off, else through LFS. The client reads that variable when it is imported; here it counts as it is
+when a Hub is opened.
 """
 
 import glob
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAIN, DATASET = "main", "dataset"
-_XET = "HF_HUB_DISABLE_XET"
+_XET, _YES = "HF_HUB_DISABLE_XET", ("1", "ON", "YES", "TRUE")
+_PART = 206
+"""Status of an answer that is the part of a file that was asked for, and not the whole."""
 _CONNECT_SECONDS, _SILENT_SECONDS = 15.0, 120.0
 
 
@@ -156,6 +159,51 @@ class Hub:
             if isinstance(entry, RepoFile)
         }
 
+    def settle_xet(self) -> bool:
+        """Find out whether the Hub takes uploads by Xet; if not, switch it off until the Hub is closed.
+
+        Downloads need no such question: a Hub says with each file whether it can be had by Xet.
+
+        Returns:
+            Whether uploads go by Xet.
+        """
+        from huggingface_hub import constants, get_session
+        from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+        from huggingface_hub.utils._runtime import is_xet_available
+
+        if not is_xet_available():
+            return False
+
+        def call(api: "HfApi") -> bool:
+            place = f"{self.endpoint}/api/datasets/{self.repo}/xet-write-token/{MAIN}"
+            reply = get_session().get(place, headers=build_hf_headers(token=api.token))
+            hf_raise_for_status(reply)
+            return constants.HUGGINGFACE_HEADER_X_XET_ENDPOINT in reply.headers
+
+        try:
+            speaks = self.ask("ask for a way to upload", call)
+        except HubFault as fault:
+            if fault.transient:
+                raise
+            speaks = False  # what else is wrong, the upload itself says better
+        constants.HF_HUB_DISABLE_XET = not speaks
+        return speaks
+
+    def read(self, commit: str, path: str, start: int, stop: int) -> bytes:
+        """Return the bytes of a file from one place to before another, as far as it has them."""
+        from huggingface_hub import get_session, hf_hub_url
+        from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+
+        def call(api: "HfApi") -> bytes:
+            place = hf_hub_url(self.repo, path, repo_type=DATASET, revision=commit, endpoint=self.endpoint)
+            headers = {**build_hf_headers(token=api.token), "Range": f"bytes={start}-{stop - 1}"}
+            reply = get_session().get(place, headers=headers, follow_redirects=True)
+            hf_raise_for_status(reply)
+            data: bytes = reply.content
+            return data if reply.status_code == _PART else data[start:stop]
+
+        return self.ask(f"read {path}", call)
+
     def download(
         self, commit: str, tree: Collection[str], paths: Collection[str], folder: Path, *, anew: bool = False
     ) -> None:
@@ -235,7 +283,7 @@ def open_hub(
         for handler in handlers:
             handler.addFilter(clean)
         (enable_progress_bars if progress else disable_progress_bars)()
-        constants.HF_HUB_DISABLE_XET = xet or _XET not in os.environ
+        constants.HF_HUB_DISABLE_XET = os.environ.get(_XET, "").upper() in _YES
         with warnings.catch_warnings():
             # A full disk is an error of ours; the other is between the client and its HTTP library.
             warnings.filterwarnings("ignore", "Not enough free disk space", UserWarning)

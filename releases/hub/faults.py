@@ -45,6 +45,11 @@ class HubFault(Exception):
     def __str__(self) -> str:
         return self.message
 
+    @property
+    def transient(self) -> bool:
+        """Whether it may be over after a while."""
+        return self.kind in _TRANSIENT
+
     def for_people(self, where: str, repo: str) -> UserError:
         """Return the fault as an error that says what to do."""
         if self.kind in ("no_repository", "no_revision", "no_file", "bad_request"):
@@ -132,6 +137,8 @@ def _odd(error: BaseException, redactor: Redactor) -> HubFault | None:
         )
     if isinstance(error, OSError) and error.errno is None and "Consistency check" in str(error):
         return HubFault("down", "a file arrived with another size than announced")
+    if isinstance(error, RuntimeError):  # what its library for Xet raises, of which there are no kinds
+        return HubFault("down", _line(str(error), redactor), maybe_done=True)
     if isinstance(error, ValueError):
         return HubFault("bad_request", _line(str(error), redactor))
     return None
@@ -232,7 +239,7 @@ class Retries:
                 made = done() if maybe_done else None
                 return ask() if made is None else made
             except HubFault as fault:
-                pause = self.pause(attempt, fault.retry_after) if fault.kind in _TRANSIENT else None
+                pause = self.pause(attempt, fault.retry_after) if fault.transient else None
                 if pause is None:
                     raise replace(fault, message=f"cannot {step}: {fault.message}") from None
                 maybe_done = maybe_done or fault.maybe_done

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
-from ...schemas.layout import RELEASE, SUMS, files_in
+from ...schemas.layout import CARD, DATA, LICENSE, RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_plain
 from ..loading import read_release_document
 from ..options import SEMVER
@@ -20,6 +20,11 @@ from .faults import Retries
 
 _LARGEST_DOCUMENT = 256 * 1024 * 1024
 _MOST_FILES = 100_000
+_NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)
+_TABLE = re.compile(rf"{DATA}/(\w+)/(\w+)\.parquet", re.ASCII)
+_ALWAYS = (CARD, LICENSE)
+"""What comes with a table: what it is, and what may be done with it. No README: that would list other tables,
+and ``datasets`` reads no folder that lacks what its README lists."""
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FIX = "do not use it; tell its maintainers, and fetch a version that is sound"
 
@@ -33,12 +38,35 @@ class FetchOptions:
         cache: another cache folder than the user's.
         retries: how often to ask again.
         progress: show progress bars of downloads.
+        config: only this table, with card and licence; None for the whole release.
+        split: only this split of the table.
     """
 
     endpoint: str | None = None
     cache: Path | None = None
     retries: Retries | None = None
     progress: bool = False
+    config: str | None = None
+    split: str | None = None
+
+    @property
+    def part(self) -> str | None:
+        """What of a release is wanted, such as ``stories`` or ``stories-train``; None for all of it.
+
+        Raises:
+            ConfigError: a name has another form, or there is a split without a table.
+        """
+        for option, name in (("--config", self.config), ("--split", self.split)):
+            if name is not None and _NAME.fullmatch(name) is None:
+                raise ConfigError(
+                    option, expected="letters, digits and underscores", found=repr(name),
+                    fix="give a name as the card lists it",
+                )  # fmt: skip
+        if self.config is None and self.split is not None:
+            raise ConfigError(
+                "--split", what="a split is of a table, and none is given", fix="add --config with the table"
+            )
+        return self.config if self.split is None else f"{self.config}-{self.split}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +80,7 @@ class Fetched:
         cached: whether it was there already, so that no Hub was asked.
         version: the release's version; None for a repository that is no release of ours.
         files: how many files it has.
+        part: which table and split of it came; None for all of it.
     """
 
     reference: Reference
@@ -60,6 +89,7 @@ class Fetched:
     cached: bool
     version: str | None
     files: int
+    part: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as plain JSON."""
@@ -70,7 +100,7 @@ class Fetched:
         source = "from the cache" if self.cached else "from the Hub"
         yield f"{self.reference}: {self.files} files {source}, all of them checked"
         yield f"  commit {self.commit}"
-        yield f"  release: {self.folder}"
+        yield f"  release: {self.folder}" if self.part is None else f"  {self.part}: {self.folder}"
 
 
 def release_folder(text: str | Path, tell: Callable[[str], None] = lambda _: None) -> Path:
@@ -98,28 +128,34 @@ def fetch(
     options: FetchOptions | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Fetched:
-    """Fetch a release, and check every file against its ``release.json``.
+    """Fetch a release, or one table of it, and check every file against its ``release.json``.
 
     Args:
         text: such as ``user/mine@0.2.0``; the version is a tag or a full commit.
-        out: a folder that gets a copy, ``<out>/<name>-<version>``; without it, the one in the cache is used.
-        options: from where, and how.
+        out: a folder that gets a copy, ``<out>/<name>-<version>``, of a table with its name behind; without
+            it, the one in the cache is used.
+        options: from where, how, and what of it.
         tell: is told in one line what is being done.
 
     Raises:
-        ConfigError: the name is wrong, or there is no such version. HubUnavailable: the Hub cannot be asked.
+        ConfigError: the name is wrong, or there is no such version, table or split.
+        HubUnavailable: the Hub cannot be asked.
         InputError: a file is not the one that was published, or it is no release. TargetError: there is no
             room, or the copy's place is taken.
     """
-    fetched, listing = _fetch(text, options or FetchOptions(), "releases", tell)
+    options = options or FetchOptions()
+    part = options.part
+    kind = "releases" if part is None else f"tables/{part}"
+    fetched, listing = _fetch(text, options, kind, tell)
     reference, version = fetched.reference, str(read_release_document(fetched.folder)["version"])
     if SEMVER.fullmatch(reference.revision) and reference.revision != version:
         raise InputError([_tampered(str(reference), f"a release of version {version} under this tag")])
     folder = fetched.folder
     if out is not None:
-        folder = out / f"{reference.repo.partition('/')[2]}-{version}"
+        name = f"{reference.repo.partition('/')[2]}-{version}"
+        folder = out / (name if part is None else f"{name}-{part}")
         _copy(fetched.folder, folder, listing)
-    return replace(fetched, version=version, folder=folder)
+    return replace(fetched, version=version, folder=folder, part=part)
 
 
 def fetch_repository(
@@ -154,17 +190,22 @@ def _fetch(
             raise InputError(problems)
     else:
         with open_hub(repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
-            commit = _commit_of(hub, reference)
+            commit = commit_named(hub, reference)
             tell(f"fetching {repo} at {commit[:12]}")
             with cache.filling(commit) as draft:
                 if draft is not None:
-                    cache.place(commit, draft, _load(hub, commit, draft, kind))
+                    cache.place(commit, draft, _load(hub, commit, draft, options, kind))
                 cache.remember(reference, commit)
     listing = cache.listing(commit)
     return Fetched(reference, commit, cache.folder(commit), cached, None, len(listing)), listing
 
 
-def _commit_of(hub: Hub, reference: Reference) -> str:
+def commit_named(hub: Hub, reference: Reference) -> str:
+    """Return the commit that a version names.
+
+    Raises:
+        ConfigError: there is no such version. HubFault: the Hub cannot be asked.
+    """
     if reference.is_commit:
         return reference.revision
     refs = hub.refs()
@@ -181,7 +222,7 @@ def _commit_of(hub: Hub, reference: Reference) -> str:
     )
 
 
-def _load(hub: Hub, commit: str, draft: Path, kind: str) -> Mapping[str, HubFile]:
+def _load(hub: Hub, commit: str, draft: Path, options: FetchOptions, kind: str) -> Mapping[str, HubFile]:
     """Load what is not there yet; return what the files are: as ``release.json`` says, or as the Hub does.
 
     Raises:
@@ -189,7 +230,7 @@ def _load(hub: Hub, commit: str, draft: Path, kind: str) -> Mapping[str, HubFile
             no room. TargetError: there will be none.
     """
     tree, where = hub.tree(commit), f"{hub.repo}@{commit[:12]}"
-    if kind == "releases":
+    if kind != "repositories":
         listed = tree.get(RELEASE)
         if listed is None or listed.size > _LARGEST_DOCUMENT:
             text = "none" if listed is None else f"{listed.size:,} bytes"
@@ -198,6 +239,8 @@ def _load(hub: Hub, commit: str, draft: Path, kind: str) -> Mapping[str, HubFile
             raise InputError([UserError(f"{where}: {RELEASE}", expected=most, found=text, fix=fix)])
         _load_files(hub, commit, draft, tree, {RELEASE: listed})
         expected = _listed_by_release(read_plain(draft / RELEASE), f"{where}: {RELEASE}")
+        if options.config is not None:
+            expected = _of_table(expected, options.config, options.split, where)
     else:
         expected = tree
         if bad := [path for path in tree if not _is_safe(path)]:
@@ -257,6 +300,29 @@ def _listed_by_release(document: bytes, where: str) -> dict[str, HubFile]:
     return listing
 
 
+def _of_table(
+    listing: Mapping[str, HubFile], config: str, split: str | None, where: str
+) -> dict[str, HubFile]:
+    """Return the files of one table or one split of it, with those that come with every table.
+
+    Raises:
+        ConfigError: the release has none of this name.
+    """
+    tables: dict[str, dict[str, str]] = {}
+    for path in listing:
+        if match := _TABLE.fullmatch(path):
+            tables.setdefault(match[1], {})[match[2]] = path
+    splits = tables.get(config, {})
+    if not splits or (split is not None and split not in splits):
+        option, name, known = ("--config", config, tables) if not splits else ("--split", split, splits)
+        raise ConfigError(
+            option, what=f"{where} has no {name!r}; it has {', '.join(sorted(known)) or 'none'}",
+            fix="give one of them",
+        )  # fmt: skip
+    paths = splits.values() if split is None else (splits[split],)
+    return {path: listing[path] for path in (RELEASE, *_ALWAYS, *paths) if path in listing}
+
+
 def _is_sound(entry: HubFile) -> bool:
     size, sha256 = entry.size, entry.sha256
     plain = isinstance(size, int) and not isinstance(size, bool) and size >= 0
@@ -309,4 +375,6 @@ def _copy(folder: Path, target: Path, expected: Mapping[str, HubFile]) -> None:
         return
     require_free(target)
     with staged(target.absolute()) as (draft,):
-        shutil.copytree(folder, draft, dirs_exist_ok=True)
+        for path in expected:
+            (draft / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / path, draft / path)

@@ -190,6 +190,7 @@ def _commit(hub: Hub, local: Local, plan: PublishPlan, tell: Callable[[str], Non
         assert plan.parent is not None  # files are there, so there is a commit
         return plan.parent
     tell(f"committing {len(plan.changes)} changes in one commit")
+    hub.settle_xet()
     document_hash = sha256_file(local.folder / RELEASE)
 
     def make(api: "HfApi") -> str:

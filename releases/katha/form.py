@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...schemas.canonical import Json, pretty_bytes
+from ...schemas.katha import StoryRecord
 from ...schemas.layout import (
     ANNOTATIONS,
     CANARY,
@@ -345,5 +346,6 @@ FORM = ReleaseForm(
     manifest=_manifest,
     split_stage="assign_splits",
     additions=True,
+    record=StoryRecord,
     hidden=HiddenTest(_hidden_document, _salt, check_hidden, check_hidden_folder),
 )  # fmt: skip

@@ -59,7 +59,7 @@ class Service:
     def answer(self, call: Call) -> Reply:
         """Answer a call; a refusal is an answer too."""
         try:
-            if call.route not in self._answers:
+            if call.route not in self._answers:  # what it cannot do, Xet among it, is not there
                 raise Refusal(404, "Sorry, we can't find the page you are looking for.")
             with self._lock:
                 return self._answers[call.route](call)

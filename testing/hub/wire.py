@@ -21,6 +21,7 @@ _ROUTES: tuple[tuple[str, str, str], ...] = (
     ("paths-info", "POST", rf"/api/datasets/{_REPO}/paths-info/{_REV}"),
     ("commits", "GET", rf"/api/datasets/{_REPO}/commits/{_REV}"),
     ("info", "GET", rf"/api/datasets/{_REPO}(?:/revision/{_REV})?"),
+    ("xet-token", "GET", rf"/api/datasets/{_REPO}/xet-(?:read|write)-token/{_REV}"),
     ("preupload", "POST", rf"/api/datasets/{_REPO}/preupload/{_REV}"),
     ("commit", "POST", rf"/api/datasets/{_REPO}/commit/{_REV}"),
     ("tag", "POST", rf"/api/datasets/{_REPO}/tag/{_REV}"),
