@@ -23,6 +23,8 @@ ASSEMBLING = "assemble_records"
     "releases.options:PackOptions",
     without=("usual_license", "citation"),
     languages="--language",
+    source_datasets="--source-dataset",
+    task_ids="--task-id",
 )
 def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) -> int:
     """Write a release folder from a finished run.
@@ -40,6 +42,8 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
         fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0
         fabula release pack runs/mine --version 0.1.0 --license CC0-1.0 --out dist/mine-0.1.0 --name mine
             --creator 'Ana Lee'
+        fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --repo user/mine
+            --arxiv 2401.01234 --source-dataset original
         fabula release pack runs/mine --version auto --since dist/mine-0.1.0 --out dist/mine-0.2.0
         fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --subset
             lite=200 --subset even=125/category --subset strict=50/category:even

@@ -22,6 +22,30 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.ASCII)
 
 
+_PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
+REPO = re.compile(rf"(?!.*(?:--|\.\.)){_PART}/{_PART}(?<!\.git)", re.ASCII)
+"""What the name of a repository of a Hub is like."""
+_ARXIV = r"\d{4}\.\d{4,5}(v[1-9]\d?)?|[a-z-]+(\.[A-Z]{2})?/\d{7}(v[1-9]\d?)?"
+_MAKERS = "crowdsourced|expert-generated|found|machine-generated|no-annotation|other"
+METADATA: dict[str, tuple[re.Pattern[str], str, str]] = {
+    "arxiv": (re.compile(_ARXIV, re.ASCII), "an arXiv id", "give it without the address, such as 2401.01234"),
+    "annotations_creators": (
+        re.compile(_MAKERS), f"one of {_MAKERS.replace('|', ', ')}", "give the Hub's word",
+    ),
+    "source_datasets": (
+        re.compile(rf"original|(extended\|)?{_PART}(/{_PART})?", re.ASCII),
+        "original, extended|NAME, or the name of a data set",
+        "name the data set as the Hub does, such as user/stories",
+    ),
+    "task_ids": (
+        re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII), "an id in small letters with dashes",
+        "give the Hub's id, such as visual-question-answering",
+    ),
+}  # fmt: skip
+"""What only the author knows and the front matter of the card says: field -> form, in words, what to do."""
+_OPTIONS = {"source_datasets": "--source-dataset", "task_ids": "--task-id"}
+
+
 ReviewStatus = Literal["d7", "a7"]
 """Section of the paper whose words say that people reviewed a record."""
 
@@ -41,6 +65,12 @@ class PackOptions:
         url: where it is published; without one a URN of name and version stands in.
         contact: how to reach the maintainers.
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
+        repo: where it will be published, OWNER/NAME: the card then shows how to load it from there.
+        arxiv: arXiv id of a paper about it, such as 2401.01234: the card links it, and the Hub lists it.
+        annotations_creators: who annotated, in the Hub's words: crowdsourced, expert-generated, found,
+            machine-generated, no-annotation or other [machine-generated where programs and models made all].
+        source_datasets: what it was made from: original, extended|NAME, or the name of a data set.
+        task_ids: task in the Hub's finer words, such as visual-question-answering.
         languages: language tag of the prompts or scripts; stories say their own.
         since: the earlier release, a folder or user/name@tag, whose canary and subsets go on.
         subsets: draw a representative subset: NAME=SIZE, NAME=COUNT/category or NAME=SHARE%/category; with
@@ -67,6 +97,11 @@ class PackOptions:
     url: str | None = None
     contact: str | None = None
     citation: str | None = None
+    repo: str | None = None
+    arxiv: tuple[str, ...] = ()
+    annotations_creators: tuple[str, ...] = ()
+    source_datasets: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     since: Path | None = None
     subsets: tuple[str, ...] = ()
@@ -131,9 +166,24 @@ class PackOptions:
                 found=repr(self.review_status),
                 fix="give the section of the paper whose words you want",
             )
+        self._check_metadata()
         if not self.creators:
             raise ConfigError("--creator", what="no creator is given", fix="name who made it")
         return self
+
+    def _check_metadata(self) -> None:
+        if self.repo is not None:
+            _match(
+                REPO,
+                self.repo,
+                "--repo",
+                "OWNER/NAME, each of 1 to 96 letters, digits, dots, dashes and underscores",
+                "give the repository as its address has it, such as user/mine",
+            )
+        for name, (pattern, expected, fix) in METADATA.items():
+            for value in getattr(self, name):
+                option = f"--{name.replace('_', '-')}"
+                _match(pattern, value, _OPTIONS.get(name, option), expected, fix)
 
     @property
     def address(self) -> str:
@@ -164,6 +214,8 @@ class PackOptions:
             "url": self.address,
             "contact": self.contact,
             "citation": self.reference,
+            **({} if self.repo is None else {"repo": self.repo}),
+            **{name: list(values) for name in METADATA if (values := getattr(self, name))},
         }
 
 

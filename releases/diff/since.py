@@ -13,7 +13,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.layout import HIDDEN_SPLIT
 from ..loading import stated_languages
-from ..options import AUTO, PackOptions
+from ..options import AUTO, METADATA, PackOptions
 from .compare import ReleaseDiff, diff_sides, version_of
 from .form import DiffForm
 from .render import changes_document
@@ -87,6 +87,11 @@ def options_since(path: Path) -> dict[str, Any]:
     creators = about.get("creators")
     if isinstance(creators, list) and creators:
         options["creators"] = tuple(str(creator) for creator in creators)
+    if isinstance(about.get("repo"), str):
+        options["repo"] = about["repo"]
+    for name in METADATA:
+        if isinstance(about.get(name), list):
+            options[name] = tuple(map(str, about[name]))
     made = PackOptions(str(side.document["version"]), **options)
     if isinstance(about.get("url"), str) and about["url"] != made.address:
         options["url"] = about["url"]

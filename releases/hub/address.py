@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ...errors import ConfigError, HubUnavailable
+from ..options import REPO
 
-_PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
-_REPO = re.compile(rf"{_PART}/{_PART}", re.ASCII)
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,126}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _REFERENCE = re.compile(r"[^@/\\\s]+/[^@\\\s]+@[^@\\\s]*")
@@ -41,7 +40,7 @@ def checked_repo(text: str, where: str = "--repo") -> str:
     Raises:
         ConfigError: it has none, such as one with a slash too many.
     """
-    if _REPO.fullmatch(text) and "--" not in text and ".." not in text and not text.endswith(".git"):
+    if REPO.fullmatch(text):
         return text
     raise ConfigError(
         where,

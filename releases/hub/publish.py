@@ -87,7 +87,7 @@ def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) ->
     """
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
-    local = _sound(folder, form)
+    local = _sound(folder, form, options.repo)
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
         return plan_of(hub, local, private=options.private)
 
@@ -111,7 +111,7 @@ def publish(
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     tell(f"checking {folder}")
-    local, private = _sound(folder, form), options.private
+    local, private = _sound(folder, form, options.repo), options.private
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
         plan = plan_of(hub, local, private=private)
         if plan.tagged is not None:
@@ -130,16 +130,25 @@ def publish(
     return Published(plan, commit, committed=bool(plan.changes), tagged=True)
 
 
-def _sound(folder: Path, form: ReleaseForm) -> Local:
-    """Return the files of a release that may be published.
+def _sound(folder: Path, form: ReleaseForm, repo: str) -> Local:
+    """Return the files of a release that may be published in a repository.
 
     Raises:
-        InputError: it may not; lists why. ConfigError: its version is no semantic one.
+        InputError: it may not; lists why. ConfigError: its version is no semantic one, or its card names
+            another repository.
     """
     document = read_release_document(folder)
     if SEMVER.fullmatch(version := str(document.get("version"))) is None:
         what = f"{version!r} is not a semantic version"
         raise ConfigError(str(folder / RELEASE), what=what, fix="pack it again")
+    about = document.get("about")
+    named = about.get("repo") if isinstance(about, dict) else None
+    if named not in (None, repo):
+        raise ConfigError(
+            f"--repo {repo}",
+            what=f"the card of this release tells people to load it from {named}",
+            fix=f"give --repo {named}, or pack it again with --repo {repo}",
+        )
     if document.get("visibility") != "public":
         whole = document.get("visibility") == "whole"
         held = "an imported package with" if whole else "the folder of the"

@@ -27,7 +27,7 @@ from ...schemas.layout import (
 )
 from ..form import Facts, FinishedRun
 from ..tables import Table
-from ..templates import render, render_plain, render_properties
+from ..templates import Markup, render, render_plain, render_properties
 from .croissant import Entries, describe
 from .front_matter import front_matter, front_matter_text
 
@@ -48,7 +48,7 @@ def documents_of(facts: Facts, origin: Origin, files: Entries) -> dict[str, byte
         origin: what :func:`origin_of` says of the run that it was packed from.
         files: size and hash of the files on disk; see :func:`sealed`.
     """
-    card = render_card(facts).encode("utf-8")
+    card = render_card(facts, files).encode("utf-8")
     made = {
         STATISTICS: pretty_bytes(facts.statistics),
         SOURCE_MANIFEST: pretty_bytes(source_manifest(facts, origin)),
@@ -97,11 +97,16 @@ def sealed(
     return documents
 
 
-def render_card(facts: Facts) -> str:
-    """Return the dataset card of a release, which is also the Hub's README, front matter included."""
+def render_card(facts: Facts, files: Entries) -> str:
+    """Return the dataset card of a release, which is also the Hub's README, front matter included.
+
+    Args:
+        facts: what is known about the release.
+        files: size and hash of its tables, and perhaps of others.
+    """
     return render(
         facts.form.templates[0],
-        front_matter=front_matter_text(front_matter(facts)),
+        front_matter=front_matter_text(front_matter(facts, files)),
         about=facts.options.as_json(),
         version=facts.options.version,
         licence=facts.licence,
@@ -112,12 +117,30 @@ def render_card(facts: Facts) -> str:
         left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
         languages=facts.languages,
         details=facts.form.details(facts),
+        loading=_loading(facts),
+        papers=[Markup(f"<https://arxiv.org/abs/{name}>") for name in facts.options.arxiv],
     )
+
+
+def _loading(facts: Facts) -> Markup:
+    """Return how the tables are loaded from where they are published; nothing where nobody knows."""
+    table = next((table for table in facts.form.tables if table.name in _filled(facts)), None)
+    if facts.options.repo is None or table is None:
+        return Markup("")
+    return Markup(
+        "```python\nfrom datasets import load_dataset\n\n"
+        f'{table.name} = load_dataset("{facts.options.repo}", "{table.name}", '
+        f'revision="{facts.options.version}")\n```\n'
+    )
+
+
+def _filled(facts: Facts) -> set[str]:
+    return {path.split("/")[1] for path in facts.rows}
 
 
 def _tables(facts: Facts) -> list[Table]:
     """Return the tables that a card tells of: those of every release of the kind, and others with rows."""
-    filled = {path.split("/")[1] for path in facts.rows}
+    filled = _filled(facts)
     return [table for table in facts.form.tables if not table.optional or table.name in filled]
 
 

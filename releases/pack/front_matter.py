@@ -13,6 +13,7 @@ from ...schemas.layout import CARD, parquet_path
 from ...schemas.values import Issue
 from ..form import Facts, ReleaseForm
 from ..options import hub_licences
+from ..parquet import features_of
 
 # Task categories that the Hub offers for datasets.
 HUB_TASKS = frozenset(
@@ -41,8 +42,19 @@ def size_category(rows: int) -> str:
     return next((label for limit, label in _SIZES if rows < limit), _SIZE_IDS[-1])
 
 
-def front_matter(facts: Facts) -> dict[str, Json]:
-    """Return the front matter of a release: licence, languages, size, tasks and exact configurations."""
+def front_matter(facts: Facts, files: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
+    """Return the front matter of a release: licence, languages, size, tasks, tables and where they are.
+
+    Args:
+        facts: what is known about the release.
+        files: path -> size in bytes and hash, of its tables at least.
+    """
+    options, configs = facts.options, list(configurations(facts.rows, facts.form))
+    said = {
+        "annotations_creators": options.annotations_creators or _annotators(facts),
+        "source_datasets": options.source_datasets,
+        "task_ids": options.task_ids,
+    }
     return {
         "pretty_name": facts.options.title,
         "license": facts.licence.hub_id,
@@ -50,8 +62,42 @@ def front_matter(facts: Facts) -> dict[str, Json]:
         "size_categories": [size_category(facts.size)],
         "task_categories": list(facts.form.tasks),
         "tags": list(facts.form.tags),
-        "configs": list(configurations(facts.rows, facts.form)),
+        **{name: list(values) for name, values in said.items() if values},
+        "version": options.version,
+        "dataset_info": [_info(config, facts, files) for config in configs],
+        "configs": configs,
     }
+
+
+def _annotators(facts: Facts) -> tuple[str, ...]:
+    """Return who annotated, where the records show it: machines alone."""
+    makers, machines = facts.form.makers(facts)
+    return ("machine-generated",) if machines and set(machines) == set(makers) else ()
+
+
+def _info(
+    config: Mapping[str, Json], facts: Facts, files: Mapping[str, Mapping[str, Json]]
+) -> dict[str, Json]:
+    """Return features and sizes of a configuration: bytes of values, and of the files that are loaded."""
+    table = next(table for table in facts.form.tables if table.name == config["config_name"])
+    paths = {entry["split"]: entry["path"] for entry in config["data_files"]}
+    return {
+        "config_name": table.name,
+        "features": [_listed(name, feature) for name, feature in features_of(table).items()],
+        "splits": [
+            {"name": split, "num_bytes": facts.sizes[path], "num_examples": facts.rows[path]}
+            for split, path in paths.items()
+        ],
+        "download_size": sum(files[path]["bytes"] for path in paths.values()),
+        "dataset_size": sum(facts.sizes[path] for path in paths.values()),
+    }
+
+
+def _listed(name: str, feature: Json) -> dict[str, Json]:
+    """Return a feature as front matter lists it."""
+    if feature["_type"] == "List":
+        return {"name": name, "list": feature["feature"]["dtype"]}
+    return {"name": name, "dtype": feature.get("dtype", "image")}
 
 
 def language_codes(tags: Iterable[str]) -> list[str]:

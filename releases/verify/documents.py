@@ -25,7 +25,7 @@ from ...schemas.values import Issue
 from ..diff.changes import changes_between, path_text
 from ..diff.since import Since
 from ..form import Facts, LeftOut, Reading
-from ..options import PackOptions, licence
+from ..options import METADATA, PackOptions, licence
 from ..pack.documents import ORIGIN, Origin, documents_of, file_entries, tools
 from ..pack.front_matter import check_front_matter, parse_front_matter
 from ..parquet import measured
@@ -105,6 +105,8 @@ def _options(document: Mapping[str, Any]) -> PackOptions:
         creators=tuple(about["creators"]),
         url=about["url"],
         contact=about["contact"],
+        repo=about.get("repo"),
+        **{name: tuple(about.get(name, ())) for name in METADATA},
     )
     given = None if about["citation"] == made.reference else about["citation"]
     return replace(made, citation=given).checked()
