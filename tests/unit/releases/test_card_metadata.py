@@ -1,4 +1,4 @@
-"""What the front matter and the card of a release say for the Hub: sizes, columns, and what the author knows."""
+"""What front matter and card of a release say for the Hub: sizes, columns, and what the author knows."""
 
 import json
 from dataclasses import replace
