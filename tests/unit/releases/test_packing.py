@@ -299,7 +299,7 @@ def test_another_process_packs_the_same_bytes(packed, run, tmp_path, environment
 
 
 def test_a_pack_that_fails_leaves_nothing(run, tmp_path, monkeypatch):
-    def full(facts):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "dataset_card.md")
 
     monkeypatch.setattr(documents, "render_card", full)
