@@ -70,6 +70,44 @@ def export_plans(
     return answer({"out": str(out), **counts}, [line], as_json=as_json)
 
 
+@command("export storyboards")
+def export_storyboards(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE")],
+    *,
+    outputs: Annotated[Sequence[Path], typer.Option("--outputs")],
+    license: str,
+    out: Path,
+    splits: Sequence[str] = (),
+    as_json: bool = False,
+) -> int:
+    """Write storyboards as a data set with pictures.
+
+    The folder has the pictures, a Parquet table that the Hub's viewer and `datasets` show as pictures, a card
+    and checksums. Storyboards that cannot be judged are left out. The licence is that of the pictures, which
+    only their owner knows.
+
+    Options:
+        folder: Release of the stories.
+        outputs: Storyboards of a method, as `outputs check` takes them; several may be given.
+        license: SPDX id of the licence under which the pictures may be given away.
+        out: A new folder.
+        splits: Only stories of this split [all].
+
+    Examples:
+        fabula export storyboards dist/mine-0.1.0 --outputs storyboards/model-x --license CC0-1.0 --out boards
+    """
+    from ..evaluation.outputs.share import share_storyboards
+    from ..evaluation.outputs.storyboards import check_methods
+    from ..releases.loading import load
+
+    release = load(released(folder))
+    counts = share_storyboards(check_methods(outputs, release, splits), release, out, license)
+    lines = [f"{out}: {', '.join(f'{count} {what}' for what, count in counts.items())}"]
+    if counts["left out"]:
+        lines.append("to see why storyboards were left out: fabula outputs check")
+    return answer({"out": str(out), **counts}, lines, as_json=as_json)
+
+
 @command("export archive")
 def archive(
     folder: Annotated[Path, typer.Argument(metavar="RUN")],

@@ -206,6 +206,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export entities folder": OF_ENTITIES,
     "export katha folder": ("release katha",),
     "export plans folder": ("release katha", "hidden"),
+    "export storyboards folder": ("release katha",),
+    "export storyboards outputs": ("outputs",),
     "export archive folder": SCORED,
     "baseline copy-paste release": OF_SHOTS,
     "baseline compass tune release": ("release katha",),

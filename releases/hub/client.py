@@ -168,7 +168,8 @@ class Hub:
             Whether uploads go by Xet.
         """
         from huggingface_hub import constants, get_session
-        from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+        from huggingface_hub.utils._headers import build_hf_headers
+        from huggingface_hub.utils._http import hf_raise_for_status
         from huggingface_hub.utils._runtime import is_xet_available
 
         if not is_xet_available():
@@ -192,7 +193,8 @@ class Hub:
     def read(self, commit: str, path: str, start: int, stop: int) -> bytes:
         """Return the bytes of a file from one place to before another, as far as it has them."""
         from huggingface_hub import get_session, hf_hub_url
-        from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+        from huggingface_hub.utils._headers import build_hf_headers
+        from huggingface_hub.utils._http import hf_raise_for_status
 
         def call(api: "HfApi") -> bytes:
             place = hf_hub_url(self.repo, path, repo_type=DATASET, revision=commit, endpoint=self.endpoint)

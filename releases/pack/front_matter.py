@@ -14,6 +14,7 @@ from ...schemas.values import Issue
 from ..form import Facts, ReleaseForm
 from ..options import hub_licences
 from ..parquet import features_of
+from ..tables import Table
 
 # Task categories that the Hub offers for datasets.
 HUB_TASKS = frozenset(
@@ -78,18 +79,36 @@ def _annotators(facts: Facts) -> tuple[str, ...]:
 def _info(
     config: Mapping[str, Json], facts: Facts, files: Mapping[str, Mapping[str, Json]]
 ) -> dict[str, Json]:
-    """Return features and sizes of a configuration: bytes of values, and of the files that are loaded."""
     table = next(table for table in facts.form.tables if table.name == config["config_name"])
     paths = {entry["split"]: entry["path"] for entry in config["data_files"]}
+    return table_info(table, paths, facts.rows, facts.sizes, files)
+
+
+def table_info(
+    table: Table,
+    paths: Mapping[str, str],
+    rows: Mapping[str, int],
+    sizes: Mapping[str, int],
+    files: Mapping[str, Mapping[str, Json]],
+) -> dict[str, Json]:
+    """Return the entry of ``dataset_info`` of a table: its columns, and what its splits hold.
+
+    Args:
+        table: the table.
+        paths: split -> its Parquet file.
+        rows: path -> number of rows.
+        sizes: path -> bytes of their values.
+        files: path -> size in bytes of the file, and its hash.
+    """
     return {
         "config_name": table.name,
         "features": [_listed(name, feature) for name, feature in features_of(table).items()],
         "splits": [
-            {"name": split, "num_bytes": facts.sizes[path], "num_examples": facts.rows[path]}
+            {"name": split, "num_bytes": sizes[path], "num_examples": rows[path]}
             for split, path in paths.items()
         ],
         "download_size": sum(files[path]["bytes"] for path in paths.values()),
-        "dataset_size": sum(facts.sizes[path] for path in paths.values()),
+        "dataset_size": sum(sizes[path] for path in paths.values()),
     }
 
 

@@ -98,6 +98,7 @@ def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exac
 def _options(document: Mapping[str, Any]) -> PackOptions:
     """Return the options that say of a release what it says of itself."""
     about = document["about"]
+    listed: dict[str, Any] = {name: tuple(about.get(name, ())) for name in METADATA}
     made = PackOptions(
         version=str(document["version"]),
         name=about["name"],
@@ -106,7 +107,7 @@ def _options(document: Mapping[str, Any]) -> PackOptions:
         url=about["url"],
         contact=about["contact"],
         repo=about.get("repo"),
-        **{name: tuple(about.get(name, ())) for name in METADATA},
+        **listed,
     )
     given = None if about["citation"] == made.reference else about["citation"]
     return replace(made, citation=given).checked()

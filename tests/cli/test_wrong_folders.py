@@ -40,6 +40,7 @@ COMPASS = (
 )  # fmt: skip
 COMPASS_TUNE = ("baseline", "compass", "tune", *COMPASS)
 COMPASS_APPLY = ("baseline", "compass", "apply", "--frozen", "{file}", *COMPASS)
+STORYBOARDS = ("export", "storyboards", "--license", "MIT", "--out", "{new}")
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "edit run": ("edit", "{}", "x", "$.title", "--new", '"x"', "--who", "a", "--why", "b"),
     "extend run": ("extend", "{}", "{stories}"),
@@ -172,6 +173,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "export entities folder": ("export", "entities", "{}", "--out", "{new}"),
     "export katha folder": ("export", "katha", "{}", "--out", "{new}"),
     "export plans folder": ("export", "plans", "{}", "--out", "{new}"),
+    "export storyboards folder": (*STORYBOARDS, "{}", "--outputs", "{outputs}"),
+    "export storyboards outputs": (*STORYBOARDS, "{release katha}", "--outputs", "{}"),
     "export archive folder": ("export", "archive", "{}", "--out", "{new}"),
     "baseline copy-paste release": ("baseline", "copy-paste", "--release", "{}", "--out", "{new}"),
     "baseline compass tune release": (*COMPASS_TUNE, "--outputs", "{outputs}", "--release", "{}"),
