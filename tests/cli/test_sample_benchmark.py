@@ -89,7 +89,12 @@ def test_repository_card_when_compared_is_the_card_of_the_sample_release(sample_
     card = Path(fabula.__file__).parent / "dataset_card.md"
     if not card.exists():
         pytest.skip("the suite runs against an installed wheel, which has no repository card")
-    assert card.read_text("utf-8") == (sample_release / "dataset_card.md").read_text("utf-8"), (
+    kept, made = (
+        # How large the Parquet files are depends on the version of pyarrow.
+        [line for line in path.read_text("utf-8").splitlines() if "download_size:" not in line]
+        for path in (card, sample_release / "dataset_card.md")
+    )
+    assert kept == made, (
         "the card has drifted: run make demo and copy dist/demo-0.1.0/dataset_card.md to dataset_card.md"
     )
 
