@@ -28,6 +28,7 @@ PIPELINE = Pipeline(
     name="films",
     stages=(__name__, *(f"fabula.builders.entities.{name}" for name in STAGES)),
     finish="fabula.builders.entities.pipeline:finish",
+    final_fields=("pictures",),
 )
 
 

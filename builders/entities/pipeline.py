@@ -60,7 +60,10 @@ PIPELINE = Pipeline(
 
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write the official tree; beside it the same as flat rows, identities with their merges, findings."""
-    made = [(item["record"], item["pictures"]) for item in keeping_added(folder, items, _ADDED)]
+    # Another pipeline that ends like this one need not hand on its pictures.
+    made = [
+        (item["record"], item.fields.get("pictures", {})) for item in keeping_added(folder, items, _ADDED)
+    ]
     made.sort(key=lambda pair: str(pair[0]["episode"]["episode_id"]))
     records = [record for record, _ in made]
     episodes = tuple(Episode.of(in_official_order(record)) for record in records)
