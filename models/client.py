@@ -10,6 +10,7 @@ from .chat import TRANSIENT, CallFault, ChatModel, ChatRequest, Reply
 from .limits import AdaptiveLimit, Clock, RateLimit, SystemClock
 from .options import ModelOptions
 from .prices import checked, estimate_request, most_tokens
+from .warming import Turn, Warming
 
 FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""
@@ -54,7 +55,7 @@ class ModelClient:
     A fault that may pass (:data:`~.chat.TRANSIENT`) is retried after a random time of at most 1, 2, 4, ...
     60 seconds, never earlier than the service asked for; a Retry-After with status 429 or 503 holds up every
     call to the model. A 429 halves the number of calls at a time; successes raise it again. The request
-    itself is never changed.
+    itself is never changed. Of requests that begin alike, one goes ahead: see :mod:`.warming`.
 
     Args:
         model: the adapter.
@@ -79,6 +80,7 @@ class ModelClient:
         self._random = random or random_module.Random()  # waiting times only: they change no result
         self._slots = AdaptiveLimit(options.concurrency)
         self._rate = RateLimit(options.requests_per_minute, options.tokens_per_minute, self._clock)
+        self._warming = Warming(options.prompt_cache, self._clock)
         self._paused_until = float("-inf")
         self._failing_since: float | None = None
         self._answered = False
@@ -120,7 +122,8 @@ class ModelClient:
         while True:
             attempt += 1
             try:
-                return Called(await self._attempt(request, on_send, on_ready), attempt)
+                async with self._warming.turn(request) as turn:
+                    return Called(await self._attempt(turn, on_send, on_ready), attempt)
             except CallFault as fault:
                 if on_fault is not None:
                     on_fault(fault)
@@ -136,8 +139,8 @@ class ModelClient:
         """Close the model's connections; call it in the event loop that made the calls."""
         await self._model.close()
 
-    async def _attempt(self, request: ChatRequest, on_send: OnSend | None, on_ready: OnReady | None) -> Reply:
-        slots = self._slots
+    async def _attempt(self, turn: Turn, on_send: OnSend | None, on_ready: OnReady | None) -> Reply:
+        slots, request = self._slots, turn.asked
         await slots.acquire()
         try:
             await self._wait_for_pause()
@@ -153,7 +156,7 @@ class ModelClient:
             if on_send is not None:
                 on_send()
             try:
-                reply = await self._ask(request)
+                reply = await self._ask(turn.request())
             except CallFault as fault:
                 self._note_fault(fault, generation, reserved)
                 raise

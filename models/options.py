@@ -93,6 +93,11 @@ class ModelOptions(Own):
     extra: dict[str, Json] = Field(default_factory=dict, description="More parameters, sent as they are.")
     prices: Prices | None = None
     image_tokens: int = Field(default=3000, ge=1, description="Most tokens that one image may count.")
+    prompt_cache: bool | None = Field(
+        default=None,
+        description="Whether requests that begin alike are ordered and marked for the service's cache; by"
+        " default for OpenAI, Google and Anthropic.",
+    )
     batch_requests: int | None = Field(
         default=None, ge=1, description="Most requests of one batch; by default what the service takes."
     )
