@@ -108,6 +108,7 @@ def retry(
     batch: bool = False,
     batch_deadline: float | None = None,
     batch_then_single: bool = False,
+    limit_share: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Continue a run with its own sources and settings.
@@ -124,6 +125,7 @@ def retry(
         batch: Send questions in batches, at half the price within a day, to services that take them.
         batch_deadline: With --batch: hours after which a batch is cancelled and the rest sent again.
         batch_then_single: With --batch: ask one by one, at the full price, what a batch left open.
+        limit_share: This host's share of the models' limits per minute, such as 1/4.
 
     Examples:
         fabula run retry runs/mine --failed
@@ -132,6 +134,7 @@ def retry(
     """
     from ..engine.batches.settings import Batching
     from ..engine.progress import choose_reporter
+    from ..engine.run_options import share_of
     from ..kinds.verbs import continue_run
 
     batching = Batching(on=batch, deadline=batch_deadline, then_single=batch_then_single)
@@ -144,6 +147,7 @@ def retry(
             max_cost=max_cost,
             sources=sources,
             batching=batching,
+            limit_share=None if limit_share is None else share_of(limit_share),
             reporter=reporter,
         )
     show(report, as_json=as_json)

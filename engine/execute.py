@@ -365,8 +365,12 @@ def _is_settled(folder: Path, options: Options) -> bool:
 def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Reporter) -> ModelPool:
     options, day = request.options, date.fromisoformat(manifest.created_at[:10])
     config = request.config
+    models = config.models
+    if options.limit_share is not None:
+        share = {"limit_share": options.limit_share}
+        models = {spec: known.model_copy(update=share) for spec, known in models.items()}
     return ModelPool(
-        journal, config.models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
+        journal, models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
         batching=options.batching, tell=reporter.emit,
     )  # fmt: skip
 

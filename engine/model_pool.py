@@ -97,6 +97,7 @@ class ModelPool:
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
         self._before = 0.0
+        self._warnings: list[str] = []
 
     def __enter__(self) -> "ModelPool":
         return self
@@ -155,9 +156,9 @@ class ModelPool:
                 break
             landed = shift.landed()
             flying -= len(landed)
-            self._tell_of_batches(desk)
+            self._tell_all(desk)
             yield [(task, encoded) for task, encoded in landed if encoded is not None]
-        self._tell_of_batches(desk)
+        self._tell_all(desk)
         if isinstance(desk.closing, FabulaError):
             raise desk.closing
 
@@ -166,7 +167,9 @@ class ModelPool:
             return IN_A_WAVE
         return AHEAD * sum(self._options[spec].concurrency for spec in models)
 
-    def _tell_of_batches(self, desk: Desk) -> None:
+    def _tell_all(self, desk: Desk) -> None:
+        while self._warnings:
+            self._tell(Event("warning", data={"message": self._warnings.pop(0)}))
         events = [] if desk.batches is None else desk.batches.events
         while events:
             self._tell(events.pop(0))
@@ -224,9 +227,11 @@ class ModelPool:
 
     def _open_line(self, spec: str) -> Line:
         from ..models.registry import open_model
+        from ..models.shared_limits import shared_limit
 
         options, parsed = self._options[spec], parse_spec(spec)
-        client = ModelClient(open_model(parsed, options, self._redactor), options)
+        rate = shared_limit(parsed, options, self._redactor, self._warnings.append)
+        client = ModelClient(open_model(parsed, options, self._redactor), options, rate=rate)
         return Line(client, options, price_of(parsed, options, self._day))
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -42,6 +43,7 @@ class RunOptions:
         batch: send questions in batches, at half the price within a day, to services that take them.
         batch_deadline: with --batch: hours after which a batch is cancelled and the rest sent again.
         batch_then_single: with --batch: ask one by one, at the full price, what a batch left open.
+        limit_share: this host's share of the models' limits per minute, such as 1/4 where four hosts work.
         others: gives the sections that the settings file may have for other kinds of run.
     """
 
@@ -57,6 +59,7 @@ class RunOptions:
     batch: bool = False
     batch_deadline: float | None = None
     batch_then_single: bool = False
+    limit_share: str | None = None
     others: Callable[[], Collection[str]] = frozenset
 
     @property
@@ -137,8 +140,29 @@ class RunOptions:
             replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
             batching=batching,
+            limit_share=None if self.limit_share is None else share_of(self.limit_share),
             **more,
         )
+
+
+def share_of(text: str) -> float:
+    """Return a share that is written as ``1/4`` or ``0.25``.
+
+    Raises:
+        ConfigError: it is none, or not more than 0 and at most 1.
+    """
+    try:
+        share = float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        share = 0.0
+    if not 0 < share <= 1:
+        from ..errors import ConfigError
+
+        raise ConfigError(
+            "--limit-share", expected="a share such as 1/4 or 0.25, more than 0 and at most 1", found=text,
+            fix="give 1/N where N hosts use the same key at the same time",
+        )  # fmt: skip
+    return share
 
 
 def setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:

@@ -39,6 +39,7 @@ class Options:
         reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
         batching: how requests to models go out in batches.
+        limit_share: this host's share of the models' limits per minute; None for that of the settings.
     """
 
     workers: int | None = None
@@ -51,6 +52,7 @@ class Options:
     reuse: tuple[Path, ...] = ()
     item_timeout: float | None = None
     batching: Batching = field(default_factory=Batching)
+    limit_share: float | None = None
 
     def makes_again(self, stage: Stage, head: Head) -> bool:
         """Whether a known result is to be made again.

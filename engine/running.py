@@ -70,6 +70,7 @@ class Again:
         sources: where sources are that have moved: the files and folders themselves, or a folder that holds
             them; they are known by their content.
         batching: how requests to models go out in batches.
+        limit_share: this host's share of the models' limits per minute; None for that of the settings.
     """
 
     retry_failed: bool = False
@@ -77,6 +78,7 @@ class Again:
     max_cost: float | None = None
     sources: tuple[Path, ...] = ()
     batching: Batching = field(default_factory=Batching)
+    limit_share: float | None = None
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
@@ -94,8 +96,9 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     manifest, folder = read_manifest(run), Path(run).absolute()
     limit = last_limit(folder) if again.max_cost is None else again.max_cost
     options = Options(
-        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching
-    )
+        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching,
+        limit_share=again.limit_share,
+    )  # fmt: skip
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)
     request = RunRequest(run, kind.pipeline, config, listed, options=options, complete=True)

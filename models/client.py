@@ -4,13 +4,16 @@ import asyncio
 import random as random_module
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .chat import TRANSIENT, CallFault, ChatModel, ChatRequest, Reply
 from .limits import AdaptiveLimit, Clock, RateLimit, SystemClock
 from .options import ModelOptions
 from .prices import checked, estimate_request, most_tokens
 from .warming import Turn, Warming
+
+if TYPE_CHECKING:
+    from .shared_limits import SharedLimit
 
 FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""
@@ -62,6 +65,7 @@ class ModelClient:
         options: the model's settings: limits, attempts, patience, timeout.
         clock: what pauses and limits go by; the machine's by default.
         random: draws the waiting times, so that many callers do not come back together.
+        rate: requests and tokens per minute; by default those of the settings, for this client alone.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class ModelClient:
         options: ModelOptions,
         clock: Clock | None = None,
         random: random_module.Random | None = None,
+        rate: "SharedLimit | RateLimit | None" = None,
     ) -> None:
         self._model = model
         self._options = options
@@ -79,7 +84,7 @@ class ModelClient:
         self._clock = clock or SystemClock()
         self._random = random or random_module.Random()  # waiting times only: they change no result
         self._slots = AdaptiveLimit(options.concurrency)
-        self._rate = RateLimit(options.requests_per_minute, options.tokens_per_minute, self._clock)
+        self._rate = RateLimit.of(options, self._clock) if rate is None else rate
         self._warming = Warming(options.prompt_cache, self._clock)
         self._paused_until = float("-inf")
         self._failing_since: float | None = None
@@ -137,6 +142,7 @@ class ModelClient:
 
     async def close(self) -> None:
         """Close the model's connections; call it in the event loop that made the calls."""
+        self._rate.close()
         await self._model.close()
 
     async def _attempt(self, turn: Turn, on_send: OnSend | None, on_ready: OnReady | None) -> Reply:
@@ -202,7 +208,9 @@ class ModelClient:
         if fault.kind == "rate_limited":
             self._slots.lower(generation)
         if fault.retry_after is not None and fault.status in (429, 503):
-            self._paused_until = max(self._paused_until, now + min(fault.retry_after, LONGEST_PAUSE))
+            pause = min(fault.retry_after, LONGEST_PAUSE)
+            self._paused_until = max(self._paused_until, now + pause)
+            self._rate.pause(pause)
         if reserved and not fault.maybe_paid:
             self._rate.settle(reserved, 0)
 

@@ -84,6 +84,9 @@ class ModelOptions(Own):
     concurrency: int = Field(default=32, ge=1, le=1024, description="Most calls at a time.")
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    limit_share: float = Field(
+        default=1.0, gt=0, le=1, description="Share of these two limits that the processes of one host get."
+    )
     structured: Structured = Field(
         default="schema", description="Who enforces a reply's schema: see docs/models.md."
     )

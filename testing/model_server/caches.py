@@ -1,8 +1,8 @@
 """What a service keeps of prompts that it has read, so that it counts itself what others share with them.
 
-Prompts are kept once they are answered. The rules are those of the services' documentation, simplified: OpenAI
-and Gemini find the longest known beginning by themselves, from 1,024 tokens on, OpenAI in steps of 128;
-Anthropic keeps what stands before a marked block, and finds it again where the same block is marked.
+Prompts are kept once they are answered. The rules are those of the services' documentation, simplified:
+OpenAI and Gemini find the longest known beginning by themselves, from 1,024 tokens on, OpenAI in steps of
+128; Anthropic keeps what stands before a marked block, and finds it again where the same block is marked.
 """
 
 import hashlib
