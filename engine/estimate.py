@@ -86,6 +86,15 @@ class CallPlan:
         costs = [stage.cost for stage in self.stages]
         return None if None in costs else sum(value for value in costs if value is not None)
 
+    def stage_costs(self) -> dict[str, float]:
+        """Return the expected USD of each stage, in order; empty where a price is not known."""
+        if self.cost is None:
+            return {}
+        costs: dict[str, float] = {}
+        for stage in self.stages:
+            costs[stage.stage] = costs.get(stage.stage, 0.0) + (stage.cost or 0.0)
+        return costs
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON."""
         return {

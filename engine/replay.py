@@ -129,7 +129,13 @@ class _KnownReplies(ModelPool):
 
 
 class _KnownDesk(Desk):
-    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+    async def reply(
+        self,
+        request: ChatRequest,
+        sample: int,
+        stage: str,
+        prompt: str | None = None,  # noqa: ARG002
+    ) -> tuple[str, Reply]:
         """Return the key of a request and the reply to it from the journal.
 
         Raises:

@@ -31,7 +31,8 @@ class RunOptions:
 
     Attributes:
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: most USD that the run may cost in all [no limit].
+        max_cost: most USD that the run may cost in all, or STAGE=USD that a stage of it may [no limit].
+        stage_costs: most USD that stages may cost, by stage.
         reuse: a run whose replies are used instead of asking again.
         config: settings file; ``fabula.toml`` of the working folder is used if it is there and none is named.
         settings: one setting, as ``stage.key=value`` (in Python also a mapping of such keys to values); these
@@ -49,6 +50,7 @@ class RunOptions:
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_cost: float | None = None
+    stage_costs: Mapping[str, float] = field(default_factory=dict)
     reuse: Sequence[Path | str] = ()
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
@@ -137,12 +139,38 @@ class RunOptions:
             workers=self.workers,
             retry_failed=self.retry_failed,
             max_cost=self.max_cost,
+            stage_costs=self.stage_costs,
             replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
             batching=batching,
             limit_share=None if self.limit_share is None else share_of(self.limit_share),
             **more,
         )
+
+
+def costs_of(texts: Sequence[str]) -> tuple[float | None, dict[str, float]]:
+    """Return the limit of all, and those of stages, from texts such as ``5`` and ``draft_scenes=2``.
+
+    Raises:
+        ConfigError: one of them is neither.
+    """
+    total: float | None = None
+    stages: dict[str, float] = {}
+    for text in texts:
+        stage, _, number = text.rpartition("=")
+        try:
+            usd = float(number)
+        except ValueError:
+            from ..errors import ConfigError
+
+            raise ConfigError(
+                "--max-cost", expected="USD such as 5, or STAGE=USD", found=text, fix="give a number"
+            ) from None
+        if stage:
+            stages[stage.strip()] = usd
+        else:
+            total = usd
+    return total, stages
 
 
 def share_of(text: str) -> float:
