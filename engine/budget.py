@@ -125,9 +125,9 @@ class Budget:
 def over_budget(budget: Budget, bound: float, stage: str) -> BudgetStop:
     """Return the error for a call of a stage that does not fit the limit."""
     pot, of = budget.short(bound, stage)
-    option = f"--max-cost {stage}=USD" if of else "--max-cost"
+    option, limit = f"--max-cost {stage}=USD" if of else "--max-cost", pot.limit or 0.0
     return BudgetStop(
-        f"stopped at the cost limit{of}: {float(pot.spent):.4f} of {pot.limit or 0.0:g} USD are spent, and the"
+        f"stopped at the cost limit{of}: {float(pot.spent):.4f} of {limit:g} USD are spent, and the"
         f" next call may cost up to {bound:.4f} USD\n  fix: raise {option} and give the same command again:"
         " finished work is kept, nothing is asked twice"
     )

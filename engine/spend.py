@@ -22,7 +22,7 @@ BY: Mapping[str, tuple[str, str, str]] = {
     "prompt": ("{prompt}", "", "NULL"),
     "item": ("r.item", f"LEFT JOIN {_FIRST}", "NULL"),
 }
-"""What money is shown by -> what a call belongs to, the tables that say so, and the same of a lost request."""
+"""What money is shown by -> what a call belongs to, the tables that say so, the same of a lost request."""
 OTHERS = {
     "prompt": "not recorded",
     "item": "no result yet",
@@ -94,7 +94,7 @@ class Spend:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {"by": self.by, "spent": self.spent, "lines": [asdict(line) for line in self.rows]}
+        return {"by": self.by, "spent": self.spent, "rows": [asdict(line) for line in self.rows]}
 
     def lines(self) -> list[str]:
         """Return it as lines for people."""

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from fabula.cli.main import main
+from fabula.cli.main import app
 from fabula.engine.calls import model_uses
 from fabula.engine.execute import Options, RunRequest, execute, last_stage_costs
 from fabula.engine.forecast import Forecast, Forecasting
@@ -100,21 +101,19 @@ def test_spend_when_an_older_version_wrote_the_journal_says_what_it_did_not_reco
     assert names == {"not recorded": 5, PROMPT: 1}
 
 
-def test_command_when_asked_by_item_prints_lines_and_json(
-    asks: Asks, capsys: pytest.CaptureFixture[str]
-) -> None:
-    request = asks()
+def test_command_when_asked_by_item_prints_lines_and_json(asks: Asks) -> None:
+    request, program = asks(), CliRunner()
     execute(request)
-    assert main(["run", "spend", str(request.folder), "--by", "item"]) == 0
-    text = capsys.readouterr().out
-    assert "from cache" in text
-    assert "60.0%" in text
-    assert main(["run", "spend", str(request.folder), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    said = program.invoke(app, ["run", "spend", str(request.folder), "--by", "item"])
+    assert said.exit_code == 0
+    assert "from cache" in said.output
+    assert "60.0%" in said.output
+    document = json.loads(program.invoke(app, ["run", "spend", str(request.folder), "--json"]).output)
     assert document["by"] == "stage"
-    assert document["lines"][0]["cached_tokens"] == 200
-    assert main(["run", "spend", str(request.folder), "--by", "colour"]) == 2
-    assert "stage, model, prompt, item" in capsys.readouterr().err
+    assert document["rows"][0]["cached_tokens"] == 200
+    wrong = program.invoke(app, ["run", "spend", str(request.folder), "--by", "colour"])
+    assert wrong.exit_code == 2
+    assert "stage, model, prompt, item" in wrong.output
 
 
 def test_uses_when_a_service_keeps_prompts_say_so(asks: Asks) -> None:
@@ -129,9 +128,7 @@ def test_stage_when_it_has_a_limit_stops_there_and_goes_on_when_it_is_raised(
 ) -> None:
     text = "".join(f"i{number:02} cat\n" for number in range(20))
     most = Options(workers=0, max_cost=5.0, stage_costs={"answer": 0.004})
-    with pytest.raises(
-        BudgetStop, match=r"cost limit of answer: .* of 0.004 USD .*\n.*--max-cost answer=USD"
-    ):
+    with pytest.raises(BudgetStop, match=r"limit of answer: .* of 0.004 USD .*\n.*--max-cost answer=USD"):
         execute(asks(text, options=most, settings={"concurrency": 2}))
     request = asks(text, options=Options(workers=0, stage_costs={"answer": 1.0}))
     assert last_stage_costs(request.folder) == {"answer": 0.004}
