@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models.chat import Usage
 from ..models.generators.request import CHOSEN, typical_tokens
@@ -27,6 +27,9 @@ from .config import RunConfig
 from .execute import Options, RunRequest, creation_of, with_attempts
 from .rehearsal import Asked, Script, rehearse
 from .replay import Past, past_of
+
+if TYPE_CHECKING:
+    from ..models.vision.measured import VisionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,14 @@ class CallPlan:
         stages: one entry per stage and model, in order of the stages.
         spent: USD that the run has cost so far.
         share: share of the items that was rehearsed; the numbers are scaled up from these.
+        vision: what the models that look at pictures take; None where nobody looks, or it is told elsewhere.
     """
 
     items: int
     stages: tuple[StagePlan, ...]
     spent: float
     share: float = 1.0
+    vision: "VisionPlan | None" = None
 
     @property
     def calls(self) -> int:
@@ -104,6 +109,7 @@ class CallPlan:
             "calls": self.calls,
             "cost": self.cost,
             "stages": [asdict(stage) for stage in self.stages],
+            **({} if self.vision is None else {"vision": self.vision.as_json()}),
         }
 
     def lines(self, *, sample: bool = True) -> list[str]:
@@ -137,7 +143,7 @@ class CallPlan:
             lines.append(f"{', '.join(batched)}: at the prices of batches, which may take a day each")
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
             lines.append(f"the price of {model} is not known; give it in fabula.toml: {price_setting(model)}")
-        return lines
+        return [*lines, *(() if self.vision is None else self.vision.lines())]
 
 
 def _money(value: float | None) -> str:
