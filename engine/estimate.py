@@ -279,7 +279,8 @@ def _plan(stage: str, model: str, total: _Sums, price: Price | None, past: Past)
     most = MostTokens(total.bound, total.most, total.files, total.seconds)
     cost = highest = None
     if price is not None:
-        tokens_cost = _cost(price, spec.makes, (tokens_in, tokens_out), calls)
+        kept = (0.0, 0.0) if seen is None else (seen.cached, seen.written)
+        tokens_cost = _cost(price, spec.makes, (tokens_in, tokens_out), calls, kept)
         cost, highest = tokens_cost + float(price.of_files(most)), highest_cost(price, most)
     return StagePlan(
         stage, model, calls, total.known, tokens_in, tokens_out,
@@ -288,10 +289,15 @@ def _plan(stage: str, model: str, total: _Sums, price: Price | None, past: Past)
     )  # fmt: skip
 
 
-def _cost(price: Price, made: Makes, tokens: tuple[int, int], calls: int) -> float:
-    """Return the cost of calls of average size: prices may depend on how long a request is."""
+def _cost(price: Price, made: Makes, tokens: tuple[int, int], calls: int, kept: tuple[float, float]) -> float:
+    """Return the cost of calls of average size: prices may depend on how long a request is.
+
+    ``kept`` are the shares of the input that come from a cache and go into one.
+    """
     if not calls:
         return 0.0
     given, answered = (round(count / calls) for count in tokens)
     pictures = {f"{made}_output_tokens": answered} if made in ("image", "video") else {}
-    return calls * float(price.cost(Usage(given, answered, **pictures)))
+    cached, written = (int(given * share) for share in kept)
+    usage = Usage(given, answered, cached_tokens=cached, cache_write_tokens=written, **pictures)
+    return calls * float(price.cost(usage))

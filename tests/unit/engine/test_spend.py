@@ -5,6 +5,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.engine.calls import model_uses
+from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute, last_stage_costs
 from fabula.engine.forecast import Forecast, Forecasting
 from fabula.engine.journal import NAME as JOURNAL
@@ -23,7 +25,7 @@ from fabula.engine.spend import BY, run_spend
 from fabula.errors import BudgetStop, ConfigError
 from fabula.models.chat import Usage
 from fabula.testing.model_server import Answer, Asked, Dropped, ModelServer
-from fabula.testing.toy_models import model_request, reply_to
+from fabula.testing.toy_models import AnswerSettings, model_request, reply_to
 
 Asks = Callable[..., RunRequest]
 PROMPT = "toy@1#000000000000"
@@ -114,6 +116,21 @@ def test_command_when_asked_by_item_prints_lines_and_json(asks: Asks) -> None:
     wrong = program.invoke(app, ["run", "spend", str(request.folder), "--by", "colour"])
     assert wrong.exit_code == 2
     assert "stage, model, prompt, item" in wrong.output
+
+
+def test_plan_when_prompts_were_kept_counts_on_the_same_share(asks: Asks, server: ModelServer) -> None:
+    prices = {"input": 1.0, "output": 10.0, "cached_input": 0.1, "cache_write": 1.25}
+    execute(asks("a cat\n", settings={"prices": prices}))
+    (known,) = model_uses(asks().folder / JOURNAL)
+    # 100 in, of which 40 at 0.1 and 10 at 1.25, and 10 out at 10: 50 + 4 + 12.5 + 100 millionths
+    assert known.cost == pytest.approx(166.5e-6)
+    more = asks("a cat\nb cat\n", settings={"prices": prices})
+    (plan,) = plan_calls(
+        more, replace(more.config, stages=more.config.stages | {"answer": AnswerSettings()})
+    ).stages
+    assert (plan.calls, plan.calibrated) == (1, True)
+    # of the input a half costs 1, 40 in 100 cost 0.1 and 10 in 100 cost 1.25: 0.665 a token
+    assert plan.cost == pytest.approx((0.665 * plan.input_tokens + 10 * plan.output_tokens) / 1e6, rel=0.02)
 
 
 def test_uses_when_a_service_keeps_prompts_say_so(asks: Asks) -> None:
