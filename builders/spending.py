@@ -80,7 +80,7 @@ def tell_plan(
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
         plan = plan_calls(request, stand_in(request.config), sample=sample, use_known=use_known)
-        data |= {"calls": plan.calls, "cost": plan.cost}
+        data |= {"calls": plan.calls, "cost": plan.cost, "stages": plan.stage_costs()}
     reporter.emit(Event("plan", data=data))
 
 

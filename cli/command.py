@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ParameterInfo
 
+from ..engine.run_options import costs_of
 from ..errors import FabulaError
 from .common import guarded, warn
 
@@ -48,6 +49,8 @@ MEANINGS = {
     "as_json": "Print JSON for scripts; the same as --format json.",
 }
 """Parameter -> what it means where neither its command nor a class of options says it."""
+LIMITS, STAGES = "max_cost", "stage_costs"
+"""A limit in all, and a mapping of limits by stage: on the command line one option for both."""
 LAST = ("everything", "form", "as_json")
 _LISTED = re.compile(r"\{([\w.]+:\w+)\}")
 _SECTION = re.compile(r"^(Options|Examples|Attributes|Raises):\n", re.MULTILINE)
@@ -108,6 +111,10 @@ class Command:
 
     def _call(self, **values: Any) -> int | None:  # noqa: ANN401 - the options of any command
         taken = {name: values.pop(name) for name in self._taken() if name in values}
+        if isinstance(limits := taken.pop(LIMITS, None), float | tuple):
+            total, stages = costs_of(limits) if isinstance(limits, tuple) else (limits, {})
+            taken |= {} if total is None else {LIMITS: total}
+            taken |= {STAGES: stages} if stages else {}
         if "options" in self._own():
             cls = _load(self.takes[0])
             if issubclass(cls, _load(RUN_OPTIONS)):
@@ -138,10 +145,11 @@ class Command:
                 if each.name in (*self.without, *self._own(), *taken) or _is_no_option(hints[each.name]):
                     continue
                 needed = each.default is MISSING and each.default_factory is MISSING
+                hint = Sequence[str] if each.name == LIMITS and STAGES in hints else hints[each.name]
                 usual = each.default if "options" in self._own() and each.default is not MISSING else None
                 named = inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY)
                 taken[each.name] = _parameter(
-                    named, hints[each.name], named.empty if needed else usual, self._flag(each.name), meanings
+                    named, hint, named.empty if needed else usual, self._flag(each.name), meanings
                 )
         return taken
 

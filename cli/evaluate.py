@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..evaluation.katha.requests import EvaluateOptions
     from ..evaluation.running import Evaluating
     from ..evaluation.shots.requests import ImageOptions
+    from ..models.vision.measured import VisionPlan
     from ..schemas.judgement import EvaluationManifest
 
 OF_BUILDS = ("replace_sources", "items")
@@ -227,12 +228,14 @@ def _evaluate(
         as_json: whether the result is printed as JSON.
     """
     from ..engine.progress import choose_reporter
+    from ..models.vision.measured import vision_plan
 
     if dry_run:
         with dry_folder(out) as folder:
             request = evaluating.request(judged_by, outputs, folder, options)
             budget, plan = evaluating.budget(request), evaluating.estimate(request)
-        show(Forecast(budget, plan, told=bool(budget.as_json()["calls"])), as_json=as_json)
+            vision = vision_plan(request.config.stages.values(), getattr(budget, "pictures", None))
+        show(Forecast(budget, plan, told=bool(budget.as_json()["calls"]), vision=vision), as_json=as_json)
         return 0
     request = evaluating.request(judged_by, outputs, run_folder(out, such_as), options)
     evaluating.check(request)
@@ -257,16 +260,20 @@ class Forecast:
         plan: about what that costs; None where nothing can say.
         instead: what people are told where there is no plan.
         told: whether people are told the plan.
+        vision: what the models that look at pictures take; None where nobody looks.
     """
 
     budget: Shown
     plan: "CallPlan | None"
     instead: str = ""
     told: bool = True
+    vision: "VisionPlan | None" = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {"budget": self.budget.as_json(), "plan": None if self.plan is None else self.plan.as_json()}
+        plan = None if self.plan is None else self.plan.as_json()
+        looking = {} if self.vision is None else {"vision": self.vision.as_json()}
+        return {"budget": self.budget.as_json(), "plan": plan, **looking}
 
     def lines(self) -> Iterator[str]:
         """Yield it as lines for people."""
@@ -275,6 +282,8 @@ class Forecast:
             yield self.instead
         elif self.told:
             yield from self.plan.lines(sample=False)
+        if self.vision is not None:
+            yield from self.vision.lines()
 
 
 def given_suite(suite: Path | None, release: Path | None) -> Path:

@@ -29,6 +29,25 @@ def status(run: Path, *, explain: bool = False, settings: Sequence[str] = (), as
     return 0
 
 
+@command("run spend")
+def spend(run: Path, *, by: str = "stage", as_json: bool = False) -> int:
+    """Show what a run has cost so far. Changes nothing; works while the run is in progress.
+
+    Options:
+        run: Run folder.
+        by: stage, model, prompt, or item: a story, in most runs.
+
+    Examples:
+        fabula run spend runs/mine
+        fabula run spend runs/mine --by prompt
+        fabula run spend runs/mine --by item --json
+    """
+    from ..engine.spend import run_spend
+
+    show(run_spend(run, by), as_json=as_json)
+    return 0
+
+
 @command("run show")
 def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
     """Show what each stage read, got and wrote for one item.
@@ -104,10 +123,11 @@ def retry(
     failed: bool = False,
     sources: Sequence[Path] = (),
     workers: int | None = None,
-    max_cost: float | None = None,
+    max_cost: Sequence[str] = (),
     batch: bool = False,
     batch_deadline: float | None = None,
     batch_then_single: bool = False,
+    limit_share: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Continue a run with its own sources and settings.
@@ -120,30 +140,35 @@ def retry(
         failed: Run failed items again; ask once more what got no usable reply.
         sources: New place of sources that were moved: files, or a folder with them.
         workers: Worker processes [all cores].
-        max_cost: Most USD that the run may cost in all [no limit].
+        max_cost: Most USD that the run may cost in all, or STAGE=USD that a stage of it may [no limit].
         batch: Send questions in batches, at half the price within a day, to services that take them.
         batch_deadline: With --batch: hours after which a batch is cancelled and the rest sent again.
         batch_then_single: With --batch: ask one by one, at the full price, what a batch left open.
+        limit_share: This host's share of the models' limits per minute, such as 1/4.
 
     Examples:
         fabula run retry runs/mine --failed
-        fabula run retry runs/mine --max-cost 5
+        fabula run retry runs/mine --max-cost 5 --max-cost draft_scenes=2
         fabula run retry runs/mine --sources /data/stories
     """
     from ..engine.batches.settings import Batching
     from ..engine.progress import choose_reporter
+    from ..engine.run_options import costs_of, share_of
     from ..kinds.verbs import continue_run
 
     batching = Batching(on=batch, deadline=batch_deadline, then_single=batch_then_single)
     reporter = choose_reporter(as_json=as_json)
+    total, stage_costs = costs_of(max_cost)
     with summary_first(run, as_json=as_json):
         report = continue_run(
             run,
             retry_failed=failed,
             workers=workers,
-            max_cost=max_cost,
+            max_cost=total,
+            stage_costs=stage_costs,
             sources=sources,
             batching=batching,
+            limit_share=None if limit_share is None else share_of(limit_share),
             reporter=reporter,
         )
     show(report, as_json=as_json)

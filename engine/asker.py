@@ -92,7 +92,9 @@ class Replies(Protocol):
         """Return a request as the model's settings want it asked."""
         ...
 
-    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+    async def reply(
+        self, request: ChatRequest, sample: int, stage: str, prompt: str | None = None
+    ) -> tuple[str, Reply]:
         """Return the key of a request and the reply to it; see :meth:`Desk.reply`."""
         ...
 
@@ -183,7 +185,9 @@ class Desk:
         """Return the USD that the run paid for a reply that it holds; None where the price is not known."""
         return self.calls.cost(request, sample)
 
-    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+    async def reply(
+        self, request: ChatRequest, sample: int, stage: str, prompt: str | None = None
+    ) -> tuple[str, Reply]:
         """Return the key of a request and the reply to it: from the journal, or else from the model.
 
         Raises:
@@ -197,7 +201,8 @@ class Desk:
             if known is not None:
                 return key, known
             other = self.calls.elsewhere(key, sample)
-            work = self._ask(request, key, sample, stage) if other is None else self._take_over(other, stage)
+            call = Outgoing(request, key, sample, stage, prompt)
+            work = self._ask(call) if other is None else self._take_over(other, call)
             task = asyncio.create_task(work)
             self._flying[key, sample] = task
             task.add_done_callback(lambda done: self._landed((key, sample), done))
@@ -210,22 +215,21 @@ class Desk:
         if not task.cancelled():
             task.exception()  # looked at, in case nobody waits for it any more
 
-    def line(self, spec: str) -> Line:
-        """Return a model, ready to be asked.
+    def line(self, spec: str, stage: str) -> Line:
+        """Return a model, ready to be asked by a stage.
 
         Raises:
             FabulaError: it cannot be used: no library, no key, or an unknown price under a cost limit.
         """
+        if self.budget.is_limited(stage):
+            known_price(spec, self._options[spec])
         if spec not in self._lines:
-            if self.budget.limit is not None:
-                known_price(spec, self._options[spec])
             self._lines[spec] = self._open_line(spec)
         return self._lines[spec]
 
-    async def _ask(self, request: ChatRequest, key: str, sample: int, stage: str) -> Reply:
+    async def _ask(self, call: Outgoing) -> Reply:
         if self.closing is not None:
             raise Closed
-        call = Outgoing(request, key, sample, stage)
         try:
             if self.batches is not None and self.batches.takes(call):
                 with suppress(AskSingly):
@@ -237,7 +241,7 @@ class Desk:
             raise Closed from None
         except CallFault as fault:
             if fault.kind in FATAL or isinstance(fault, ModelDown):
-                self.close_with(model_error(request.model, fault))
+                self.close_with(model_error(call.request.model, fault))
                 raise Closed from fault
             code = fault.kind if fault.kind in ("too_long", "bad_request") else UNAVAILABLE
             raise NoAnswer(code, str(fault)) from fault
@@ -248,7 +252,7 @@ class Desk:
     async def _wait_for_batch(self, batches: BatchDesk, call: Outgoing) -> Reply:
         task = asyncio.current_task()
         assert task is not None
-        if self.budget.limit is not None:
+        if self.budget.is_limited(call.stage):
             known_price(call.request.model, self._options[call.request.model])
         self.unsent.add(task)
         try:
@@ -257,7 +261,7 @@ class Desk:
             self.unsent.discard(task)
 
     async def _ask_singly(self, call: Outgoing) -> Reply:
-        line = self.line(call.request.model)
+        line = self.line(call.request.model, call.stage)
         posting = _Posting(self, line, call)
         try:
             await posting.reserve()
@@ -268,13 +272,13 @@ class Desk:
         asked, cost = call.request.canonical(), None if booked is None else booked.cost
         made = Call(
             call.key, call.sample, call.stage, call.request.model, asked, called.reply, cost, called.attempts,
-            is_read=booked is None or booked.is_read,
+            is_read=booked is None or booked.is_read, prompt=call.prompt,
         )  # fmt: skip
         await self._keep(made, posting.sent)
         return called.reply
 
-    async def _take_over(self, call: Call, stage: str) -> Reply:
-        await self._keep(replace(call, stage=stage), 0)
+    async def _take_over(self, call: Call, to: Outgoing) -> Reply:
+        await self._keep(replace(call, stage=to.stage, prompt=to.prompt), 0)
         return call.reply
 
     async def _keep(self, call: Call, sent: int) -> None:
@@ -300,8 +304,8 @@ class _Posting:
             BudgetStop: it does not fit the limit.
         """
         self._wait()
-        if not await self._desk.budget.reserve(self._bound):
-            raise over_budget(self._desk.budget, self._bound)
+        if not await self._desk.budget.reserve(self._bound, self._call.stage):
+            raise over_budget(self._desk.budget, self._bound, self._call.stage)
         self._reserved = True
 
     async def ready(self) -> None:
@@ -315,7 +319,7 @@ class _Posting:
             await on_disk(self._note)
 
     def _note(self, done: Done) -> None:
-        request, key, sample, stage = self._call
+        request, key, sample, stage, _ = self._call
         bound = None if self._line.price is None else self._bound
         self.sent = self._desk.calls.send(Sending(request.model, key, sample, stage, bound), done)
         self._open = True
@@ -340,10 +344,10 @@ class _Posting:
             self._desk.calls.unsend(self.sent, charged=fault.maybe_paid)
             self._open = self._under_way = False
         if fault.maybe_paid and self._bound:
-            budget = self._desk.budget
-            budget.spend(self._bound)
-            if not budget.fits(0.0):
-                raise over_budget(budget, self._bound)
+            budget, stage = self._desk.budget, self._call.stage
+            budget.spend(self._bound, stage)
+            if not budget.fits(0.0, stage):
+                raise over_budget(budget, self._bound, stage)
         if fault.kind in TRANSIENT:
             self._wait()
 
@@ -352,7 +356,7 @@ class _Posting:
         if self._line.price is None:
             return None
         booked = book(self._line.price, reply.usage, self._most)
-        self._desk.budget.spend(booked.cost)
+        self._desk.budget.spend(booked.cost, self._call.stage)
         return booked
 
     def end(self) -> None:
@@ -363,7 +367,7 @@ class _Posting:
             self._open = False
         if self._reserved:
             self._reserved = False
-            self._desk.budget.release(self._bound)
+            self._desk.budget.release(self._bound, self._call.stage)
 
 
 class ItemAsker:
@@ -404,24 +408,24 @@ class ItemAsker:
                 return replace(answer, notes=(*answer.notes, *attempt), missed=tuple(missed))
 
     async def _attempt(self, ask: Ask[T], request: ChatRequest, sample: int) -> Answer[T]:
-        first = await self._reply(request, sample)
+        first = await self._reply(request, sample, ask.prompt)
         try:
             return _read(ask, request, first)
         except BadReply as problem:
             if not ask.repair:
                 raise _malformed(problem, first) from problem
             again = _repair_request(request, first.reply, str(problem))
-        second = await self._reply(again, sample)
+        second = await self._reply(again, sample, ask.prompt)
         try:
             answer = _read(ask, request, second)
         except BadReply as problem:
             raise _malformed(problem, second, "also the second reply: ") from problem
         return replace(answer, notes=(*answer.notes, "asked_again"))
 
-    async def _reply(self, request: ChatRequest, sample: int) -> Receipt:
+    async def _reply(self, request: ChatRequest, sample: int, prompt: str) -> Receipt:
         self._wait(1)
         try:
-            key, reply = await self._desk.reply(request, sample, self._stage)
+            key, reply = await self._desk.reply(request, sample, self._stage, prompt)
         except Closed:
             self.stopped = True
             raise

@@ -1,6 +1,8 @@
 """What a run may spend: prices known before it starts, cost reserved before a call and settled after it."""
 
 import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import BudgetStop, ConfigError, MissingRequirement
@@ -9,60 +11,98 @@ from ..models.options import ModelOptions
 from ..models.prices import Price, check_extra, price_of, price_setting
 from ..models.registry import check_adapter, has_batches
 from ..models.spec import parse_spec
-from .config import RunConfig
+from .config import RunConfig, models_of
+
+
+@dataclass(slots=True)
+class Pot:
+    """Money that may be spent on something, added exactly.
+
+    Attributes:
+        limit: USD in all; None for no limit.
+        spent: USD spent so far.
+        reserved: USD set aside.
+    """
+
+    limit: float | None
+    spent: Fraction
+    reserved: Fraction = Fraction(0)
+
+    def fits(self, bound: float) -> bool:
+        """Whether a call that costs at most so much may be made now."""
+        return self.limit is None or self.spent + self.reserved + Fraction(bound) <= self.limit
 
 
 class Budget:
-    """Money that a run may spend, added exactly. Used in one event loop only.
+    """Money that a run may spend, and stages of it. Used in one event loop only.
 
     Args:
         limit: USD in all, over the whole life of the run; None for no limit.
         spent: USD spent before.
+        stages: stage -> USD that it may cost, and that it has cost before; others have no limit of their own.
     """
 
-    def __init__(self, limit: float | None, spent: float) -> None:
-        self.limit = limit
-        self._spent = Fraction(spent)
-        self._reserved = Fraction(0)
+    def __init__(
+        self, limit: float | None, spent: float, stages: Mapping[str, tuple[float, float]] | None = None
+    ) -> None:
+        self._all = Pot(limit, Fraction(spent))
+        self._stages = {
+            stage: Pot(most, Fraction(before)) for stage, (most, before) in (stages or {}).items()
+        }
         self._flying = 0
         self._settled = asyncio.Event()
 
     @property
     def spent(self) -> float:
         """USD spent so far."""
-        return float(self._spent)
+        return float(self._all.spent)
 
-    def spend(self, amount: float) -> None:
+    def is_limited(self, stage: str) -> bool:
+        """Whether what a stage may spend is limited."""
+        return self._all.limit is not None or stage in self._stages
+
+    def spend(self, amount: float, stage: str) -> None:
         """Count what a call cost, or may have cost."""
-        self._spent += Fraction(amount)
+        for pot in self._pots(stage):
+            pot.spent += Fraction(amount)
 
-    async def reserve(self, bound: float) -> bool:
+    def _pots(self, stage: str) -> list[Pot]:
+        return [self._all, *([self._stages[stage]] if stage in self._stages else [])]
+
+    def short(self, bound: float, stage: str) -> tuple[Pot, str]:
+        """Return the money that a call does not fit, and words for whose it is: of a stage, or of all."""
+        in_all = stage not in self._stages or not self._all.fits(bound)
+        return (self._all, "") if in_all else (self._stages[stage], f" of {stage}")
+
+    async def reserve(self, bound: float, stage: str) -> bool:
         """Set money aside for one call, waiting for calls in flight to be settled where that may help.
 
         Args:
             bound: USD that the call costs at most.
+            stage: that asks.
 
         Returns:
             False when the call does not fit and nothing is in flight that could make room.
         """
-        while not self.fits(bound):
+        while not self.fits(bound, stage):
             if not self._flying:
                 return False
             self._settled.clear()
             await self._settled.wait()
-        self.hold(bound)
+        self.hold(bound, stage)
         return True
 
-    def try_reserve(self, bound: float) -> bool:
+    def try_reserve(self, bound: float, stage: str) -> bool:
         """Set money aside for one request, if it fits now; return whether it does."""
-        if not self.fits(bound):
+        if not self.fits(bound, stage):
             return False
-        self.hold(bound)
+        self.hold(bound, stage)
         return True
 
-    def hold(self, bound: float) -> None:
+    def hold(self, bound: float, stage: str) -> None:
         """Set money aside for a request that is under way, whether it fits or not."""
-        self._reserved += Fraction(bound)
+        for pot in self._pots(stage):
+            pot.reserved += Fraction(bound)
         self._flying += 1
 
     @property
@@ -70,28 +110,36 @@ class Budget:
         """Whether nothing is under way that could make room."""
         return not self._flying
 
-    def fits(self, bound: float) -> bool:
-        """Whether a call that costs at most so much may be made now."""
-        return self.limit is None or self._spent + self._reserved + Fraction(bound) <= self.limit
+    def fits(self, bound: float, stage: str) -> bool:
+        """Whether a call of a stage that costs at most so much may be made now."""
+        return all(pot.fits(bound) for pot in self._pots(stage))
 
-    def release(self, bound: float) -> None:
+    def release(self, bound: float, stage: str) -> None:
         """Give back what was set aside for a call; what it cost is added to ``spent`` by then."""
-        self._reserved -= Fraction(bound)
+        for pot in self._pots(stage):
+            pot.reserved -= Fraction(bound)
         self._flying -= 1
         self._settled.set()
 
 
-def over_budget(budget: Budget, bound: float) -> BudgetStop:
-    """Return the error for a call that does not fit the limit."""
+def over_budget(budget: Budget, bound: float, stage: str) -> BudgetStop:
+    """Return the error for a call of a stage that does not fit the limit."""
+    pot, of = budget.short(bound, stage)
+    option, limit = f"--max-cost {stage}=USD" if of else "--max-cost", pot.limit or 0.0
     return BudgetStop(
-        f"stopped at the cost limit: {budget.spent:.4f} of {budget.limit:g} USD are spent, and the next call"
-        f" may cost up to {bound:.4f} USD\n  fix: raise --max-cost and give the same command again: finished"
-        " work is kept, nothing is asked twice"
+        f"stopped at the cost limit{of}: {float(pot.spent):.4f} of {limit:g} USD are spent, and the"
+        f" next call may cost up to {bound:.4f} USD\n  fix: raise {option} and give the same command again:"
+        " finished work is kept, nothing is asked twice"
     )
 
 
-def check_models(config: RunConfig, max_cost: float | None) -> None:
+def check_models(config: RunConfig, max_cost: float | None, stages: Collection[str] = ()) -> None:
     """Check that every model that the settings name can be asked, as far as that shows without asking.
+
+    Args:
+        config: the settings.
+        max_cost: USD that the run may cost; None for no limit.
+        stages: those that have a limit of their own.
 
     Raises:
         MissingRequirement: a key or a library is missing.
@@ -109,7 +157,7 @@ def check_models(config: RunConfig, max_cost: float | None) -> None:
                 fix=f"export {status.variables[0]}=..., or write it into the file .env here",
             )  # fmt: skip
         check_extra(spec, options)
-        if max_cost is not None:
+        if max_cost is not None or any(text in models_of(config.stages[stage]) for stage in stages):
             known_price(text, options)
 
 

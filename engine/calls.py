@@ -30,7 +30,9 @@ SELECT stage, model, sum(attempts > 0), sum(attempts),
     coalesce(sum(CASE WHEN attempts > 0 THEN output_tokens END), 0),
     coalesce(exact_sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0),
     sum(attempts > 0 AND (input_tokens IS NULL OR output_tokens IS NULL OR {doubt} IS 'unread')),
-    sum(attempts > 0 AND {doubt} IS 'overclaimed')
+    sum(attempts > 0 AND {doubt} IS 'overclaimed'),
+    coalesce(sum(CASE WHEN attempts > 0 THEN {cached_tokens} END), 0),
+    coalesce(sum(CASE WHEN attempts > 0 THEN {written_tokens} END), 0)
 FROM calls GROUP BY stage, model
 """
 _AT_MOST = ": booked at the most that a call can cost"
@@ -102,6 +104,7 @@ class Call:
         cost: USD; None where the price is not known.
         attempts: how often it was sent until it was answered; 0 for a reply taken over from another run.
         is_read: whether the counts that its cost depends on could be read; only known while it is written.
+        prompt: the prompt that it was asked with, as ``id@version#hash``; only known while it is written.
     """
 
     request: str
@@ -113,6 +116,7 @@ class Call:
     cost: float | None
     attempts: int
     is_read: bool = True
+    prompt: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return the call as plain JSON."""
@@ -136,12 +140,14 @@ class Outgoing(NamedTuple):
         key: of the request.
         sample: which sample of the reply.
         stage: that asks.
+        prompt: the prompt that it was made from, as ``id@version#hash``.
     """
 
     request: ChatRequest
     key: str
     sample: int
     stage: str
+    prompt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,8 @@ class ModelUse:
             counts at the most that it can cost.
         overclaimed: calls for which the service claims more tokens than they can have used; they count at
             the most that they can have used.
+        cached_tokens: of the input tokens, those that the service had kept.
+        written_tokens: of the input tokens, those that it kept and charged for.
     """
 
     stage: str
@@ -191,6 +199,8 @@ class ModelUse:
     taken_over: int = 0
     unread: int = 0
     overclaimed: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
 
     def line(self) -> str:
         """Return the use in one line for people."""
@@ -200,7 +210,7 @@ class ModelUse:
             paid = f"{paid} and {rest} at a price that is not known" if self.cost else "price not known"
         text = (
             f"{self.stage}: {self.calls} call{'' if self.calls == 1 else 's'} of {self.model},"
-            f" {self.input_tokens} tokens in, {self.output_tokens} out, {paid}"
+            f" {self.input_tokens} tokens in{self._kept()}, {self.output_tokens} out, {paid}"
         )
         if self.uncertain:
             requests = "request" if self.uncertain == 1 else "requests"
@@ -216,6 +226,11 @@ class ModelUse:
             replies = "reply claims" if self.overclaimed == 1 else "replies claim"
             text += f"; {self.overclaimed} {replies} more tokens than the request can have used{_AT_MOST}"
         return text
+
+    def _kept(self) -> str:
+        counts = {"read from a cache": self.cached_tokens, "written into one": self.written_tokens}
+        kept = [f"{count} {what}" for what, count in counts.items() if count]
+        return f" ({', '.join(kept)})" if kept else ""
 
 
 class Calls:
@@ -350,6 +365,11 @@ class Calls:
         rows = "SELECT cost AS usd FROM calls UNION ALL SELECT bound FROM sent"
         return self._number(f"SELECT coalesce(exact_sum(usd), 0.0) FROM ({rows})")
 
+    def spent_by_stage(self) -> dict[str, float]:
+        """Return the same for each stage."""
+        rows = "SELECT stage, cost AS usd FROM calls UNION ALL SELECT stage, bound FROM sent"
+        return dict(self.rows(f"SELECT stage, coalesce(exact_sum(usd), 0.0) FROM ({rows}) GROUP BY stage"))
+
     def unpriced(self) -> Iterator[Call]:
         """Yield each call that was answered when its price was not known."""
         sql = f"SELECT {_COLUMNS} FROM calls c WHERE cost IS NULL AND attempts > 0"
@@ -382,7 +402,8 @@ def call_row(call: Call) -> Statement:
     row = (
         call.request, call.sample, call.stage, call.model, packed(call.asked), packed(call.reply.as_json()),
         None if usage is None else usage.input_tokens, None if usage is None else usage.output_tokens,
-        call.cost, call.attempts, _doubt(call),
+        call.cost, call.attempts, _doubt(call), call.prompt,
+        None if usage is None else usage.cached_tokens, None if usage is None else usage.cache_write_tokens,
     )  # fmt: skip
     return journal_file.PUT_CALL, row
 
@@ -393,7 +414,7 @@ def calls_of(journal: Journal, result: str) -> list[Call]:
         f"SELECT {_COLUMNS} FROM asks a JOIN calls c USING (request, sample)"
         " WHERE a.result = ? ORDER BY a.place"
     )
-    return list(_readable(_rows(journal.path, sql, (result,))))
+    return list(_readable(rows_of(journal.path, sql, (result,))))
 
 
 def answered(path: Path) -> Iterator[Call]:
@@ -402,7 +423,7 @@ def answered(path: Path) -> Iterator[Call]:
     Args:
         path: the journal's file.
     """
-    yield from _readable(_rows(path, f"SELECT {_COLUMNS} FROM calls c ORDER BY request, sample"))
+    yield from _readable(rows_of(path, f"SELECT {_COLUMNS} FROM calls c ORDER BY request, sample"))
 
 
 _COLUMNS = "c.request, c.sample, c.stage, c.model, c.asked, c.reply, c.cost, c.attempts"
@@ -428,19 +449,31 @@ def model_uses(path: Path) -> tuple[ModelUse, ...]:
         path: the journal's file.
     """
     uses: dict[tuple[str, str], ModelUse] = {}
-    for row in _rows(path, _ANSWERED):
+    for row in rows_of(path, _ANSWERED):
         uses[row[0], row[1]] = ModelUse(*row)
-    for stage, model, count, bound in _rows(path, _UNANSWERED):
+    for stage, model, count, bound in rows_of(path, _UNANSWERED):
         known = uses.get((stage, model), ModelUse(stage, model))
         uses[stage, model] = replace(known, uncertain=count, uncertain_cost=bound)
     return tuple(uses[key] for key in sorted(uses))
 
 
-def _rows(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+def rows_of(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+    """Yield what a query about calls gives; nothing of a journal that has none.
+
+    Args:
+        path: the journal's file.
+        sql: the query; columns in braces, such as ``{prompt}``, are NULL where an older version wrote none.
+        values: for its marks.
+
+    Raises:
+        RunError: the journal cannot be read.
+    """
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
         if _has_calls(connection):
-            doubt = "doubt" if _has(connection, "pragma_table_info('calls')", "doubt") else "NULL"
-            yield from connection.execute(sql.replace("{doubt}", doubt), values)
+            for column in ("doubt", "prompt", "cached_tokens", "written_tokens"):
+                known = _has(connection, "pragma_table_info('calls')", column)
+                sql = sql.replace(f"{{{column}}}", column if known else "NULL")
+            yield from connection.execute(sql, values)
 
 
 def _has_calls(connection: sqlite3.Connection) -> bool:

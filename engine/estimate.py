@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models.chat import Usage
 from ..models.generators.request import CHOSEN, typical_tokens
@@ -27,6 +27,9 @@ from .config import RunConfig
 from .execute import Options, RunRequest, creation_of, with_attempts
 from .rehearsal import Asked, Script, rehearse
 from .replay import Past, past_of
+
+if TYPE_CHECKING:
+    from ..models.vision.measured import VisionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,14 @@ class CallPlan:
         stages: one entry per stage and model, in order of the stages.
         spent: USD that the run has cost so far.
         share: share of the items that was rehearsed; the numbers are scaled up from these.
+        vision: what the models that look at pictures take; None where nobody looks, or it is told elsewhere.
     """
 
     items: int
     stages: tuple[StagePlan, ...]
     spent: float
     share: float = 1.0
+    vision: "VisionPlan | None" = None
 
     @property
     def calls(self) -> int:
@@ -86,6 +91,15 @@ class CallPlan:
         costs = [stage.cost for stage in self.stages]
         return None if None in costs else sum(value for value in costs if value is not None)
 
+    def stage_costs(self) -> dict[str, float]:
+        """Return the expected USD of each stage, in order; empty where a price is not known."""
+        if self.cost is None:
+            return {}
+        costs: dict[str, float] = {}
+        for stage in self.stages:
+            costs[stage.stage] = costs.get(stage.stage, 0.0) + (stage.cost or 0.0)
+        return costs
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON."""
         return {
@@ -95,6 +109,7 @@ class CallPlan:
             "calls": self.calls,
             "cost": self.cost,
             "stages": [asdict(stage) for stage in self.stages],
+            **({} if self.vision is None else {"vision": self.vision.as_json()}),
         }
 
     def lines(self, *, sample: bool = True) -> list[str]:
@@ -128,7 +143,7 @@ class CallPlan:
             lines.append(f"{', '.join(batched)}: at the prices of batches, which may take a day each")
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
             lines.append(f"the price of {model} is not known; give it in fabula.toml: {price_setting(model)}")
-        return lines
+        return [*lines, *(() if self.vision is None else self.vision.lines())]
 
 
 def _money(value: float | None) -> str:
@@ -264,7 +279,8 @@ def _plan(stage: str, model: str, total: _Sums, price: Price | None, past: Past)
     most = MostTokens(total.bound, total.most, total.files, total.seconds)
     cost = highest = None
     if price is not None:
-        tokens_cost = _cost(price, spec.makes, (tokens_in, tokens_out), calls)
+        kept = (0.0, 0.0) if seen is None else (seen.cached, seen.written)
+        tokens_cost = _cost(price, spec.makes, (tokens_in, tokens_out), calls, kept)
         cost, highest = tokens_cost + float(price.of_files(most)), highest_cost(price, most)
     return StagePlan(
         stage, model, calls, total.known, tokens_in, tokens_out,
@@ -273,10 +289,15 @@ def _plan(stage: str, model: str, total: _Sums, price: Price | None, past: Past)
     )  # fmt: skip
 
 
-def _cost(price: Price, made: Makes, tokens: tuple[int, int], calls: int) -> float:
-    """Return the cost of calls of average size: prices may depend on how long a request is."""
+def _cost(price: Price, made: Makes, tokens: tuple[int, int], calls: int, kept: tuple[float, float]) -> float:
+    """Return the cost of calls of average size: prices may depend on how long a request is.
+
+    ``kept`` are the shares of the input that come from a cache and go into one.
+    """
     if not calls:
         return 0.0
     given, answered = (round(count / calls) for count in tokens)
     pictures = {f"{made}_output_tokens": answered} if made in ("image", "video") else {}
-    return calls * float(price.cost(Usage(given, answered, **pictures)))
+    cached, written = (int(given * share) for share in kept)
+    usage = Usage(given, answered, cached_tokens=cached, cache_write_tokens=written, **pictures)
+    return calls * float(price.cost(usage))

@@ -117,6 +117,8 @@ def _digests(folder: Path, names: Any) -> dict[str, str | None]:  # noqa: ANN401
 
 MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""
+STAGE_COSTS = "stage_costs"
+"""The same for the limits of stages, by stage."""
 STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 """What stops a run that the same command continues."""
 STORE = "store"
@@ -269,7 +271,7 @@ def _execute(
     for reused in options.reuse:
         answered_keys(reused)  # refuses a folder without replies before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
-        check_models(request.config, options.max_cost)
+        check_models(request.config, options.max_cost, options.stage_costs)
     singly = asked_singly(request.config) if options.batching.on else None
     if singly is not None:
         reporter.emit(Event("warning", data={"message": singly}))
@@ -285,6 +287,7 @@ def _execute(
         stack.enter_context(_or_as_it_was(folder))
         write_manifest(folder, manifest)
         journal.note(MAX_COST, options.max_cost)
+        journal.note(STAGE_COSTS, dict(options.stage_costs))
         journal.note(LAST_SEEN, [str(entry.path) for entry in prints])
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
@@ -365,9 +368,13 @@ def _is_settled(folder: Path, options: Options) -> bool:
 def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Reporter) -> ModelPool:
     options, day = request.options, date.fromisoformat(manifest.created_at[:10])
     config = request.config
+    models = config.models
+    if options.limit_share is not None:
+        share = {"limit_share": options.limit_share}
+        models = {spec: known.model_copy(update=share) for spec, known in models.items()}
     return ModelPool(
-        journal, config.models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
-        batching=options.batching, tell=reporter.emit,
+        journal, models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
+        batching=options.batching, tell=reporter.emit, stage_costs=options.stage_costs,
     )  # fmt: skip
 
 
@@ -479,6 +486,15 @@ def last_limit(folder: Path) -> float | None:
     with Journal.open(folder, writable=False) as journal:
         limit: float | None = journal.fact(MAX_COST)
         return limit
+
+
+def last_stage_costs(folder: Path) -> dict[str, float]:
+    """Return the cost limits of stages that a run was last given, in USD."""
+    if not (folder / JOURNAL).exists():
+        return {}
+    with Journal.open(folder, writable=False) as journal:
+        limits: dict[str, float] = journal.fact(STAGE_COSTS) or {}
+        return limits
 
 
 def creation_of(request: RunRequest) -> str:

@@ -13,16 +13,16 @@ from ..schemas.canonical import file_mode
 NAME = "journal.sqlite"
 SALVAGED = "journal.sqlite.salvaged"
 """A whole new journal that is about to take the place of a damaged one."""
-FORMAT = 4
+FORMAT = 5
 OLDEST = 1
 """The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used, 3 no
-batches."""
+batches, 4 did not say of which prompt a call is, nor how many of its tokens a service had kept."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _WAL_LIMIT = 64 * 1024 * 1024
 
 PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 15)})"
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
-PUT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_CALL = f"INSERT OR REPLACE INTO calls VALUES ({','.join('?' * 14)})"
 PUT_SENT = (
     "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'open')"
 )
@@ -54,6 +54,9 @@ CREATE TABLE IF NOT EXISTS calls (
     cost REAL,
     attempts INTEGER NOT NULL,
     doubt TEXT,
+    prompt TEXT,
+    cached_tokens INTEGER,
+    written_tokens INTEGER,
     PRIMARY KEY (request, sample)
 );
 CREATE TABLE IF NOT EXISTS sent (
@@ -89,6 +92,7 @@ CREATE TABLE IF NOT EXISTS batch_requests (
     bound REAL,
     state TEXT NOT NULL,
     reason TEXT,
+    prompt TEXT,
     PRIMARY KEY (tag, place)
 );
 CREATE TABLE IF NOT EXISTS batch_pictures (
@@ -239,9 +243,15 @@ def _make_tables(path: Path) -> None:
         if exists and _format_of(connection) == 1:
             connection.execute("DROP TABLE calls")  # it was never filled, and had other columns
             exists = False
-        if exists and _format_of(connection) == 2:
+        version = _format_of(connection) if exists else None
+        if version == 2:
             connection.execute("ALTER TABLE calls ADD COLUMN doubt TEXT")
-        if not exists or _format_of(connection) in (2, 3):
+        if version in (2, 3, 4):
+            for column in ("prompt TEXT", "cached_tokens INTEGER", "written_tokens INTEGER"):
+                connection.execute(f"ALTER TABLE calls ADD COLUMN {column}")
+        if version == 4:
+            connection.execute("ALTER TABLE batch_requests ADD COLUMN prompt TEXT")
+        if version is None or version < FORMAT:
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(PUT_META, ("format", str(FORMAT)))

@@ -7,7 +7,7 @@ import asyncio
 import math
 import queue
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -66,6 +66,7 @@ class ModelPool:
         journal: of the run.
         options: settings of every model that the stages name, by spec.
         max_cost: USD that the run may cost in all; None for no limit.
+        stage_costs: stage -> USD that it may cost.
         reuse: folders of other runs whose replies are taken over.
         day: the day whose prices count; None for those known to come last.
         attempts: most attempts at a question while none gives a usable answer.
@@ -83,13 +84,14 @@ class ModelPool:
         attempts: int = 1,
         batching: Batching | None = None,
         tell: Callable[[Event], None] = lambda _: None,
+        stage_costs: Mapping[str, float] | None = None,
     ) -> None:
         self._journal = journal
         self._batching = batching or Batching()
         self._tell = tell
         self._attempts = attempts
         self._options = options
-        self._max_cost = max_cost
+        self._max_cost, self._stage_costs = max_cost, dict(stage_costs or {})
         self._reuse = tuple(reuse)
         self._day = day
         self._redactor = Redactor()  # one for all models: a server may echo what another one was sent
@@ -97,6 +99,7 @@ class ModelPool:
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
         self._before = 0.0
+        self._warnings: list[str] = []
 
     def __enter__(self) -> "ModelPool":
         return self
@@ -155,9 +158,9 @@ class ModelPool:
                 break
             landed = shift.landed()
             flying -= len(landed)
-            self._tell_of_batches(desk)
+            self._tell_all(desk)
             yield [(task, encoded) for task, encoded in landed if encoded is not None]
-        self._tell_of_batches(desk)
+        self._tell_all(desk)
         if isinstance(desk.closing, FabulaError):
             raise desk.closing
 
@@ -166,7 +169,9 @@ class ModelPool:
             return IN_A_WAVE
         return AHEAD * sum(self._options[spec].concurrency for spec in models)
 
-    def _tell_of_batches(self, desk: Desk) -> None:
+    def _tell_all(self, desk: Desk) -> None:
+        while self._warnings:
+            self._tell(Event("warning", data={"message": self._warnings.pop(0)}))
         events = [] if desk.batches is None else desk.batches.events
         while events:
             self._tell(events.pop(0))
@@ -177,7 +182,13 @@ class ModelPool:
         calls = Calls(self._journal, self._reuse)
         try:
             calls.mark_lost()
-            budget = Budget(self._max_cost, calls.spent() + self._unpriced_cost(calls))
+            unpriced = self._unpriced_costs(calls)
+            before = calls.spent_by_stage()
+            stages = {
+                stage: (most, before.get(stage, 0.0) + unpriced.get(stage, 0.0))
+                for stage, most in self._stage_costs.items()
+            }
+            budget = Budget(self._max_cost, calls.spent() + math.fsum(unpriced.values()), stages)
             kept = self.kept_batches(calls)
         except BaseException:
             calls.close()
@@ -207,26 +218,28 @@ class ModelPool:
         """Return what gets the replies."""
         return Desk(calls, budget, self._options, self._open_line, self._attempts)
 
-    def _unpriced_cost(self, calls: Calls) -> float:
-        """Return what calls made before their price was known cost at today's; 0 where nothing is limited."""
-        if self._max_cost is None:
-            return 0.0
-        costs = []
-        for call in calls.unpriced():
+    def _unpriced_costs(self, calls: Calls) -> dict[str, float]:
+        """Return by stage what calls made before their price was known cost at today's, where it matters."""
+        costs: dict[str, list[float]] = defaultdict(list)
+        for call in calls.unpriced() if self._max_cost is not None or self._stage_costs else ():
+            if self._max_cost is None and call.stage not in self._stage_costs:
+                continue
             options = self._options.get(call.model)
             known = batch_price_of if calls.is_batched(call) else price_of
             price = None if options is None else known(parse_spec(call.model), options, self._day)
             if options is None or price is None:
                 raise unknown_price(call.model)
             most = most_tokens(ChatRequest.from_canonical(call.asked), options)
-            costs.append(book(price, call.reply.usage, most).cost)
-        return math.fsum(costs)
+            costs[call.stage].append(book(price, call.reply.usage, most).cost)
+        return {stage: math.fsum(several) for stage, several in costs.items()}
 
     def _open_line(self, spec: str) -> Line:
         from ..models.registry import open_model
+        from ..models.shared_limits import shared_limit
 
         options, parsed = self._options[spec], parse_spec(spec)
-        client = ModelClient(open_model(parsed, options, self._redactor), options)
+        rate = shared_limit(parsed, options, self._redactor, self._warnings.append)
+        client = ModelClient(open_model(parsed, options, self._redactor), options, rate=rate)
         return Line(client, options, price_of(parsed, options, self._day))
 
 

@@ -19,13 +19,15 @@ class Event:
     kind          data
     ============  =============================================================================
     plan          before a run that asks models: ``calls`` and ``cost`` (None: unknown price) to come in a
-                  new one, ``answered`` and ``spent`` so far in one that goes on, with ``uncertain`` the
-                  part of it that requests without a reply cost at most, and ``unpriced`` calls;
-                  ``max_cost`` if limited
+                  new one, with the cost of each of its ``stages``, ``answered`` and ``spent`` so far in one
+                  that goes on, with ``uncertain`` the part of it that requests without a reply cost at
+                  most, and ``unpriced`` calls; ``max_cost`` if limited
     run           ``folder``, ``pipeline``, ``stages`` (names), ``workers``
     stage         ``items``: how many reach the stage
     progress      ``done`` of ``total`` results of the stage are on disk; where it asks models, USD
-                  ``spent`` by the run so far and ``projected`` for the end of the stage
+                  ``spent`` by the run so far, ``before`` this stage and ``projected`` for its end; where
+                  there was a plan also ``expected`` for the end of the run and the ``factor`` by which the
+                  plan of stages to come was corrected
     item          ``item``, ``status``, ``code``, ``reason`` of an item that was not made
     stage-done    ``made``, ``rejected``, ``failed``, ``reused``, ``ran``
     sources       ``gone``, ``corrected`` and ``added`` ids of the run that other sources have made, in a
@@ -103,7 +105,13 @@ def _cost(event: Event) -> str:
     data = event.data
     if "spent" not in data:
         return ""
-    return f", {data['spent']:.2f} USD spent, about {data['projected']:.2f} at the end of the stage"
+    text = f", {data['spent']:.2f} USD spent, about {data['projected']:.2f} at the end of the stage"
+    if "expected" not in data:
+        return text
+    basis = f"from {data['done']} of {data['total']} items"
+    if data["expected"] != data["projected"]:
+        basis += f"; later stages as planned, times {data['factor']:.2f} as so far"
+    return f"{text}, {data['expected']:.2f} in all ({basis})"
 
 
 def _spent(data: Mapping[str, Any]) -> str:

@@ -101,15 +101,17 @@ class _Recorder:
 class _Replies:
     """The replies that are at hand; every question is written down, and one without a reply stays open."""
 
-    def __init__(self, script: "Script", item: str, prompt: str) -> None:
+    def __init__(self, script: "Script", item: str) -> None:
         self.attempts = script.real.run.attempts
-        self._script, self._item, self._prompt = script, item, prompt
+        self._script, self._item = script, item
 
     def prepared(self, request: ChatRequest) -> ChatRequest:
         """Return a request as the model's settings want it asked."""
         return self._script.real.models[request.model].apply(request)
 
-    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+    async def reply(
+        self, request: ChatRequest, sample: int, stage: str, prompt: str | None = None
+    ) -> tuple[str, Reply]:
         """Return the key of a request and the reply at hand.
 
         Raises:
@@ -117,7 +119,7 @@ class _Replies:
         """
         key = request.key()
         reply = self._script.find(key, sample)
-        self._script.told(Asked(stage, self._item, self._prompt, request, key, sample, reply is not None))
+        self._script.told(Asked(stage, self._item, prompt or "", request, key, sample, reply is not None))
         if reply is None:
             raise NoAnswer(REHEARSED, "a rehearsal asks no model")
         return key, reply
@@ -146,7 +148,7 @@ class _Rehearsing:
         """
         settings = self.script.real.stages[self.stage]
         assert isinstance(settings, ModelSettings)
-        return await ItemAsker(_Replies(self.script, self.item, ask.prompt), self.stage, settings).ask(ask)
+        return await ItemAsker(_Replies(self.script, self.item), self.stage, settings).ask(ask)
 
 
 async def questions_of(stage: Stage, item: Item, tools: Tools) -> list[Ask[Any]]:

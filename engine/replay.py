@@ -129,7 +129,13 @@ class _KnownReplies(ModelPool):
 
 
 class _KnownDesk(Desk):
-    async def reply(self, request: ChatRequest, sample: int, stage: str) -> tuple[str, Reply]:
+    async def reply(
+        self,
+        request: ChatRequest,
+        sample: int,
+        stage: str,
+        prompt: str | None = None,  # noqa: ARG002
+    ) -> tuple[str, Reply]:
         """Return the key of a request and the reply to it from the journal.
 
         Raises:
@@ -156,11 +162,15 @@ class Experience:
             of an item are asked.
         input_ratio: input tokens as counted by the service, by those estimated.
         output_tokens: mean per call.
+        cached: share of the input tokens that a service had kept.
+        written: share of the input tokens that it kept and charged for.
     """
 
     calls_per_item: float | None
     input_ratio: float
     output_tokens: float
+    cached: float = 0.0
+    written: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +244,8 @@ def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:
             total.estimated += _estimate(call.asked)
             total.input += usage.input_tokens
             total.output += usage.output_tokens
+            total.cached += usage.cached_tokens or 0
+            total.written += usage.cache_write_tokens or 0
     items = {stage: len({head.item for head in journal.heads(stage)}) for stage, _ in sums}
     return {
         (stage, model): total.experience(items[stage])
@@ -249,9 +261,16 @@ class _Sums:
     estimated: int = 0
     input: int = 0
     output: int = 0
+    cached: int = 0
+    written: int = 0
 
     def experience(self, items: int) -> Experience:
-        return Experience(self.calls / items, self.input / self.estimated, self.output / self.counted)
+        cached, written = (
+            (count / self.input if self.input else 0.0) for count in (self.cached, self.written)
+        )
+        return Experience(
+            self.calls / items, self.input / self.estimated, self.output / self.counted, cached, written
+        )
 
 
 def _estimate(asked: Mapping[str, Json]) -> int:

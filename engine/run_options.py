@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -30,7 +31,8 @@ class RunOptions:
 
     Attributes:
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
-        max_cost: most USD that the run may cost in all [no limit].
+        max_cost: most USD that the run may cost in all, or STAGE=USD that a stage of it may [no limit].
+        stage_costs: most USD that stages may cost, by stage.
         reuse: a run whose replies are used instead of asking again.
         config: settings file; ``fabula.toml`` of the working folder is used if it is there and none is named.
         settings: one setting, as ``stage.key=value`` (in Python also a mapping of such keys to values); these
@@ -42,11 +44,13 @@ class RunOptions:
         batch: send questions in batches, at half the price within a day, to services that take them.
         batch_deadline: with --batch: hours after which a batch is cancelled and the rest sent again.
         batch_then_single: with --batch: ask one by one, at the full price, what a batch left open.
+        limit_share: this host's share of the models' limits per minute, such as 1/4 where four hosts work.
         others: gives the sections that the settings file may have for other kinds of run.
     """
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_cost: float | None = None
+    stage_costs: Mapping[str, float] = field(default_factory=dict)
     reuse: Sequence[Path | str] = ()
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
@@ -57,6 +61,7 @@ class RunOptions:
     batch: bool = False
     batch_deadline: float | None = None
     batch_then_single: bool = False
+    limit_share: str | None = None
     others: Callable[[], Collection[str]] = frozenset
 
     @property
@@ -134,11 +139,58 @@ class RunOptions:
             workers=self.workers,
             retry_failed=self.retry_failed,
             max_cost=self.max_cost,
+            stage_costs=self.stage_costs,
             replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
             batching=batching,
+            limit_share=None if self.limit_share is None else share_of(self.limit_share),
             **more,
         )
+
+
+def costs_of(texts: Sequence[str]) -> tuple[float | None, dict[str, float]]:
+    """Return the limit of all, and those of stages, from texts such as ``5`` and ``draft_scenes=2``.
+
+    Raises:
+        ConfigError: one of them is neither.
+    """
+    total: float | None = None
+    stages: dict[str, float] = {}
+    for text in texts:
+        stage, _, number = text.rpartition("=")
+        try:
+            usd = float(number)
+        except ValueError:
+            from ..errors import ConfigError
+
+            raise ConfigError(
+                "--max-cost", expected="USD such as 5, or STAGE=USD", found=text, fix="give a number"
+            ) from None
+        if stage:
+            stages[stage.strip()] = usd
+        else:
+            total = usd
+    return total, stages
+
+
+def share_of(text: str) -> float:
+    """Return a share that is written as ``1/4`` or ``0.25``.
+
+    Raises:
+        ConfigError: it is none, or not more than 0 and at most 1.
+    """
+    try:
+        share = float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        share = 0.0
+    if not 0 < share <= 1:
+        from ..errors import ConfigError
+
+        raise ConfigError(
+            "--limit-share", expected="a share such as 1/4 or 0.25, more than 0 and at most 1", found=text,
+            fix="give 1/N where N hosts use the same key at the same time",
+        )  # fmt: skip
+    return share
 
 
 def setting_texts(settings: Sequence[str] | Mapping[str, object]) -> list[str]:

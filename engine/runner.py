@@ -35,10 +35,12 @@ class Options:
         stages: only these stages may run.
         retry_failed: run failed items again, and ask once more what got no usable reply.
         max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
+        stage_costs: stage -> USD that models may cost in it, likewise.
         replace_sources: let sources take the place of others, though items of the run are gone in them.
         reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
         batching: how requests to models go out in batches.
+        limit_share: this host's share of the models' limits per minute; None for that of the settings.
     """
 
     workers: int | None = None
@@ -51,6 +53,8 @@ class Options:
     reuse: tuple[Path, ...] = ()
     item_timeout: float | None = None
     batching: Batching = field(default_factory=Batching)
+    limit_share: float | None = None
+    stage_costs: Mapping[str, float] = field(default_factory=dict)
 
     def makes_again(self, stage: Stage, head: Head) -> bool:
         """Whether a known result is to be made again.
@@ -71,8 +75,13 @@ class Options:
         for option, value in (("--limit", self.limit), ("--workers", self.workers)):
             if value is not None and value < 0:
                 raise ConfigError(option, expected="0 or more", found=str(value), fix="give another number")
-        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
-            found = str(self.max_cost)
+        for stage in self.stage_costs:
+            if stage not in loaded.names():
+                raise unknown_stage(f"--max-cost {stage}", loaded.names())
+        limits = [*self.stage_costs.values(), *([] if self.max_cost is None else [self.max_cost])]
+        wrong = [limit for limit in limits if not 0 <= limit < float("inf")]
+        if wrong:
+            found = str(wrong[0])
             raise ConfigError("--max-cost", expected="USD, 0 or more", found=found, fix="give another number")
         self.batching.check()
         if self.item_timeout is not None and not self.item_timeout > 0:
@@ -386,4 +395,5 @@ class _Acknowledged:
             self._before = spending.before
         per_item = (spending.spent - self._before) / self._done
         projected = spending.spent + per_item * (self._total - self._done)
-        return {"spent": round(spending.spent, 6), "projected": round(projected, 6)}
+        spent = {"spent": spending.spent, "before": self._before, "projected": projected}
+        return {name: round(usd, 6) for name, usd in spent.items()}

@@ -1,12 +1,13 @@
 """A kind of run as a value, and going on with one of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import BelowThreshold
 from .batches.settings import Batching
-from .execute import Options, RunRequest, execute, last_limit
+from .execute import Options, RunRequest, execute, last_limit, last_stage_costs
+from .forecast import Forecasting
 from .manifest import read_manifest
 from .pipeline import Pipeline, load_pipeline
 from .progress import Reporter
@@ -36,6 +37,7 @@ class RunKind:
             FabulaError: as :func:`.execute.execute`.
         """
         if reporter is not None:
+            reporter = Forecasting(reporter)
             self.tell(request, reporter)
         return self.execute(request, reporter)
 
@@ -67,9 +69,11 @@ class Again:
         workers: worker processes; None for the settings' number, else one per core.
         max_cost: USD that the run may cost in all, what it has cost included; None for the limit that it was
             last given, if any.
+        stage_costs: the same for stages, by stage; those that are not named keep their last limit.
         sources: where sources are that have moved: the files and folders themselves, or a folder that holds
             them; they are known by their content.
         batching: how requests to models go out in batches.
+        limit_share: this host's share of the models' limits per minute; None for that of the settings.
     """
 
     retry_failed: bool = False
@@ -77,6 +81,8 @@ class Again:
     max_cost: float | None = None
     sources: tuple[Path, ...] = ()
     batching: Batching = field(default_factory=Batching)
+    limit_share: float | None = None
+    stage_costs: Mapping[str, float] = field(default_factory=dict)
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
@@ -94,8 +100,9 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     manifest, folder = read_manifest(run), Path(run).absolute()
     limit = last_limit(folder) if again.max_cost is None else again.max_cost
     options = Options(
-        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching
-    )
+        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching,
+        limit_share=again.limit_share, stage_costs={**last_stage_costs(folder), **again.stage_costs},
+    )  # fmt: skip
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)
     request = RunRequest(run, kind.pipeline, config, listed, options=options, complete=True)

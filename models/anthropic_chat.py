@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
-from .chat import ChatRequest, Image, Part, Reply, ReplyOutcome, Usage, base64_text
+from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
 from .edge import Adapter, added, messages_to_send, text_or_none, tokens, usage_or_none, without_counts
 from .keys import Redactor, find_key
 from .options import ModelOptions
@@ -26,6 +26,15 @@ _OUTCOMES: dict[str, ReplyOutcome] = {
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
 }
+
+
+def _blocks(request: ChatRequest) -> list[tuple[Message, list[dict[str, Json]]]]:
+    """Return each message with its blocks; the last one of what it shares with others is marked."""
+    messages = [(message, [_part(part) for part in message.parts]) for message in messages_to_send(request)]
+    if request.prefix is not None:
+        blocks = [block for _, several in messages for block in several]
+        blocks[request.prefix.parts - 1]["cache_control"] = {"type": "ephemeral"}
+    return messages
 
 
 def _part(part: Part) -> dict[str, Json]:
@@ -113,17 +122,17 @@ class AnthropicChat(Adapter):
         return client
 
     def _body(self, request: ChatRequest) -> dict[str, Json]:
-        messages = messages_to_send(request)
+        messages = _blocks(request)
         body: dict[str, Json] = {
             "model": self._name,
             "max_tokens": request.max_tokens,
             "messages": [
-                {"role": message.role, "content": [_part(part) for part in message.parts]}
-                for message in messages
+                {"role": message.role, "content": blocks}
+                for message, blocks in messages
                 if message.role != "system"
             ],
         }
-        system = [_part(part) for message in messages if message.role == "system" for part in message.parts]
+        system = [block for message, blocks in messages if message.role == "system" for block in blocks]
         if system:
             body["system"] = system
         if request.temperature is not None:

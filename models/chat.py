@@ -5,7 +5,7 @@ is what the journal stores replies under.
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
@@ -60,6 +60,19 @@ class ReplySchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefix:
+    """The beginning that a request shares with others, for caches of services.
+
+    Attributes:
+        key: the same for all that begin with it, and for no others.
+        parts: how many parts of the messages it has, counted through all of them.
+    """
+
+    key: str
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One request.
 
@@ -72,6 +85,7 @@ class ChatRequest:
         max_tokens: most tokens that the reply may have, thinking included where the service counts it.
         structured: how the schema is enforced.
         extra: more parameters for this service, sent as they are.
+        prefix: what it shares with others. It changes no answer, and is no part of what identifies a request.
     """
 
     model: str
@@ -82,15 +96,19 @@ class ChatRequest:
     max_tokens: int = 4096
     structured: Structured = "schema"
     extra: Mapping[str, Json] = field(default_factory=dict)
+    prefix: Prefix | None = field(default=None, compare=False)
 
     def canonical(self) -> dict[str, Json]:
         """Return the request as JSON; a picture stands there as its media type and SHA-256."""
+        messages: list[Json] = [
+            {"role": message.role, "parts": canonical_parts(message.parts)} for message in self.messages
+        ]
+        return {"messages": messages, **self.canonical_options()}
+
+    def canonical_options(self) -> dict[str, Json]:
+        """Return all of the canonical form but the messages."""
         return {
             "model": self.model,
-            "messages": [
-                {"role": message.role, "parts": [_canonical_part(part) for part in message.parts]}
-                for message in self.messages
-            ],
             "schema": None
             if self.schema is None
             else {"name": self.schema.name, "schema": self.schema.schema},
@@ -114,6 +132,11 @@ class ChatRequest:
         )
         schema = None if document["schema"] is None else ReplySchema(**document["schema"])
         return cls(**{**document, "messages": messages, "schema": schema})
+
+
+def canonical_parts(parts: Iterable[Part]) -> list[Json]:
+    """Return parts of a message as they stand in the canonical form of a request."""
+    return [_canonical_part(part) for part in parts]
 
 
 def _canonical_part(part: Part) -> Json:

@@ -4,12 +4,16 @@ import asyncio
 import random as random_module
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .chat import TRANSIENT, CallFault, ChatModel, ChatRequest, Reply
 from .limits import AdaptiveLimit, Clock, RateLimit, SystemClock
 from .options import ModelOptions
 from .prices import checked, estimate_request, most_tokens
+from .warming import Turn, Warming
+
+if TYPE_CHECKING:
+    from .shared_limits import SharedLimit
 
 FIRST_BACKOFF = 1.0
 """Most seconds before the second attempt; twice as many before each further one."""
@@ -54,13 +58,14 @@ class ModelClient:
     A fault that may pass (:data:`~.chat.TRANSIENT`) is retried after a random time of at most 1, 2, 4, ...
     60 seconds, never earlier than the service asked for; a Retry-After with status 429 or 503 holds up every
     call to the model. A 429 halves the number of calls at a time; successes raise it again. The request
-    itself is never changed.
+    itself is never changed. Of requests that begin alike, one goes ahead: see :mod:`.warming`.
 
     Args:
         model: the adapter.
         options: the model's settings: limits, attempts, patience, timeout.
         clock: what pauses and limits go by; the machine's by default.
         random: draws the waiting times, so that many callers do not come back together.
+        rate: requests and tokens per minute; by default those of the settings, for this client alone.
     """
 
     def __init__(
@@ -69,6 +74,7 @@ class ModelClient:
         options: ModelOptions,
         clock: Clock | None = None,
         random: random_module.Random | None = None,
+        rate: "SharedLimit | RateLimit | None" = None,
     ) -> None:
         self._model = model
         self._options = options
@@ -78,7 +84,8 @@ class ModelClient:
         self._clock = clock or SystemClock()
         self._random = random or random_module.Random()  # waiting times only: they change no result
         self._slots = AdaptiveLimit(options.concurrency)
-        self._rate = RateLimit(options.requests_per_minute, options.tokens_per_minute, self._clock)
+        self._rate = RateLimit.of(options, self._clock) if rate is None else rate
+        self._warming = Warming(options.prompt_cache, self._clock)
         self._paused_until = float("-inf")
         self._failing_since: float | None = None
         self._answered = False
@@ -120,7 +127,8 @@ class ModelClient:
         while True:
             attempt += 1
             try:
-                return Called(await self._attempt(request, on_send, on_ready), attempt)
+                async with self._warming.turn(request) as turn:
+                    return Called(await self._attempt(turn, on_send, on_ready), attempt)
             except CallFault as fault:
                 if on_fault is not None:
                     on_fault(fault)
@@ -134,10 +142,11 @@ class ModelClient:
 
     async def close(self) -> None:
         """Close the model's connections; call it in the event loop that made the calls."""
+        self._rate.close()
         await self._model.close()
 
-    async def _attempt(self, request: ChatRequest, on_send: OnSend | None, on_ready: OnReady | None) -> Reply:
-        slots = self._slots
+    async def _attempt(self, turn: Turn, on_send: OnSend | None, on_ready: OnReady | None) -> Reply:
+        slots, request = self._slots, turn.asked
         await slots.acquire()
         try:
             await self._wait_for_pause()
@@ -153,7 +162,7 @@ class ModelClient:
             if on_send is not None:
                 on_send()
             try:
-                reply = await self._ask(request)
+                reply = await self._ask(turn.request())
             except CallFault as fault:
                 self._note_fault(fault, generation, reserved)
                 raise
@@ -199,7 +208,9 @@ class ModelClient:
         if fault.kind == "rate_limited":
             self._slots.lower(generation)
         if fault.retry_after is not None and fault.status in (429, 503):
-            self._paused_until = max(self._paused_until, now + min(fault.retry_after, LONGEST_PAUSE))
+            pause = min(fault.retry_after, LONGEST_PAUSE)
+            self._paused_until = max(self._paused_until, now + pause)
+            self._rate.pause(pause)
         if reserved and not fault.maybe_paid:
             self._rate.settle(reserved, 0)
 

@@ -7,7 +7,10 @@ too many, and raised slowly.
 import asyncio
 import time
 from collections import deque
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .options import ModelOptions
 
 
 class Clock(Protocol):
@@ -34,7 +37,7 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-_STEP = 0.1
+STEP = 0.1
 """Longest sleep in seconds before looking again, as a settlement may have made room; also how late a call
 may be without the next one being late too."""
 
@@ -49,43 +52,61 @@ class RateLimit:
         requests_per_minute: None for no limit.
         tokens_per_minute: None for no limit; input and output together.
         clock: what time goes by.
+
+    Attributes:
+        per_request: seconds that a request occupies; 0 for no limit.
+        per_token: the same for a token.
+        clock: what time goes by.
     """
 
     def __init__(
         self, requests_per_minute: float | None, tokens_per_minute: float | None, clock: Clock
     ) -> None:
-        self._per_request = 60.0 / requests_per_minute if requests_per_minute else 0.0
-        self._per_token = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
-        self._clock = clock
+        self.per_request = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self.per_token = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
+        self.clock = clock
         self._next_request = self._next_tokens = clock.monotonic()
         self._started = False
         self._turn = asyncio.Lock()
 
+    @classmethod
+    def of(cls, options: "ModelOptions", clock: Clock) -> "RateLimit":
+        """Return the limits in a model's settings, as far as they are this host's share."""
+        limits = (options.requests_per_minute, options.tokens_per_minute)
+        requests, tokens = (None if limit is None else limit * options.limit_share for limit in limits)
+        return cls(requests, tokens, clock)
+
     @property
     def active(self) -> bool:
         """Whether there is any limit."""
-        return bool(self._per_request or self._per_token)
+        return bool(self.per_request or self.per_token)
 
     async def reserve(self, tokens: int) -> None:
         """Wait until a call of so many tokens may start, and occupy its share."""
         async with self._turn:
             while True:
-                now = self._clock.monotonic()
+                now = self.clock.monotonic()
                 wait = max(self._next_request, self._next_tokens) - now
                 if wait <= 0:
                     break
-                await self._clock.sleep(min(wait, _STEP))
+                await self.clock.sleep(min(wait, STEP))
             # Waking up a little late must not lower the rate; an idle time must not be saved up for a burst.
-            floor = now - _STEP if self._started else now
+            floor = now - STEP if self._started else now
             self._started = True
-            self._next_request = max(self._next_request, floor) + self._per_request
-            self._next_tokens = max(self._next_tokens, floor) + tokens * self._per_token
+            self._next_request = max(self._next_request, floor) + self.per_request
+            self._next_tokens = max(self._next_tokens, floor) + tokens * self.per_token
 
     def settle(self, reserved: int, used: int) -> None:
         """Correct a reservation by what the call used; more than reserved delays the next call."""
-        delta = (used - reserved) * self._per_token
-        base = max(self._next_tokens, self._clock.monotonic()) if delta > 0 else self._next_tokens
+        delta = (used - reserved) * self.per_token
+        base = max(self._next_tokens, self.clock.monotonic()) if delta > 0 else self._next_tokens
         self._next_tokens = base + delta
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing: whoever asks the model waits himself, and nobody else is limited by this."""
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
 
 
 RAISE_AFTER = 5

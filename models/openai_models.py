@@ -111,7 +111,8 @@ class OpenAIChat(Adapter):
 
     def __init__(self, spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> None:
         super().__init__(spec, options, redactor)
-        self._limit = "max_tokens" if spec.provider == COMPATIBLE else "max_completion_tokens"
+        self._is_openai = spec.provider != COMPATIBLE  # others may refuse what they do not know
+        self._limit = "max_completion_tokens" if self._is_openai else "max_tokens"
         self._client = openai_client(spec, options, redactor)
 
     def _body(self, request: ChatRequest) -> dict[str, Json]:
@@ -129,6 +130,8 @@ class OpenAIChat(Adapter):
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         elif request.schema is not None and request.structured == "json":
             body["response_format"] = {"type": "json_object"}
+        if request.prefix is not None and self._is_openai:
+            body["prompt_cache_key"] = request.prefix.key
         return {**body, **request.extra}
 
 

@@ -84,6 +84,9 @@ class ModelOptions(Own):
     concurrency: int = Field(default=32, ge=1, le=1024, description="Most calls at a time.")
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    limit_share: float = Field(
+        default=1.0, gt=0, le=1, description="Share of these two limits that the processes of one host get."
+    )
     structured: Structured = Field(
         default="schema", description="Who enforces a reply's schema: see docs/models.md."
     )
@@ -93,6 +96,11 @@ class ModelOptions(Own):
     extra: dict[str, Json] = Field(default_factory=dict, description="More parameters, sent as they are.")
     prices: Prices | None = None
     image_tokens: int = Field(default=3000, ge=1, description="Most tokens that one image may count.")
+    prompt_cache: bool | None = Field(
+        default=None,
+        description="Whether requests that begin alike are ordered and marked for the service's cache; by"
+        " default for OpenAI, Google and Anthropic.",
+    )
     batch_requests: int | None = Field(
         default=None, ge=1, description="Most requests of one batch; by default what the service takes."
     )

@@ -23,6 +23,7 @@ from ...engine.run_options import setting_texts
 from ...engine.running import RunKind
 from ...engine.survey import surveyed
 from ...errors import BelowThreshold, ConfigError
+from ...models.vision.measured import vision_plan
 from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
@@ -128,7 +129,8 @@ def estimate_entities(
     check_needs(request.config, [source.path for source in request.sources])
     for stages, _ in parts_before_models(request)[:1]:
         find(request, stages)
-    return plan_calls(request, without_models(request.config), use_known=True)
+    plan = plan_calls(request, without_models(request.config), use_known=True)
+    return replace(plan, vision=vision_plan(request.config.stages.values()))
 
 
 def _was_asked(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...engine.batches.settings import Batching
 from ...engine.config import models_of
-from ...engine.execute import Options, RunRequest, execute, last_limit
+from ...engine.execute import Options, RunRequest, execute, last_limit, last_stage_costs
 from ...engine.manifest import NAME as MANIFEST
 from ...engine.manifest import creation_time, read_manifest
 from ...engine.pipeline import load_pipeline
@@ -263,6 +263,7 @@ def _request(folder: Path, base: Base, plan: _Plan, options: ExtendOptions) -> R
             workers=options.workers,
             retry_failed=options.retry_failed,
             max_cost=limit,
+            stage_costs=last_stage_costs(folder.absolute()),
             batching=Batching(
                 on=options.batch, deadline=options.batch_deadline, then_single=options.batch_then_single
             ),

@@ -25,7 +25,7 @@ OPEN = ("written", "creating", "open")
 """States of batches that are not settled."""
 
 _PUT_BATCH = "INSERT INTO batches (tag, model, state, written) VALUES (?, ?, 'written', ?)"
-_PUT_REQUEST = "INSERT INTO batch_requests VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NULL)"
+_PUT_REQUEST = "INSERT INTO batch_requests VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NULL, ?)"
 _CREATING = "UPDATE batches SET state = 'creating', file = ? WHERE tag = ?"
 _OPENED = "UPDATE batches SET state = 'open', remote = ?, word = ? WHERE tag = ?"
 _LOOKED = "UPDATE batches SET word = ?, answered = ?, failed = ? WHERE tag = ?"
@@ -47,6 +47,7 @@ class Entry(NamedTuple):
         sample: which sample of the reply.
         stage: that asks.
         bound: USD that it costs at most; None where the price is not known.
+        prompt: the prompt that it was made from, as ``id@version#hash``.
     """
 
     number: int
@@ -55,6 +56,7 @@ class Entry(NamedTuple):
     sample: int
     stage: str
     bound: float | None
+    prompt: str | None = None
 
     @property
     def call(self) -> tuple[str, int]:
@@ -84,7 +86,7 @@ def write_down(tag: str, model: str, written: float, entries: Iterable[Entry]) -
     rows: list[Statement] = [(_PUT_BATCH, (tag, model, written))]
     for entry in entries:
         asked = packed(entry.request.canonical())
-        row = (tag, entry.number, entry.key, entry.sample, entry.stage, asked, entry.bound)
+        row = (tag, entry.number, entry.key, entry.sample, entry.stage, asked, entry.bound, entry.prompt)
         rows.append((_PUT_REQUEST, row))
     return rows
 
@@ -148,8 +150,8 @@ _KEPT = (
     f" WHERE state IN ({','.join(repr(state) for state in OPEN)}) ORDER BY written, tag"
 )
 _ENTRIES = (
-    "SELECT place, asked, request, sample, stage, bound FROM batch_requests WHERE tag = ? AND state = 'open'"
-    " ORDER BY place"
+    "SELECT place, asked, request, sample, stage, bound, prompt FROM batch_requests"
+    " WHERE tag = ? AND state = 'open' ORDER BY place"
 )
 
 
@@ -164,12 +166,12 @@ KEPT, ENTRIES = _KEPT, _ENTRIES
 def entries_of(rows: Sequence[Any]) -> list[Entry]:
     """Return the requests in what :data:`ENTRIES` selects; one whose row is damaged is left out."""
     entries = []
-    for number, asked, key, sample, stage, bound in rows:
+    for number, asked, key, sample, stage, bound, prompt in rows:
         try:
             request = ChatRequest.from_canonical(unpacked(asked))
         except (zlib.error, ValueError, LookupError, TypeError, AttributeError):
             continue
-        entries.append(Entry(number, request, key, sample, stage, bound))
+        entries.append(Entry(number, request, key, sample, stage, bound, prompt))
     return entries
 
 

@@ -160,7 +160,7 @@ class BatchDesk:
             batch = Batch(row.tag, lane, tuple(entries), row.written, row.remote, row.stop)
             self._take_in(batch)
             for entry in entries:
-                self._house.budget.hold(entry.bound or 0.0)
+                self._house.budget.hold(entry.bound or 0.0, entry.stage)
             self._keepers.add(self._spawn(self._resume(batch, row.state)))
         self._spawn(self._cut_when_quiet())
 
@@ -210,7 +210,7 @@ class BatchDesk:
         for entry in batch.entries:
             if self._open.get(entry.call) is batch:
                 del self._open[entry.call]
-            self._house.budget.release(entry.bound or 0.0)
+            self._house.budget.release(entry.bound or 0.0, entry.stage)
 
     # -- waves
 
@@ -236,9 +236,10 @@ class BatchDesk:
             for key in list(queue) if lane is not None else ():
                 parked = self._parked[key]
                 bound = bound_of(lane, parked.call.request)  # type: ignore[arg-type]
-                if not budget.try_reserve(bound or 0.0):
+                stage = parked.call.stage
+                if not budget.try_reserve(bound or 0.0, stage):
                     if budget.is_idle:
-                        self._house.failed(model, over_budget(budget, bound or 0.0))
+                        self._house.failed(model, over_budget(budget, bound or 0.0, stage))
                         return
                     break
                 del queue[key]
@@ -250,7 +251,7 @@ class BatchDesk:
 
     async def _send(self, lane: Lane, chosen: list[tuple[_Parked, float | None]]) -> None:
         """Send requests, for which the money is set aside, in as many batches as they need."""
-        left = {(parked.call.key, parked.call.sample): bound for parked, bound in chosen}
+        left = {(parked.call.key, parked.call.sample): (bound, parked.call.stage) for parked, bound in chosen}
         try:
             requests = [parked.call.request for parked, _ in chosen]
             stored = await stored_pictures(lane, requests, self._house.calls, self._carrier, self._write)
@@ -265,14 +266,14 @@ class BatchDesk:
         except (CallFault, FabulaError) as error:
             self._house.failed(lane.model, self._explained(lane, error))
         finally:
-            for bound in left.values():
-                self._house.budget.release(bound or 0.0)
+            for bound, stage in left.values():
+                self._house.budget.release(bound or 0.0, stage)
 
     def _batches(
         self,
         lane: Lane,
         chosen: list[tuple[_Parked, float | None]],
-        left: dict[Key, float | None],
+        left: dict[Key, tuple[float | None, str]],
         stored: Mapping[str, str],
     ) -> Iterator[tuple[Batch, tuple[bytes, ...]]]:
         """Yield batches within the service's limits, each with its lines."""
@@ -281,10 +282,11 @@ class BatchDesk:
         lines: list[bytes] = []
         entries: list[books.Entry] = []
         for parked, bound in chosen:
-            request, key, sample, stage = parked.call
+            request, key, sample, stage, prompt = parked.call
             line = lane.service.encode(books.name_of(batch.tag, len(entries)), request, stored)
             if len(line) > most_bytes:
-                self._house.budget.release(left.pop((key, sample)) or 0.0)
+                del left[key, sample]
+                self._house.budget.release(bound or 0.0, stage)
                 text = f"the request has {len(line):,} bytes, more than a batch may have"
                 parked.hear(CallFault("too_long", text))
                 continue
@@ -293,7 +295,7 @@ class BatchDesk:
                 yield batch, tuple(lines)
                 batch, lines, size, entries = self._new(lane), [], 0, []
                 line = lane.service.encode(books.name_of(batch.tag, 0), request, stored)
-            entries.append(books.Entry(len(entries), request, key, sample, stage, bound))
+            entries.append(books.Entry(len(entries), request, key, sample, stage, bound, prompt))
             lines.append(line)
             size += len(line) + 2
         if entries:
@@ -394,8 +396,8 @@ class BatchDesk:
     async def _settle(self, batch: Batch, over: BatchView, settlement: Settlement) -> None:
         end = books.End("done", over.word, self.settings.now(), over.problem or None)
         await self._write(*settlement.statements, *books.end_batch(batch.tag, end))
-        for cost in settlement.costs:
-            self._house.budget.spend(cost)
+        for cost, stage in settlement.costs:
+            self._house.budget.spend(cost, stage)
         self._let_go(batch)
         answered = sum(isinstance(outcome, Reply) for outcome in settlement.heard.values())
         self._tell(batch, f"batch {batch.remote} is {over.word}: {answered} of {len(batch.entries)} answered")
@@ -422,8 +424,8 @@ class BatchDesk:
         settlement = settled(batch, ((entry, fault) for entry in batch.entries), self._house.calls)
         end = books.End(state, None, self.settings.now(), why)
         await self._write(*settlement.statements, *books.end_batch(batch.tag, end))
-        for cost in settlement.costs:
-            self._house.budget.spend(cost)
+        for cost, stage in settlement.costs:
+            self._house.budget.spend(cost, stage)
         self._let_go(batch)
         booked = "; it is booked at the most that it can have cost" if paid else ""
         self._stop_for(

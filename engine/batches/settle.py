@@ -64,13 +64,13 @@ class Settlement:
 
     Attributes:
         statements: what writes it into the journal.
-        costs: USD that were spent, or may have been.
+        costs: USD that were spent, or may have been, each with the stage that asked.
         heard: key and sample of a request -> what whoever waits for it hears; a :class:`NotDone` or a fault
             that may pass means that it has to be asked again.
     """
 
     statements: list[Statement] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
+    costs: list[tuple[float, str]] = field(default_factory=list)
     heard: dict[tuple[str, int], Outcome] = field(default_factory=dict)
 
 
@@ -96,7 +96,7 @@ def settled(batch: Batch, outcomes: Iterator[tuple[Entry, Outcome]], calls: Call
             state = "lost"
             sending = Sending(batch.lane.model, entry.key, entry.sample, entry.stage, entry.bound)
             settlement.statements.append(calls.lost(sending))
-            settlement.costs.append(entry.bound or 0.0)
+            settlement.costs.append((entry.bound or 0.0, entry.stage))
         settlement.statements.append(settle_request(batch.tag, entry.number, state, reason))
     return settlement
 
@@ -108,10 +108,10 @@ def _book(batch: Batch, entry: Entry, reply: Reply, settlement: Settlement) -> N
     call = Call(
         entry.key, entry.sample, entry.stage, lane.model, entry.request.canonical(), reply,
         None if booked is None else booked.cost, 1,
-        is_read=booked is None or booked.is_read,
+        is_read=booked is None or booked.is_read, prompt=entry.prompt,
     )  # fmt: skip
     settlement.statements += [call_row(call), settle_request(batch.tag, entry.number, "answered")]
-    settlement.costs.append(0.0 if booked is None else booked.cost)
+    settlement.costs.append((0.0 if booked is None else booked.cost, entry.stage))
 
 
 def bound_of(lane: Lane, request: ChatRequest) -> float | None:

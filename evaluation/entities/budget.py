@@ -33,6 +33,11 @@ class EpisodeBudget:
     calls: Mapping[str, int] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def pictures(self) -> int | None:
+        """How many frames models look at, crops left out; None if that is not known."""
+        return self.frames or None
+
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as plain JSON."""
         return {**asdict(self), "calls": dict(self.calls), "errors": dict(self.errors)}

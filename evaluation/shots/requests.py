@@ -91,6 +91,11 @@ class ImageBudget:
     calls: int
     errors: Mapping[str, int]
 
+    @property
+    def pictures(self) -> int:
+        """How many pictures models look at, crops of people left out."""
+        return self.shots
+
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as plain JSON."""
         return {**{name: getattr(self, name) for name in self.__slots__}, "errors": dict(self.errors)}

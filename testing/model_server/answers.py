@@ -79,6 +79,8 @@ class Answer:
             input_tokens=asked.input_tokens,
             output_tokens=count_tokens(self.text or self.refusal or "") + thinking,
             thinking_tokens=thinking,
+            cached_tokens=asked.cached,
+            cache_write_tokens=asked.written,
         )
 
 

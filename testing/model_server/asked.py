@@ -46,6 +46,8 @@ class Asked:
         wants: what is to come back.
         step: of a video made in the background: its creation, a look at how far it is, or the file; of a
             batch also the upload of its file, the making, the list of batches and the cancelling.
+        cached: input tokens that the server has read before, where it keeps prompts.
+        written: input tokens that it keeps, where that is charged.
     """
 
     protocol: Protocol
@@ -66,6 +68,8 @@ class Asked:
     at: float = 0.0
     wants: Wants = "text"
     step: Step = "create"
+    cached: int = 0
+    written: int = 0
 
     @property
     def prompt(self) -> str:

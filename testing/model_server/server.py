@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from .batches import Fates, Made
+from .caches import CacheCount, PromptCache
 from .google_wire import Spelling
 from .http import Connection
 from .log import Exchange, Log
@@ -33,6 +34,7 @@ class ModelServer:
         google_spelling: how the fields of Gemini's replies are spelled.
         video_looks: how often a video is said to be under way before it is there.
         fates: what becomes of batches: a fate for all, a list for the first ones, or a function of the batch.
+        caching: whether prompts are kept, and what others share with them is counted as read from a cache.
 
     Used as a context manager. An exception in the handler answers the question with status 400, and is raised
     when the context ends.
@@ -50,11 +52,13 @@ class ModelServer:
         google_spelling: Spelling = "camel",
         video_looks: int = 0,
         fates: Fates = None,
+        caching: bool = False,
     ) -> None:
         self._log = Log(log_path, keep=keep_log)
         self._service = Service(handler, self._log, google_spelling, video_looks)
         self._service.faults, self._service.latency = faults, latency
         self._service.store.fates = fates
+        self._service.cache = PromptCache() if caching else None
         self._port = port
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -170,6 +174,11 @@ class ModelServer:
     def files(self) -> dict[str, tuple[str, bytes]]:
         """The files that were sent so far: id -> name and bytes."""
         return dict(self._service.store.files)
+
+    @property
+    def cache(self) -> CacheCount:
+        """What the cache of prompts did so far; nothing where none are kept."""
+        return CacheCount() if self._service.cache is None else self._service.cache.count
 
     @property
     def fates(self) -> Fates:

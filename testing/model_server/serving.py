@@ -17,6 +17,7 @@ from .anthropic_wire import AnthropicWire
 from .asked import Asked, meaning_key
 from .batch_forms import FORMS
 from .batches import BatchStep, Form, Served, Store
+from .caches import PromptCache
 from .embeddings_wire import EmbeddingsWire, encoded
 from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
 from .google_wire import GoogleWire, Spelling
@@ -56,6 +57,7 @@ class Service:
         faults: what goes wrong; see ``ModelServer``.
         latency: seconds before an answer, or a function that says so.
         log: where everything is written down.
+        cache: the prompts that were answered; None keeps none.
         errors: exceptions that the handler raised.
         rejected: why requests were answered without being understood.
         busiest: most requests that were in flight at once.
@@ -68,6 +70,7 @@ class Service:
         self.faults: Faults = None
         self.latency: Latency = 0.0
         self.log = log
+        self.cache: PromptCache | None = None
         self.errors: list[BaseException] = []
         self.rejected: list[str] = []
         self.busiest = 0
@@ -201,7 +204,7 @@ class Service:
             raise BadRequest(f"the body has an unexpected shape: {error!r}") from None
         self._attempts[key] += 1
         self._number += 1
-        return replace(
+        asked = replace(
             asked,
             params=params,
             headers=request.headers,
@@ -212,6 +215,7 @@ class Service:
             number=self._number,
             at=time.monotonic() - self._started,
         )
+        return asked if self.cache is None else self.cache.look(asked)
 
     def _planned(self, asked: Asked) -> list[Fault]:
         faults = self.faults
@@ -253,6 +257,8 @@ class Service:
 
         def ended(whole: bool) -> None:
             self._in_flight -= 1
+            if self.cache is not None and answer is not None:
+                self.cache.keep(asked)
             if not whole:
                 self.log.lose(exchange)
 

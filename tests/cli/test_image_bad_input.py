@@ -160,7 +160,10 @@ def test_set_when_spoilt_is_told_of_before_anything_is_looked_at(
         "--dry-run",
         "--json",
     )
-    assert json.loads(dry.stdout)["budget"]["errors"] == {"unreadable-picture": 1}
+    plan = json.loads(dry.stdout)
+    assert plan["budget"]["errors"] == {"unreadable-picture": 1}
+    assert plan["vision"]
+    assert all(entry["measured"] == [] for entry in plan["vision"])  # a detector of ours that nobody measured
 
 
 def test_outputs_when_there_are_two_timestamps_ask_which(

@@ -76,6 +76,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "release verify path": ("release", "verify", "{}"),
     "release verify hidden": ("release", "verify", "{release katha}", "--hidden", "{}"),
     "run status run": ("run", "status", "{}"),
+    "run spend run": ("run", "spend", "{}"),
     "run show run": ("run", "show", "{}", "x"),
     "run retry run": ("run", "retry", "{}"),
     "outputs check folders": ("outputs", "check", "{}", "--release", "{release katha}"),

@@ -114,7 +114,7 @@ def test_open_when_written_before_models_could_be_asked_can_be_read_and_goes_on(
         journal.put(replace(ENTRY, key="k2"))
         assert len(list(journal.heads("work"))) == 1
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 11
+        assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 14
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("4",)
     connection.close()
 

@@ -1,0 +1,226 @@
+"""Limits that processes share by a file, by a clock that makes nobody wait; an object is a process."""
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabula.models.chat import CallFault, ChatRequest, Message, Reply
+from fabula.models.client import ModelClient
+from fabula.models.keys import Redactor
+from fabula.models.limits import RateLimit
+from fabula.models.options import ModelOptions
+from fabula.models.shared_limits import FILE, PATIENCE, SharedLimit, file_system, shared_limit
+from fabula.models.spec import parse_spec
+from fabula.testing.clock import FakeClock
+
+KEY = "planted-key-0123456789abcdef0123456789"
+
+
+class House:
+    """Processes at one file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = FakeClock(start=0.0)
+        self.path = folder / "cache" / FILE
+        self.told: list[str] = []
+        self.offset = 1_700_000_000.0
+
+    def wall(self) -> float:
+        return self.clock.monotonic() + self.offset
+
+    def process(self, requests: float | None, tokens: float | None = None, name: str = "n") -> SharedLimit:
+        own = RateLimit(requests, tokens, self.clock)
+        return SharedLimit(self.path, name, own, self.told.append, self.wall)
+
+    def starts(self, *works: tuple[SharedLimit, list[int]]) -> list[float]:
+        """Seconds at which calls of so many tokens start, of several processes together."""
+        times: list[float] = []
+
+        async def call(limit: SharedLimit, tokens: int) -> None:
+            await limit.reserve(tokens)
+            times.append(self.clock.monotonic())
+
+        async def play() -> None:
+            await asyncio.gather(*(call(limit, tokens) for limit, costs in works for tokens in costs))
+
+        self.clock.run(play())
+        return sorted(times)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 8])
+def test_requests_when_processes_share_a_key_keep_to_the_rate_together(house: House, processes: int) -> None:
+    works = [(house.process(600), [0] * (240 // processes)) for _ in range(processes)]
+    times = house.starts(*works)
+    assert len(times) == 240
+    assert max(sum(t <= u < t + 10 for u in times) for t in times) <= 102
+    assert times[-1] == pytest.approx(23.9, abs=0.5)
+    assert house.told == []
+
+
+def test_tokens_when_processes_share_a_key_take_time_by_size(house: House) -> None:
+    times = house.starts((house.process(None, 6000), [100, 300]), (house.process(None, 6000), [100]))
+    assert times[0] == 0
+    assert times[-1] <= 4.2  # 500 tokens at 100 a second: the last begins when those before it are over
+    assert house.starts((house.process(None, 6000), [1]))[0] >= 4.9
+
+
+def test_keys_when_they_differ_do_not_wait_for_each_other(house: House) -> None:
+    assert house.starts((house.process(60, name="a"), [0]), (house.process(60, name="b"), [0])) == [0, 0]
+
+
+def test_settlement_when_less_was_used_lets_another_process_start_earlier(house: House) -> None:
+    first, second = house.process(None, 6000), house.process(None, 6000)
+    house.starts((first, [1000]))
+    first.settle(1000, 200)
+    assert house.starts((second, [100])) == [pytest.approx(2.0, abs=0.11)]
+
+
+def test_pause_when_one_process_is_told_to_wait_holds_up_all(house: House) -> None:
+    first, second = house.process(600), house.process(600)
+    house.starts((first, [0]))
+    first.pause(30.0)
+    assert house.starts((second, [0])) == [pytest.approx(30.0, abs=0.11)]
+
+
+def test_client_when_it_is_refused_tells_the_others(house: House) -> None:
+    class Refusing:
+        async def complete(self, request: ChatRequest) -> Reply:
+            raise CallFault("rate_limited", "slowly", status=429, retry_after=40.0)
+
+        async def close(self) -> None:
+            return None
+
+    options = ModelOptions(requests_per_minute=600, attempts=1)
+    client = ModelClient(Refusing(), options, house.clock, rate=house.process(600))
+    with pytest.raises(CallFault):
+        house.clock.run(client.call(ChatRequest("m", (Message("user", ("hi",)),))))
+    assert house.starts((house.process(600), [0])) == [pytest.approx(40.0, abs=0.2)]
+
+
+def test_process_when_it_dies_holds_nothing_but_the_call_that_it_had_begun(house: House) -> None:
+    dead = house.process(60, 6000)
+
+    async def play() -> None:
+        waiting = [asyncio.ensure_future(dead.reserve(500)) for _ in range(20)]
+        await asyncio.sleep(0)
+        for task in waiting[1:]:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    house.clock.run(play())
+    assert house.starts((house.process(60, 6000), [500])) == [pytest.approx(5.0, abs=0.11)]
+
+
+@pytest.mark.parametrize("back", [0.5, 3600.0, 10 * 365 * 86400.0])
+def test_clock_when_it_goes_back_neither_stops_calls_nor_lets_more_through(house: House, back: float) -> None:
+    house.starts((house.process(60), [0, 0, 0]))
+    house.offset -= back
+    times = house.starts((house.process(60), [0, 0, 0]))
+    assert times[0] >= 3.0 - 0.11
+    assert times[-1] <= 6.2
+
+
+def test_clock_when_it_goes_ahead_lets_no_burst_through(house: House) -> None:
+    house.starts((house.process(60), [0]))
+    house.offset += 86400.0
+    times = house.starts((house.process(60), [0, 0, 0]))
+    assert times[2] - times[0] >= 1.9 - 0.2
+
+
+def test_share_when_hosts_have_a_part_each_is_taken_from_both_limits() -> None:
+    options = ModelOptions(requests_per_minute=120, tokens_per_minute=6000, limit_share=0.25)
+    rate = RateLimit.of(options, FakeClock())
+    assert (rate.per_request, rate.per_token) == (2.0, 0.04)
+
+
+def test_name_when_a_key_is_used_holds_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    spec, told = parse_spec("openai:gpt-4.1-mini"), list[str]()
+
+    async def play() -> None:
+        limit = shared_limit(spec, ModelOptions(requests_per_minute=6000), Redactor(), told.append)
+        await limit.reserve(1)
+        limit.close()
+
+    asyncio.run(play())
+    written = b"".join(path.read_bytes() for path in (tmp_path / "fabula").iterdir())
+    assert told == []
+    assert KEY.encode() not in written
+    assert b"gpt-4.1" not in written
+    with sqlite3.connect(tmp_path / "fabula" / FILE) as db:
+        ((name,),) = db.execute("SELECT name FROM limits").fetchall()
+    assert len(name) == 64
+
+
+def test_limits_when_none_are_set_touch_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    limit = shared_limit(parse_spec("openai:gpt-4.1-mini"), ModelOptions(), Redactor(), print)
+    assert isinstance(limit, RateLimit)
+    assert list(tmp_path.iterdir()) == []
+
+
+def damaged(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"no database" * 1000)
+
+
+def in_the_way(path: Path) -> None:
+    path.parent.write_bytes(b"a file where the folder should be")
+
+
+@pytest.mark.parametrize("spoil", [damaged, in_the_way])
+def test_file_when_it_cannot_be_used_is_named_and_the_process_keeps_its_own_limit(
+    house: House, spoil: Callable[[Path], None]
+) -> None:
+    spoil(house.path)
+    times = house.starts((house.process(60), [0, 0, 0]))
+    assert times == pytest.approx([0, 1, 2], abs=0.11)
+    assert len(house.told) == 1
+    assert str(house.path) in house.told[0]
+    assert "by this process alone" in house.told[0]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_file_when_the_home_is_read_only_is_named(house: House) -> None:
+    house.path.parent.parent.chmod(0o500)
+    assert house.starts((house.process(60), [0])) == [0]
+    assert len(house.told) == 1
+
+
+def test_file_when_another_process_holds_it_is_waited_for_and_not_for_ever(house: House) -> None:
+    house.starts((house.process(60), [0]))
+    with sqlite3.connect(house.path, isolation_level=None, check_same_thread=False) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        held = threading.Timer(0.2, holder.execute, ("COMMIT",))
+        held.start()
+        house.starts((house.process(60), [0]))
+        held.join()
+        assert house.told == []
+        holder.execute("BEGIN IMMEDIATE")
+        house.starts((house.process(60), [0]))
+        holder.execute("COMMIT")
+    assert len(house.told) == 1
+    assert f"held it for {PATIENCE:g} s" in house.told[0]
+    holder.close()
+
+
+def test_file_system_when_the_folder_is_on_a_network_disk_is_told(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        f"/dev/sda1 / ext4 rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\nproc /proc proc rw 0 0\n"
+    )
+    assert file_system(tmp_path / "cache", mounts) == "nfs4"
+    assert file_system(Path("/usr"), mounts) == "ext4"
+    assert file_system(tmp_path, tmp_path / "none") is None
