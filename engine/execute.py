@@ -1,5 +1,6 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -23,13 +24,14 @@ from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
 from .budget import asked_singly, check_models
-from .calls import answered_keys, model_uses
+from .calls import model_uses
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .manifest import (
+    EPOCH,
     LAST_SEEN,
     Manifest,
     creation_time,
@@ -48,7 +50,9 @@ from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
 from .report import NAME as REPORT
 from .report import ItemReport, RunReport, StageReport, meaning, read_report, write_report
+from .reuse import Reused, check_reused
 from .runner import Means, Options, Runner
+from .shards import STATE, Shard, check_same_shard
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 from .walk import Items, LazyItems
 
@@ -237,7 +241,8 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
     Items that wait because stages were left out on purpose are on their way: they do not count against it.
     """
     totals, threshold = report.totals, request.config.run.threshold
-    underway = totals["pending"] if request.options.stages else 0
+    options = request.options
+    underway = totals["pending"] if options.stages or options.shard or options.gather_only else 0
     share = report.share_with(underway)
     if share >= threshold:
         return
@@ -262,12 +267,16 @@ def _execute(
     prints = fingerprints(sources, folder)
     if not prints:
         raise ConfigError("sources", what="no file or folder is given", fix="name one")
+    if known is not None:
+        check_same_shard(str(folder), known.shard, request.options.shard)
     _keep_items(folder, loaded, request, prints, reporter)
     listed = tuple(entry.as_json(folder) for entry in prints)
-    manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
-    for reused in options.reuse:
-        answered_keys(reused)  # refuses a folder without replies before anything is paid for
+    created_at = _created_at(known, request.created_at, options.shard)
+    manifest = make_manifest(loaded, request.config, listed, created_at, options.shard)
+    options = replace(options, reuse=_reused(folder, options))
+    for other in options.reuse:
+        check_reused(other)  # before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
     singly = asked_singly(request.config) if options.batching.on else None
@@ -280,11 +289,14 @@ def _execute(
         Journal.open(folder) as journal,
         WorkerPool(workers, _timeout(request)) as pool,
         WorkerPool(min(workers, 1), _timeout(request)) as device,
-        _model_pool(journal, request, manifest, reporter) as models,
+        _model_pool(journal, replace(request, options=options), manifest, reporter) as models,
+        Reused(options.reuse, folder / STORE, manifest.created_at) as reused,
     ):
         stack.enter_context(_or_as_it_was(folder))
         write_manifest(folder, manifest)
         journal.note(MAX_COST, options.max_cost)
+        if options.shard is not None:
+            journal.note(STATE, {"finished": False, "reuse": [str(path) for path in options.reuse]})
         journal.note(LAST_SEEN, [str(entry.path) for entry in prints])
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
@@ -300,6 +312,7 @@ def _execute(
             folder / STORE,
             device,
             _is_settled(folder, options),
+            reused if options.reuse else None,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -382,7 +395,11 @@ def _run(
     runner.journal.flush()
     runner.walk(root)
     report = make_report(runner)
-    if not runner.means.options.stages or not report.totals["pending"]:
+    options = runner.means.options
+    if options.shard is not None:
+        state = {"finished": not runner.unfinished, "reuse": [str(path) for path in options.reuse]}
+        runner.journal.note(STATE, state)
+    elif not (options.stages or options.gather_only) or not report.totals["pending"]:
         if accept is not None:
             accept(runner.items)
         settings = {"manifest": manifest.created_at, "settings": manifest.as_json()["settings"]}
@@ -397,10 +414,14 @@ def _run(
 
 def make_report(runner: Runner) -> RunReport:
     """Return the report of a walk that is done."""
-    totals = {"made": len(runner.items.live), "rejected": 0, "failed": 0, "pending": 0}
+    elsewhere = runner.elsewhere
+    live = sum(item not in elsewhere for item in runner.items.live)
+    totals = {"made": live, "rejected": 0, "failed": 0, "pending": 0}
     specs = {stage.name: stage.spec for stage in runner.loaded.stages}
     items = []
     for item, stop in runner.items.stops.items():
+        if item in elsewhere:
+            continue
         totals[stop.status] += 1
         why = meaning(specs[stop.stage], stop.status, stop.code)
         items.append(ItemReport(item, stop.stage, stop.status, stop.code, stop.reason, why))
@@ -461,7 +482,21 @@ def _known_manifest(folder: Path, loaded: LoadedPipeline) -> Manifest | None:
     return known
 
 
-def _created_at(known: Manifest | None, option: str | None) -> str:
+def _reused(folder: Path, options: Options) -> tuple[Path, ...]:
+    """Return the runs whose results are taken over; a shard goes on with those that it was last given."""
+    if options.reuse or options.shard is None or not (folder / JOURNAL).exists():
+        return options.reuse
+    with Journal.open(folder, writable=False) as journal:
+        last = (journal.fact(STATE) or {}).get("reuse", [])
+    return tuple(path for path in map(Path, last) if (path / JOURNAL).exists())
+
+
+def _created_at(known: Manifest | None, option: str | None, shard: Shard | None = None) -> str:
+    if known is None and shard is not None and option is None and not os.environ.get(EPOCH):
+        raise ConfigError(
+            f"--shard {shard}", what="all shards of a run need the same creation time, and none is given",
+            fix=f"add the same to the command of every shard, such as --created-at {creation_time(None)}",
+        )  # fmt: skip
     if known is None:
         return creation_time(option)
     if option is not None and normal_time(option) != known.created_at:

@@ -29,6 +29,8 @@ PUT_SENT = (
 PUT_LOST = (
     "INSERT INTO sent (id, request, sample, stage, model, bound, state) VALUES (?, ?, ?, ?, ?, ?, 'lost')"
 )
+KEEP_CALL = PUT_CALL.replace("REPLACE", "IGNORE")
+"""The same, where there is no such call yet."""
 MARK_SENT = "UPDATE sent SET state = ? WHERE id = ?"
 DROP_SENT = "DELETE FROM sent WHERE id = ?"
 MARK_LOST = "UPDATE sent SET state = 'lost' WHERE state = 'open'"

@@ -39,6 +39,8 @@ class Pipeline:
             sources may be replaced by any.
         adding: how items are added to a run of this kind, with ``{folder}`` for the run.
         private: its runs hold what must not be published, and are for their owner's eyes only.
+        together: ``module:function``, called with an item's id: the name that its shard is chosen by. Items
+            about which the same is asked get the same name; without it, each goes by its own id.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Pipeline:
     identity: str | None = None
     adding: str | None = None
     private: bool = False
+    together: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ class RunOptions:
     Attributes:
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
         max_cost: most USD that the run may cost in all [no limit].
-        reuse: a run whose replies are used instead of asking again.
+        reuse: a run whose results, stored files and replies are used instead of making them again.
+        shard: only these items, as ``i/n``: the i-th of n shards, which ``fabula run merge`` makes one run.
         config: settings file; ``fabula.toml`` of the working folder is used if it is there and none is named.
         settings: one setting, as ``stage.key=value`` (in Python also a mapping of such keys to values); these
             go before everything else.
@@ -48,6 +49,7 @@ class RunOptions:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_cost: float | None = None
     reuse: Sequence[Path | str] = ()
+    shard: str | None = None
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
     workers: int | None = None
@@ -128,6 +130,7 @@ class RunOptions:
         """
         from .batches.settings import Batching
         from .runner import Options
+        from .shards import Shard
 
         batching = Batching(on=self.batch, deadline=self.batch_deadline, then_single=self.batch_then_single)
         return Options(
@@ -136,6 +139,7 @@ class RunOptions:
             max_cost=self.max_cost,
             replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
+            shard=None if self.shard is None else Shard.parse(self.shard),
             batching=batching,
             **more,
         )

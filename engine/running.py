@@ -94,8 +94,9 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     manifest, folder = read_manifest(run), Path(run).absolute()
     limit = last_limit(folder) if again.max_cost is None else again.max_cost
     options = Options(
-        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching
-    )
+        workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching,
+        shard=manifest.shard,
+    )  # fmt: skip
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)
     request = RunRequest(run, kind.pipeline, config, listed, options=options, complete=True)
