@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from .build import incomplete_lines, summary_first
+from .build import incomplete_lines, run_folder, summary_first
 from .command import command
 from .common import say, show
 
@@ -95,6 +95,45 @@ def cancel(run: Path, *, as_json: bool = False) -> int:
     result = cancel_batches(run, tell=choose_reporter(as_json=as_json).emit)
     show(result, as_json=as_json)
     return int(bool(result.left))
+
+
+@command("run merge")
+def merge(
+    shards: Sequence[Path],
+    *,
+    out: Path | None = None,
+    gather: bool = False,
+    workers: int | None = None,
+    max_cost: float | None = None,
+    as_json: bool = False,
+) -> int:
+    """Make one run of its shards.
+
+    Shards are made by --shard 1/n to n/n of a build or an evaluation. All must be there, finished, and made
+    from the same sources with the same settings. The run is what one machine would have made. Stages that
+    need all items run here, and those after them, unless --gather leaves these to another round of shards.
+
+    Options:
+        shards: Run folders of all shards, in any order.
+        gather: Run only stages that need all items; shards go on with --reuse RUN.
+        workers: Worker processes [all cores].
+        max_cost: Most USD that the run may cost in all, that of the shards included [no limit].
+
+    Examples:
+        fabula run merge runs/part-1 runs/part-2 runs/part-3 --out runs/whole
+        fabula run merge runs/part-* --gather --out runs/whole
+    """
+    from ..engine.merging import Merge
+    from ..engine.progress import choose_reporter
+    from ..kinds.verbs import merge_runs
+
+    folder = run_folder(out, "runs/whole")
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(folder, as_json=as_json):
+        how = Merge(workers=workers, max_cost=max_cost, gather_only=gather)
+        result = merge_runs(shards, folder, how, reporter=reporter)
+    show(result, as_json=as_json)
+    return 0
 
 
 @command("run retry")

@@ -126,7 +126,7 @@ STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 STORE = "store"
 """The folder of a run where stages keep files that fields name by their hash."""
 
-__all__ = ["STORE", "Options", "RunRequest", "Source", "execute"]
+__all__ = ["ATTEMPTS", "STORE", "Options", "RunRequest", "Source", "execute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     request.options.check(loaded)
     told_to = reporter if reporter is not None else SilentReporter()
     folder = Path(request.folder).absolute()
-    _prepare_folder(folder)
+    prepare_folder(folder)
     stopper = Stopper(lambda: told_to.emit(Event("stopping")))
     try:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
@@ -438,7 +438,7 @@ def make_report(runner: Runner) -> RunReport:
     return RunReport(totals, tuple(stages), tuple(items), models=model_uses(runner.journal.path))
 
 
-def _prepare_folder(folder: Path) -> None:
+def prepare_folder(folder: Path) -> None:
     """Make the run folder; refuse one that holds something else.
 
     Raises:
@@ -450,6 +450,8 @@ def _prepare_folder(folder: Path) -> None:
     except OSError as error:
         raise unwritable(folder, error) from error
     begun = {name for name in names if name.startswith((JOURNAL, ".")) or name in (LOCK, HOLDER, EDITS)}
+    if JOURNAL in begun:
+        begun.add(STORE)  # of shards that were being merged
     if MANIFEST not in names and names - begun:
         raise TargetError(
             str(folder), what=f"the folder holds other files and no run: {min(names - begun)}",

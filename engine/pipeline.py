@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from ..errors import ConfigError, MissingRequirement
 from ..models.spec import ModelSettings
+from .shards import Shard
 from .stage import Item, Shape, StageSpec
 
 SOURCES = "sources"
@@ -104,6 +105,12 @@ class LoadedPipeline:
     def names(self) -> tuple[str, ...]:
         """Return the stages' names, in order."""
         return tuple(stage.name for stage in self.stages)
+
+    def others(self, shard: Shard, items: Iterable[str]) -> set[str]:
+        """Return those of some items, as the first stage makes them, that belong to other shards."""
+        together = self.pipeline.together
+        name = str if together is None else load_object(together)
+        return {item for item in items if not shard.holds(name(item))}
 
     def needed_after(self, index: int) -> frozenset[str]:
         """Return the fields that stages after the given one, or ``finish``, still read."""

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
@@ -13,7 +13,7 @@ from .codec import Basis, Encoded, content_key, decode, encode
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Listing, read_decisions
 from .model_pool import ModelPool
-from .pipeline import SOURCES, LoadedPipeline, Stage, load_object, unknown_stage
+from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import WorkerPool
 from .progress import Event, Reporter
 from .reuse import Known, Reused
@@ -189,43 +189,42 @@ class Runner(Walk):
         super().leave(stage, item, status, reason)
         self.unfinished |= reason == NOT_CHOSEN and item not in self.elsewhere
 
-    def taken(self, stage: Stage, basis: Basis, wanted: Sequence[tuple[str, str]]) -> dict[str, Head]:
+    def taken(self, _stage: Stage, _basis: Basis, _wanted: Sequence[tuple[str, str]]) -> dict[str, Head]:
         """Return results that other runs hold; those of this run's items are copied into its journal."""
         reused = self.means.reused
         if reused is None or self._root:
             return {}
-        items = {key: item for item, key in wanted}
         heads: dict[str, Head] = {}
-        for known in reused.results(stage.spec, list(items)):
-            key, item = known.head.key, known.head.item
-            if known.head.status == "failed" or self.means.options.makes_again(stage, known.head):
+        for known in reused.results(_stage.spec, [key for _, key in _wanted]):
+            head = known.head
+            if head.status == "failed" or self.means.options.makes_again(_stage, head):
                 continue
-            if item in self.elsewhere:
-                heads[key] = known.head  # its place is in another journal, and nobody reads it there
-            elif self._may_run(stage, item):
-                heads[key] = self._take(basis, known, reused)
+            if head.item in self.elsewhere:
+                heads[head.key] = head  # its place is in another journal, and nobody reads it there
+            elif self._may_run(_stage, head.item):
+                heads[head.key] = self._take(_basis, known, reused)
         return heads
 
     def taken_table(
-        self, stage: Stage, basis: Basis, owner: tuple[str, str], known: dict[str, Head]
+        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: dict[str, Head]
     ) -> Listing | None:
         """Return the list of an expansion that another run holds, or in a shard that of a gather."""
-        reused, (item, key) = self.means.reused, owner
+        reused, (item, key) = self.means.reused, _owner
         if reused is None or self._root:
             return None
-        if stage.spec.shape == "gather" and self.means.options.shard is None:
+        if _stage.spec.shape == "gather" and self.means.options.shard is None:
             return None  # cheap, and one that knows its past may decide otherwise here
-        for table in reused.results(stage.spec, [key]):
+        for table in reused.results(_stage.spec, [key]):
             document = decode(reused.fields(table))
             listing: Listing = document["items"]
-            lines = {line for _, line in (*listing, *document.get("kept", ()))} - known.keys()
-            held = {found.head.key: found for found in reused.results(stage.spec, sorted(lines))}
+            lines = {line for _, line in (*listing, *document.get("kept", ()))} - _known.keys()
+            held = {found.head.key: found for found in reused.results(_stage.spec, sorted(lines))}
             if not lines <= held.keys():
                 continue
             for line, found in held.items():
-                known[line] = found.head if item in self.elsewhere else self._take(basis, found, reused)
+                _known[line] = found.head if item in self.elsewhere else self._take(_basis, found, reused)
             if item not in self.elsewhere:
-                self._take(basis, table, reused)
+                self._take(_basis, table, reused)
             return listing
         return None
 
@@ -364,8 +363,7 @@ class Runner(Walk):
                 )  # fmt: skip
             self._allowed = set(options.items)
         if options.shard is not None:
-            name = self._shard_name()
-            self.elsewhere = {child for child in children if not options.shard.holds(name(child))}
+            self.elsewhere = self.loaded.others(options.shard, children)
             self._allowed = {
                 child
                 for child in children
@@ -385,11 +383,6 @@ class Runner(Walk):
 
     def _has_waiting(self) -> bool:
         return any(stop.status == "pending" for stop in self.items.stops.values())
-
-    def _shard_name(self) -> Callable[[str], str]:
-        """Return what gives the name by which an item's shard is chosen."""
-        together = self.loaded.pipeline.together
-        return str if together is None else cast("Callable[[str], str]", load_object(together))
 
     def _pool(self, stage: Stage, tools: Tools) -> WorkerPool | ModelPool:
         if models_of(tools.settings):

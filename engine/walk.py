@@ -174,21 +174,12 @@ class Walk:
         """Whether a known result is to be made again."""
         raise NotImplementedError
 
-    def taken(
-        self,
-        stage: Stage,
-        basis: Basis,
-        wanted: Sequence[tuple[str, str]],  # noqa: ARG002
-    ) -> dict[str, Head]:
+    def taken(self, _stage: Stage, _basis: Basis, _wanted: Sequence[tuple[str, str]]) -> dict[str, Head]:
         """Return results of items, as (id, key), that are taken over from other runs, by key."""
         return {}
 
     def taken_table(
-        self,
-        stage: Stage,
-        basis: Basis,
-        owner: tuple[str, str],
-        known: dict[str, Head],  # noqa: ARG002
+        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: dict[str, Head]
     ) -> Listing | None:
         """Return the list of an expansion or a gather, as (id, key), that is taken over; None for none."""
         return None
