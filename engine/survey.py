@@ -293,9 +293,7 @@ def surveyed(
     with Journal.open(folder, writable=False) as journal:
         survey = Survey(loaded, manifest, journal, watch)
         if manifest.shard is not None:
-            survey.notes.append(
-                f"this is shard {manifest.shard}: fabula run merge makes one run of all shards"
-            )
+            survey.notes.append(f"this is shard {manifest.shard}; `fabula run merge` makes one run of all")
         survey.keep(keep)
         survey.walk(_root(folder, manifest, journal, survey.notes))
         yield survey

@@ -253,6 +253,6 @@ def item_id(shown: Mapping[str, Json]) -> str:
 
 
 def story_in(item: str) -> str:
-    """Return the story, or variant, that an item's id names: all methods share the questions about its text."""
+    """Return the story, or variant, that an item's id names: all methods share questions about its text."""
     *_, last, seed = f"/{item}".rsplit("/", 2)
     return last if seed.startswith("seed_") else seed
