@@ -104,6 +104,7 @@ def merge(
     out: Path | None = None,
     gather: bool = False,
     workers: int | None = None,
+    pool: str = "local",
     max_cost: float | None = None,
     as_json: bool = False,
 ) -> int:
@@ -117,6 +118,7 @@ def merge(
         shards: Run folders of all shards, in any order.
         gather: Run only stages that need all items; shards go on with --reuse RUN.
         workers: Worker processes [all cores].
+        pool: Where stages run that ask no model: local or ray [local].
         max_cost: Most USD that the run may cost in all, that of the shards included [no limit].
 
     Examples:
@@ -130,7 +132,7 @@ def merge(
     folder = run_folder(out, "runs/whole")
     reporter = choose_reporter(as_json=as_json)
     with summary_first(folder, as_json=as_json):
-        how = Merge(workers=workers, max_cost=max_cost, gather_only=gather)
+        how = Merge(workers=workers, max_cost=max_cost, gather_only=gather, pool=pool)
         result = merge_runs(shards, folder, how, reporter=reporter)
     show(result, as_json=as_json)
     return 0
@@ -143,6 +145,7 @@ def retry(
     failed: bool = False,
     sources: Sequence[Path] = (),
     workers: int | None = None,
+    pool: str = "local",
     max_cost: float | None = None,
     batch: bool = False,
     batch_deadline: float | None = None,
@@ -159,6 +162,7 @@ def retry(
         failed: Run failed items again; ask once more what got no usable reply.
         sources: New place of sources that were moved: files, or a folder with them.
         workers: Worker processes [all cores].
+        pool: Where stages run that ask no model: local or ray [local].
         max_cost: Most USD that the run may cost in all [no limit].
         batch: Send questions in batches, at half the price within a day, to services that take them.
         batch_deadline: With --batch: hours after which a batch is cancelled and the rest sent again.
@@ -180,6 +184,7 @@ def retry(
             run,
             retry_failed=failed,
             workers=workers,
+            pool=pool,
             max_cost=max_cost,
             sources=sources,
             batching=batching,

@@ -45,7 +45,7 @@ from .manifest import (
 )
 from .model_pool import ModelPool
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
-from .pool import WorkerPool, default_workers
+from .pools import open_pools
 from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
 from .report import NAME as REPORT
@@ -283,12 +283,12 @@ def _execute(
     if singly is not None:
         reporter.emit(Event("warning", data={"message": singly}))
     workers = options.workers if options.workers is not None else settings.workers
-    workers = default_workers() if workers is None else workers
+    pool, device, workers = open_pools(options.pool, workers, _timeout(request))
     with (
         ExitStack() as stack,
         Journal.open(folder) as journal,
-        WorkerPool(workers, _timeout(request)) as pool,
-        WorkerPool(min(workers, 1), _timeout(request)) as device,
+        pool,
+        device,
         _model_pool(journal, replace(request, options=options), manifest, reporter) as models,
         Reused(options.reuse, folder / STORE, manifest.created_at) as reused,
     ):

@@ -46,11 +46,13 @@ class Merge:
         workers: worker processes; None for the settings' number, else one per core.
         max_cost: USD that the run may cost in all, what the shards have cost included; None for no limit.
         gather_only: run only stages that need all items; what comes after them is left to the shards.
+        pool: where stages run that ask no model, ``local`` or ``ray``.
     """
 
     workers: int | None = None
     max_cost: float | None = None
     gather_only: bool = False
+    pool: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,13 @@ def merge_shards(
     folder = parts[0].folder
     attempts = max(manifest.run.attempts for manifest in manifests.values())
     config = first.config(loaded)
-    options = Options(workers=how.workers, max_cost=how.max_cost, gather_only=how.gather_only, merging=True)
+    options = Options(
+        workers=how.workers,
+        max_cost=how.max_cost,
+        gather_only=how.gather_only,
+        merging=True,
+        pool=how.pool,
+    )
     request = RunRequest(
         out,
         kind.pipeline,

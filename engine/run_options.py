@@ -37,6 +37,7 @@ class RunOptions:
         settings: one setting, as ``stage.key=value`` (in Python also a mapping of such keys to values); these
             go before everything else.
         workers: worker processes [one per core]; 0 works in this process.
+        pool: where stages run that ask no model: ``local`` processes, or ``ray`` [local]; see docs/scale.md.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again, and ask once more what got no usable reply, nothing else.
         replace_sources: replace the run's sources by these, though items are gone in them.
@@ -53,6 +54,7 @@ class RunOptions:
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
     workers: int | None = None
+    pool: str = "local"
     created_at: str | None = None
     retry_failed: bool = False
     replace_sources: bool = False
@@ -141,6 +143,7 @@ class RunOptions:
             reuse=tuple(Path(folder) for folder in self.reuse),
             shard=None if self.shard is None else Shard.parse(self.shard),
             batching=batching,
+            pool=self.pool,
             **more,
         )
 

@@ -14,7 +14,8 @@ from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Listing, read_decisions
 from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
-from .pool import WorkerPool
+from .pool import Pool
+from .pools import check_pool
 from .progress import Event, Reporter
 from .reuse import Known, Reused
 from .shards import NOT_CHOSEN, WAITS, Shard
@@ -43,6 +44,7 @@ class Options:
         gather_only: only stages that need all items run, and only where no item waits for another stage.
         merging: the journal was put together from those of shards: what they made counts as run now.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
+        pool: where stages run that ask no model: ``local`` processes, or actors of a cluster, ``ray``.
         batching: how requests to models go out in batches.
     """
 
@@ -58,6 +60,7 @@ class Options:
     gather_only: bool = False
     merging: bool = False
     item_timeout: float | None = None
+    pool: str = "local"
     batching: Batching = field(default_factory=Batching)
 
     def makes_again(self, stage: Stage, head: Head) -> bool:
@@ -83,6 +86,7 @@ class Options:
             found = str(self.max_cost)
             raise ConfigError("--max-cost", expected="USD, 0 or more", found=found, fix="give another number")
         self.batching.check()
+        check_pool(self.pool)
         if self.item_timeout is not None and not self.item_timeout > 0:
             found = str(self.item_timeout)
             raise ConfigError(
@@ -104,11 +108,11 @@ class Means:
         paths: the source files and folders.
         store: where stages keep files.
         settled: whether the run is finished as it is asked for now, so that no source is needed.
-        device: where stages that take several items at once run, one process; None for the pool.
+        device: where stages that take several items at once run, a process per device; None for the pool.
         reused: other runs, whose results are taken over; None for none.
     """
 
-    pool: WorkerPool
+    pool: Pool
     models: ModelPool
     reporter: Reporter
     stopping: Callable[[], bool]
@@ -116,7 +120,7 @@ class Means:
     created_at: str
     paths: tuple[Path, ...]
     store: Path | None = None
-    device: WorkerPool | None = None
+    device: Pool | None = None
     settled: bool = False
     reused: Reused | None = None
 
@@ -384,7 +388,7 @@ class Runner(Walk):
     def _has_waiting(self) -> bool:
         return any(stop.status == "pending" for stop in self.items.stops.values())
 
-    def _pool(self, stage: Stage, tools: Tools) -> WorkerPool | ModelPool:
+    def _pool(self, stage: Stage, tools: Tools) -> Pool | ModelPool:
         if models_of(tools.settings):
             return self.means.models
         if stage.batched and self.means.device is not None:

@@ -70,6 +70,7 @@ class Again:
         sources: where sources are that have moved: the files and folders themselves, or a folder that holds
             them; they are known by their content.
         batching: how requests to models go out in batches.
+        pool: where stages run that ask no model, ``local`` or ``ray``.
     """
 
     retry_failed: bool = False
@@ -77,6 +78,7 @@ class Again:
     max_cost: float | None = None
     sources: tuple[Path, ...] = ()
     batching: Batching = field(default_factory=Batching)
+    pool: str = "local"
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
@@ -95,7 +97,7 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     limit = last_limit(folder) if again.max_cost is None else again.max_cost
     options = Options(
         workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching,
-        shard=manifest.shard,
+        shard=manifest.shard, pool=again.pool,
     )  # fmt: skip
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)

@@ -1,4 +1,4 @@
-"""An evaluation of pictures in shards, merged: every file is that of one run, and nothing is looked at again."""
+"""An evaluation of pictures in shards, merged: the files of one run, and nothing is looked at again."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
