@@ -28,7 +28,7 @@ from .calls import model_uses
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
-from .journal_file import unwritable
+from .journal_file import network_disk, unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .manifest import (
     EPOCH,
@@ -279,6 +279,13 @@ def _execute(
         check_reused(other)  # before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
+    kind = network_disk(folder)
+    if kind is not None:
+        told = (
+            f"{folder} is on a network disk ({kind}), where SQLite cannot lock reliably: let only one machine"
+        )
+        text = f"{told} work on this run, or put it on a local disk and copy it when it is finished"
+        reporter.emit(Event("warning", data={"message": text}))
     singly = asked_singly(request.config) if options.batching.on else None
     if singly is not None:
         reporter.emit(Event("warning", data={"message": singly}))

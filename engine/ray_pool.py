@@ -29,6 +29,8 @@ from .worker import Job, Task
 
 ADDRESS = "RAY_ADDRESS"
 """The variable, Ray's own, that names a cluster which is there already."""
+SCRATCH = "fabula-ray-"
+"""What the folder of a cluster that is started here is called, before the number of its process."""
 STARTS = 20
 """Actors that may die in a row while they start."""
 UNPROVEN = 0.25
@@ -91,7 +93,9 @@ def _start(ray: Any, *, own: bool) -> None:  # noqa: ANN401 - the module, which 
             ) from error  # fmt: skip
         return
     short = Path("/tmp")  # sockets lie below it, whose paths may have 107 bytes
-    scratch = tempfile.mkdtemp(prefix="fabula-ray-", dir=short if short.is_dir() else None)
+    place = short if short.is_dir() else Path(tempfile.gettempdir())
+    _tidy(place)
+    scratch = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-", dir=place)
     atexit.register(_end, ray, scratch)
     ray.init(
         address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=scratch,
@@ -102,6 +106,16 @@ def _start(ray: Any, *, own: bool) -> None:  # noqa: ANN401 - the module, which 
 def _end(ray: Any, scratch: str) -> None:  # noqa: ANN401 - the module, which has no types
     ray.shutdown()
     shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _tidy(place: Path) -> None:
+    """Remove the files of clusters whose process was killed."""
+    import psutil
+
+    for folder in place.glob(f"{SCRATCH}*-*"):
+        number = folder.name.removeprefix(SCRATCH).partition("-")[0]
+        if number.isdigit() and not psutil.pid_exists(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _signals_kept:  # noqa: N801 - a context, named as one reads it

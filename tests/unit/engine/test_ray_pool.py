@@ -250,9 +250,7 @@ def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_loca
 @needs_ray
 @pytest.mark.waits
 @pytest.mark.endurance
-@pytest.mark.skipif(
-    not os.environ.get(VARIABLE), reason="each kill starts a cluster: by make endurance alone"
-)
+@pytest.mark.skipif(not os.environ.get(VARIABLE), reason="each kill starts a cluster: only by make endurance")
 def test_katha_when_the_driver_is_killed_goes_on_from_the_journal(starter: Any, tmp_path: Path) -> None:
     stories, gold = SAMPLES / "stories.jsonl", SAMPLES / "gold.jsonl"
     options = BuildOptions(records=gold, created_at=CREATED, workers=0)
