@@ -281,9 +281,7 @@ def _execute(
         check_models(request.config, options.max_cost)
     kind = network_disk(folder)
     if kind is not None:
-        told = (
-            f"{folder} is on a network disk ({kind}), where SQLite cannot lock reliably: let only one machine"
-        )
+        told = f"{folder} is on a network disk ({kind}), where SQLite cannot lock reliably: let one machine"
         text = f"{told} work on this run, or put it on a local disk and copy it when it is finished"
         reporter.emit(Event("warning", data={"message": text}))
     singly = asked_singly(request.config) if options.batching.on else None

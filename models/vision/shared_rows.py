@@ -1,7 +1,7 @@
 """Rows of vectors that several machines share: one small file each, in a folder or bucket that fsspec reads.
 
-No database: SQLite needs locks that network disks and buckets do not have. A file holds the SHA-256 of a row and
-the row, so that one that is half written, or that something damaged, is a row that is not there.
+No database: SQLite needs locks that network disks and buckets do not have. A file holds the SHA-256 of a row
+and the row, so that one that is half written, or that something damaged, is a row that is not there.
 """
 
 import hashlib

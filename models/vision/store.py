@@ -2,7 +2,7 @@
 
 A row is known by the pixels of the picture and by what the encoder's result depends on. The store is a cache
 in the user's cache folder: what it lost is encoded again. Above its size limit the rows that were not used
-for longest go. Numbers come out bit for bit as they went in. Machines may share rows; see :mod:`.shared_rows`.
+for longest go. Numbers come out bit for bit as they went in. Machines may share rows: :mod:`.shared_rows`.
 """
 
 import hashlib
