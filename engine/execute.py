@@ -1,7 +1,7 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -18,8 +18,7 @@ from ..errors import (
     RunError,
     TargetError,
 )
-from ..schemas.canonical import digest, sha256_file, write_atomic
-from . import edits, lock, manifest, report
+from ..schemas.canonical import sha256_file, write_atomic
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
@@ -44,6 +43,7 @@ from .manifest import (
     NAME as MANIFEST,
 )
 from .model_pool import ModelPool
+from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pools import open_pools
 from .progress import Event, Reporter, SilentReporter
@@ -54,70 +54,7 @@ from .reuse import Reused, check_reused
 from .runner import Means, Options, Runner
 from .shards import STATE, Shard, check_same_shard
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
-from .walk import Items, LazyItems
-
-_FACT = "outputs"
-_OWN = {manifest.NAME, report.NAME, edits.NAME, lock.LOCK, lock.HOLDER}
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The files that ``finish`` wrote, by name, with their hashes; and whether it wrote them just now."""
-
-    written: bool
-    files: Mapping[str, str]
-
-
-def write_outputs(
-    folder: Path, loaded: LoadedPipeline, items: Items, journal: Journal, settings: Mapping[str, Any]
-) -> Outputs:
-    """Write the outputs of a run unless the files on disk are those that it would write.
-
-    They are when the final fields, the settings and the version of Fabula are as they were, and no file has
-    changed since.
-
-    Raises:
-        TargetError: they cannot be written.
-    """
-    ids = sorted(items.live)
-    state = _state(loaded, items, ids, settings)
-    known = journal.fact(_FACT)
-    if known is not None and known["state"] == state and known["files"] == _digests(folder, known["files"]):
-        return Outputs(False, known["files"])
-    before = _stamps(folder)
-    journal.note(_FACT, None)  # until they are complete, no output counts as written
-    journal.flush()
-    try:
-        loaded.finish(folder, LazyItems(items, journal, ids, loaded.outputs))
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    written = [name for name, stamp in _stamps(folder).items() if before.get(name) != stamp]
-    files = _digests(folder, written)
-    journal.note(_FACT, {"state": state, "files": files})
-    journal.flush()
-    return Outputs(True, {name: str(sha256) for name, sha256 in files.items()})
-
-
-def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mapping[str, Any]) -> str:
-    from .. import __version__
-
-    rows = [[item, items.digests(item, loaded.outputs)] for item in ids]
-    return digest([__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
-
-
-def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Return something that changes when a file is written again, for each file that is not the engine's."""
-    stamps = {}
-    for path in folder.iterdir():
-        if path.is_file() and path.name not in _OWN and not path.name.startswith((JOURNAL, ".")):
-            stat = path.stat()
-            stamps[path.name] = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-    return stamps
-
-
-def _digests(folder: Path, names: Any) -> dict[str, str | None]:  # noqa: ANN401 - names, or a mapping of them
-    return {name: sha256_file(folder / name) if (folder / name).is_file() else None for name in sorted(names)}
-
+from .walk import Items
 
 MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""
@@ -279,14 +216,7 @@ def _execute(
         check_reused(other)  # before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
-    kind = network_disk(folder)
-    if kind is not None:
-        told = f"{folder} is on a network disk ({kind}), where SQLite cannot lock reliably: let one machine"
-        text = f"{told} work on this run, or put it on a local disk and copy it when it is finished"
-        reporter.emit(Event("warning", data={"message": text}))
-    singly = asked_singly(request.config) if options.batching.on else None
-    if singly is not None:
-        reporter.emit(Event("warning", data={"message": singly}))
+    _warn(folder, request, reporter)
     workers = options.workers if options.workers is not None else settings.workers
     pool, device, workers = open_pools(options.pool, workers, _timeout(request))
     with (
@@ -301,7 +231,7 @@ def _execute(
         write_manifest(folder, manifest)
         journal.note(MAX_COST, options.max_cost)
         if options.shard is not None:
-            journal.note(STATE, {"finished": False, "reuse": [str(path) for path in options.reuse]})
+            journal.note(STATE, _state_of(options, finished=False))
         journal.note(LAST_SEEN, [str(entry.path) for entry in prints])
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
@@ -321,6 +251,19 @@ def _execute(
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
+
+
+def _warn(folder: Path, request: RunRequest, reporter: Reporter) -> None:
+    """Tell what may not be as the user thinks: models without batches, a disk that SQLite cannot lock."""
+    kind = network_disk(folder)
+    disk = None if kind is None else (
+        f"{folder} is on a network disk ({kind}), where SQLite cannot lock reliably: let one machine work on"
+        " this run, or put it on a local disk and copy it when it is finished"
+    )  # fmt: skip
+    singly = asked_singly(request.config) if request.options.batching.on else None
+    for text in (disk, singly):
+        if text is not None:
+            reporter.emit(Event("warning", data={"message": text}))
 
 
 def check_sources(request: RunRequest) -> None:
@@ -402,8 +345,7 @@ def _run(
     report = make_report(runner)
     options = runner.means.options
     if options.shard is not None:
-        state = {"finished": not runner.unfinished, "reuse": [str(path) for path in options.reuse]}
-        runner.journal.note(STATE, state)
+        runner.journal.note(STATE, _state_of(options, finished=not runner.unfinished))
     elif not (options.stages or options.gather_only) or not report.totals["pending"]:
         if accept is not None:
             accept(runner.items)
@@ -487,6 +429,11 @@ def _known_manifest(folder: Path, loaded: LoadedPipeline) -> Manifest | None:
             fix="choose another folder with --out",
         )  # fmt: skip
     return known
+
+
+def _state_of(options: Options, *, finished: bool) -> dict[str, Any]:
+    """Return what a shard's journal says of how far it is, and what it takes over."""
+    return {"finished": finished, "reuse": [str(path.absolute()) for path in options.reuse]}
 
 
 def _reused(folder: Path, options: Options) -> tuple[Path, ...]:

@@ -21,7 +21,8 @@ batches."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _NETWORK = (
     "nfs", "cifs", "smb", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "fuse.glusterfs",
-    "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.mountpoint-s3", "fuse.rclone", "fuse.juicefs", "fuse.ceph", "wekafs",
+    "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.mountpoint-s3", "fuse.rclone", "fuse.juicefs",
+    "fuse.ceph", "wekafs",
 )  # fmt: skip
 """How the names of network file systems start, as Linux has them."""
 _WAL_LIMIT = 64 * 1024 * 1024

@@ -77,6 +77,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "run status run": ("run", "status", "{}"),
     "run show run": ("run", "show", "{}", "x"),
     "run retry run": ("run", "retry", "{}"),
+    "run merge shards": ("run", "merge", "{}", "--out", "{new}"),
     "outputs check folders": ("outputs", "check", "{}", "--release", "{release katha}"),
     "outputs check release": ("outputs", "check", "{outputs}", "--release", "{}"),
     "outputs keyframes videos": (
