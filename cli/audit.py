@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..audit.auditing import AuditOptions
 
 
-@command("audit", "audit.auditing:AuditOptions", without=("replace_sources",))
+@command("audit", "audit.auditing:AuditOptions", without=("replace_sources", "shard"))
 def audit(
     draft: Path,
     *,

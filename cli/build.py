@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..builders.katha.building import BuildOptions
     from ..builders.shots.building import ShotOptions
     from ..engine.report import RunReport
+    from ..engine.run_options import RunOptions
 
 SHOWN = 6
 Rates = dict[str, dict[str, float | None]]
@@ -69,8 +70,7 @@ def katha(
             "--sample", what="this option goes only with --dry-run", fix="to build a part, use --limit"
         )
     folder = run_folder(out, "runs/mine", "a build needs a run folder")
-    _build(build_katha, sources, folder, options, as_json=as_json)
-    if not as_json:
+    if _build(build_katha, sources, folder, options, as_json=as_json):
         say(*incomplete_lines(folder), f"run: {folder}", f"next: fabula validate {folder}")
     return 0
 
@@ -109,8 +109,7 @@ def shots(
             show(estimate_shots(sources, folder, options), as_json=as_json)
         return 0
     folder = run_folder(out, "runs/shots")
-    _build(build_shots, sources, folder, options, as_json=as_json)
-    if not as_json:
+    if _build(build_shots, sources, folder, options, as_json=as_json):
         say(f"run: {folder}", f"scripts: {folder / 'ViStory'}")
     return 0
 
@@ -149,12 +148,12 @@ def entities(
         return 0
     folder = run_folder(out, "runs/episodes")
     try:
-        _build(build_entities, videos, folder, options, as_json=as_json)
+        whole = _build(build_entities, videos, folder, options, as_json=as_json)
     except BelowThreshold:
         if not as_json:
             say(*_funnel(folder, advice=True))
         raise
-    if not as_json:
+    if whole:
         say(*_funnel(folder), f"run: {folder}", f"episodes: {folder / 'data'}")
     return 0
 
@@ -205,8 +204,7 @@ def events(
             say(*plan.lines(sample=False))
         return 0
     folder = run_folder(out, "runs/suite")
-    _build(build_suite, seeds, folder, rated, as_json=as_json)
-    if not as_json:
+    if _build(build_suite, seeds, folder, rated, as_json=as_json):
         say(f"run: {folder}", f"suite: {folder / 'all_prompts.json'}")
     return 0
 
@@ -230,13 +228,30 @@ def run_folder(out: Path | None, such_as: str, what: str = "the run folder is no
 
 
 def _build(
-    build: Callable[..., "RunReport"], sources: Sequence[Path], out: Path, options: object, *, as_json: bool
-) -> None:
+    build: Callable[..., "RunReport"],
+    sources: Sequence[Path],
+    out: Path,
+    options: "RunOptions",
+    *,
+    as_json: bool,
+) -> bool:
+    """Build, and tell how it went; return whether people are to be told more of what lies in the folder."""
     from ..engine.progress import choose_reporter
 
     with summary_first(out, as_json=as_json):
         report = build(sources, out, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)
+    if as_json:
+        return False
+    say(*shard_lines(out, options))
+    return options.shard is None
+
+
+def shard_lines(run: Path, options: "RunOptions") -> Iterator[str]:
+    """Yield lines that say how it goes on with a shard; none for a whole run."""
+    if options.shard is not None:
+        yield f"shard {options.shard}: {run}"
+        yield "next: when all shards are finished, fabula run merge SHARD... --out RUN"
 
 
 @contextmanager

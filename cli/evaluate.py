@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, InputError, UserError
-from .build import dry_folder, run_folder, summary_first
+from .build import dry_folder, run_folder, shard_lines, summary_first
 from .command import command
 from .common import Shown, released, say, show, warn
 
@@ -77,6 +77,9 @@ def katha(
     with summary_first(folder, as_json=as_json):
         report = evaluate_katha(release, outputs, folder, options, reporter=choose_reporter(as_json=as_json))
     show(report, as_json=as_json)
+    if options.shard is not None:
+        say(*([] if as_json else shard_lines(folder, options)))
+        return 0
     return _tell_storyboards(folder, as_json=as_json)
 
 
@@ -247,6 +250,8 @@ def _evaluate(
         report = evaluating.run(request, reporter, replace=options.replace)
     show(report, as_json=as_json)
     if not as_json:
+        say(*shard_lines(request.folder, options))
+    if not as_json and options.shard is None:
         tell(request.folder)
     return 0
 

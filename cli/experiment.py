@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..experiments.desk import ExperimentOptions
 
 
-@command("experiment run", "experiments.desk:ExperimentOptions", without=("replace_sources",))
+@command("experiment run", "experiments.desk:ExperimentOptions", without=("replace_sources", "shard"))
 def run(
     study: Path,
     *,

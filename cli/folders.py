@@ -183,6 +183,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "run spend run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run show run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run retry run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
+    "run merge shards": (*BUILT, *EVALUATED),
     "outputs check folders": ("outputs",),
     "outputs check release": (*_ANY_DATA, *OF_ENTITIES),
     "outputs keyframes videos": ("outputs",),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..generation.memory.pipeline import MemoryOptions
 
 
-@command("memory build", "generation.memory.pipeline:MemoryOptions", without=("replace_sources",))
+@command("memory build", "generation.memory.pipeline:MemoryOptions", without=("replace_sources", "shard"))
 def build(
     source: Annotated[Path, typer.Argument(metavar="EPISODES")],
     *,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from .build import incomplete_lines, summary_first
+from .build import incomplete_lines, run_folder, summary_first
 from .command import command
 from .common import say, show
 
@@ -116,6 +116,47 @@ def cancel(run: Path, *, as_json: bool = False) -> int:
     return int(bool(result.left))
 
 
+@command("run merge")
+def merge(
+    shards: Sequence[Path],
+    *,
+    out: Path | None = None,
+    gather: bool = False,
+    workers: int | None = None,
+    pool: str = "local",
+    max_cost: float | None = None,
+    as_json: bool = False,
+) -> int:
+    """Make one run of its shards.
+
+    Shards are made by --shard 1/n to n/n of a build or an evaluation. All must be there, finished, and made
+    from the same sources with the same settings. The run is what one machine would have made. Stages that
+    need all items run here, and those after them, unless --gather leaves these to another round of shards.
+
+    Options:
+        shards: Run folders of all shards, in any order.
+        gather: Run only stages that need all items; shards go on with --reuse RUN.
+        workers: Worker processes [all cores].
+        pool: Where stages run that ask no model: local or ray [local].
+        max_cost: Most USD that the run may cost in all, that of the shards included [no limit].
+
+    Examples:
+        fabula run merge runs/part-1 runs/part-2 runs/part-3 --out runs/whole
+        fabula run merge runs/part-* --gather --out runs/whole
+    """
+    from ..engine.merging import Merge
+    from ..engine.progress import choose_reporter
+    from ..kinds.verbs import merge_runs
+
+    folder = run_folder(out, "runs/whole")
+    reporter = choose_reporter(as_json=as_json)
+    with summary_first(folder, as_json=as_json):
+        how = Merge(workers=workers, max_cost=max_cost, gather_only=gather, pool=pool)
+        result = merge_runs(shards, folder, how, reporter=reporter)
+    show(result, as_json=as_json)
+    return 0
+
+
 @command("run retry")
 def retry(
     run: Path,
@@ -124,6 +165,7 @@ def retry(
     sources: Sequence[Path] = (),
     workers: int | None = None,
     max_cost: Sequence[str] = (),
+    pool: str = "local",
     batch: bool = False,
     batch_deadline: float | None = None,
     batch_then_single: bool = False,
@@ -141,6 +183,7 @@ def retry(
         sources: New place of sources that were moved: files, or a folder with them.
         workers: Worker processes [all cores].
         max_cost: Most USD that the run may cost in all, or STAGE=USD that a stage of it may [no limit].
+        pool: Where stages run that ask no model: local or ray [local].
         batch: Send questions in batches, at half the price within a day, to services that take them.
         batch_deadline: With --batch: hours after which a batch is cancelled and the rest sent again.
         batch_then_single: With --batch: ask one by one, at the full price, what a batch left open.
@@ -166,6 +209,7 @@ def retry(
             workers=workers,
             max_cost=total,
             stage_costs=stage_costs,
+            pool=pool,
             sources=sources,
             batching=batching,
             limit_share=None if limit_share is None else share_of(limit_share),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import FabulaError, RunError
+from ..errors import FabulaError
 from ..models.chat import ChatRequest, Reply, Usage
 from ..schemas.canonical import Json
 from . import journal_file
@@ -39,26 +39,6 @@ _AT_MOST = ": booked at the most that a call can cost"
 _UNANSWERED = """
 SELECT stage, model, count(*), coalesce(exact_sum(bound), 0.0) FROM sent GROUP BY stage, model
 """
-
-
-def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
-    """Return request and sample of every call that was answered in a run to be reused; reads only.
-
-    Raises:
-        RunError: the folder is no run, its journal is damaged, or no model has answered there.
-    """
-    path = folder / journal_file.NAME
-    with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
-        journal_file.check_format(path, connection)
-        rows = connection.execute("SELECT request, sample FROM calls")
-        keys = frozenset((str(request), int(sample)) for request, sample in rows)
-    if not keys:
-        raise RunError(
-            str(folder),
-            what="no model has answered in this run, so it has no replies to take over",
-            fix="give the folder of another run, or leave --reuse out",
-        )
-    return keys
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -17,19 +18,19 @@ from ..errors import (
     RunError,
     TargetError,
 )
-from ..schemas.canonical import digest, sha256_file, write_atomic
-from . import edits, lock, manifest, report
+from ..schemas.canonical import sha256_file, write_atomic
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
 from .budget import asked_singly, check_models
-from .calls import answered_keys, model_uses
+from .calls import model_uses
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
-from .journal_file import unwritable
+from .journal_file import network_disk, unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .manifest import (
+    EPOCH,
     LAST_SEEN,
     Manifest,
     creation_time,
@@ -42,78 +43,18 @@ from .manifest import (
     NAME as MANIFEST,
 )
 from .model_pool import ModelPool
+from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
-from .pool import WorkerPool, default_workers
+from .pools import open_pools
 from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
 from .report import NAME as REPORT
 from .report import ItemReport, RunReport, StageReport, meaning, read_report, write_report
+from .reuse import Reused, check_reused
 from .runner import Means, Options, Runner
+from .shards import STATE, Shard, check_same_shard
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
-from .walk import Items, LazyItems
-
-_FACT = "outputs"
-_OWN = {manifest.NAME, report.NAME, edits.NAME, lock.LOCK, lock.HOLDER}
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The files that ``finish`` wrote, by name, with their hashes; and whether it wrote them just now."""
-
-    written: bool
-    files: Mapping[str, str]
-
-
-def write_outputs(
-    folder: Path, loaded: LoadedPipeline, items: Items, journal: Journal, settings: Mapping[str, Any]
-) -> Outputs:
-    """Write the outputs of a run unless the files on disk are those that it would write.
-
-    They are when the final fields, the settings and the version of Fabula are as they were, and no file has
-    changed since.
-
-    Raises:
-        TargetError: they cannot be written.
-    """
-    ids = sorted(items.live)
-    state = _state(loaded, items, ids, settings)
-    known = journal.fact(_FACT)
-    if known is not None and known["state"] == state and known["files"] == _digests(folder, known["files"]):
-        return Outputs(False, known["files"])
-    before = _stamps(folder)
-    journal.note(_FACT, None)  # until they are complete, no output counts as written
-    journal.flush()
-    try:
-        loaded.finish(folder, LazyItems(items, journal, ids, loaded.outputs))
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    written = [name for name, stamp in _stamps(folder).items() if before.get(name) != stamp]
-    files = _digests(folder, written)
-    journal.note(_FACT, {"state": state, "files": files})
-    journal.flush()
-    return Outputs(True, {name: str(sha256) for name, sha256 in files.items()})
-
-
-def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mapping[str, Any]) -> str:
-    from .. import __version__
-
-    rows = [[item, items.digests(item, loaded.outputs)] for item in ids]
-    return digest([__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
-
-
-def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Return something that changes when a file is written again, for each file that is not the engine's."""
-    stamps = {}
-    for path in folder.iterdir():
-        if path.is_file() and path.name not in _OWN and not path.name.startswith((JOURNAL, ".")):
-            stat = path.stat()
-            stamps[path.name] = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
-    return stamps
-
-
-def _digests(folder: Path, names: Any) -> dict[str, str | None]:  # noqa: ANN401 - names, or a mapping of them
-    return {name: sha256_file(folder / name) if (folder / name).is_file() else None for name in sorted(names)}
-
+from .walk import Items
 
 MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""
@@ -124,7 +65,7 @@ STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 STORE = "store"
 """The folder of a run where stages keep files that fields name by their hash."""
 
-__all__ = ["STORE", "Options", "RunRequest", "Source", "execute"]
+__all__ = ["ATTEMPTS", "STORE", "Options", "RunRequest", "Source", "execute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +116,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     request.options.check(loaded)
     told_to = reporter if reporter is not None else SilentReporter()
     folder = Path(request.folder).absolute()
-    _prepare_folder(folder)
+    prepare_folder(folder)
     stopper = Stopper(lambda: told_to.emit(Event("stopping")))
     try:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
@@ -239,7 +180,8 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
     Items that wait because stages were left out on purpose are on their way: they do not count against it.
     """
     totals, threshold = report.totals, request.config.run.threshold
-    underway = totals["pending"] if request.options.stages else 0
+    options = request.options
+    underway = totals["pending"] if options.stages or options.shard or options.gather_only else 0
     share = report.share_with(underway)
     if share >= threshold:
         return
@@ -264,30 +206,35 @@ def _execute(
     prints = fingerprints(sources, folder)
     if not prints:
         raise ConfigError("sources", what="no file or folder is given", fix="name one")
+    if known is not None:
+        check_same_shard(str(folder), known.shard, request.options.shard)
     _keep_items(folder, loaded, request, prints, reporter)
     listed = tuple(entry.as_json(folder) for entry in prints)
-    manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
-    for reused in options.reuse:
-        answered_keys(reused)  # refuses a folder without replies before anything is paid for
+    created_at = _created_at(known, request.created_at, options.shard)
+    manifest = make_manifest(loaded, request.config, listed, created_at, options.shard)
+    options = replace(options, reuse=_reused(folder, options))
+    for other in options.reuse:
+        check_reused(other)  # before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost, options.stage_costs)
-    singly = asked_singly(request.config) if options.batching.on else None
-    if singly is not None:
-        reporter.emit(Event("warning", data={"message": singly}))
+    _warn(folder, request, reporter)
     workers = options.workers if options.workers is not None else settings.workers
-    workers = default_workers() if workers is None else workers
+    pool, device, workers = open_pools(options.pool, workers, _timeout(request))
     with (
         ExitStack() as stack,
         Journal.open(folder) as journal,
-        WorkerPool(workers, _timeout(request)) as pool,
-        WorkerPool(min(workers, 1), _timeout(request)) as device,
-        _model_pool(journal, request, manifest, reporter) as models,
+        pool,
+        device,
+        _model_pool(journal, replace(request, options=options), manifest, reporter) as models,
+        Reused(options.reuse, folder / STORE, manifest.created_at) as reused,
     ):
         stack.enter_context(_or_as_it_was(folder))
         write_manifest(folder, manifest)
         journal.note(MAX_COST, options.max_cost)
         journal.note(STAGE_COSTS, dict(options.stage_costs))
+        if options.shard is not None:
+            journal.note(STATE, _state_of(options, finished=False))
         journal.note(LAST_SEEN, [str(entry.path) for entry in prints])
         names = list(loaded.names())
         start = {"folder": str(folder), "pipeline": loaded.name, "stages": names, "workers": workers}
@@ -303,9 +250,23 @@ def _execute(
             folder / STORE,
             device,
             _is_settled(folder, options),
+            reused if options.reuse else None,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
+
+
+def _warn(folder: Path, request: RunRequest, reporter: Reporter) -> None:
+    """Tell what may not be as the user thinks: models without batches, a disk that SQLite cannot lock."""
+    kind = network_disk(folder)
+    disk = None if kind is None else (
+        f"{folder} is on a network disk ({kind}), where SQLite cannot lock reliably: let one machine work on"
+        " this run, or put it on a local disk and copy it when it is finished"
+    )  # fmt: skip
+    singly = asked_singly(request.config) if request.options.batching.on else None
+    for text in (disk, singly):
+        if text is not None:
+            reporter.emit(Event("warning", data={"message": text}))
 
 
 def check_sources(request: RunRequest) -> None:
@@ -389,7 +350,10 @@ def _run(
     runner.journal.flush()
     runner.walk(root)
     report = make_report(runner)
-    if not runner.means.options.stages or not report.totals["pending"]:
+    options = runner.means.options
+    if options.shard is not None:
+        runner.journal.note(STATE, _state_of(options, finished=not runner.unfinished))
+    elif not (options.stages or options.gather_only) or not report.totals["pending"]:
         if accept is not None:
             accept(runner.items)
         settings = {"manifest": manifest.created_at, "settings": manifest.as_json()["settings"]}
@@ -404,10 +368,14 @@ def _run(
 
 def make_report(runner: Runner) -> RunReport:
     """Return the report of a walk that is done."""
-    totals = {"made": len(runner.items.live), "rejected": 0, "failed": 0, "pending": 0}
+    elsewhere = runner.elsewhere
+    live = sum(item not in elsewhere for item in runner.items.live)
+    totals = {"made": live, "rejected": 0, "failed": 0, "pending": 0}
     specs = {stage.name: stage.spec for stage in runner.loaded.stages}
     items = []
     for item, stop in runner.items.stops.items():
+        if item in elsewhere:
+            continue
         totals[stop.status] += 1
         why = meaning(specs[stop.stage], stop.status, stop.code)
         items.append(ItemReport(item, stop.stage, stop.status, stop.code, stop.reason, why))
@@ -424,7 +392,7 @@ def make_report(runner: Runner) -> RunReport:
     return RunReport(totals, tuple(stages), tuple(items), models=model_uses(runner.journal.path))
 
 
-def _prepare_folder(folder: Path) -> None:
+def prepare_folder(folder: Path) -> None:
     """Make the run folder; refuse one that holds something else.
 
     Raises:
@@ -436,6 +404,8 @@ def _prepare_folder(folder: Path) -> None:
     except OSError as error:
         raise unwritable(folder, error) from error
     begun = {name for name in names if name.startswith((JOURNAL, ".")) or name in (LOCK, HOLDER, EDITS)}
+    if JOURNAL in begun:
+        begun.add(STORE)  # of shards that were being merged
     if MANIFEST not in names and names - begun:
         raise TargetError(
             str(folder), what=f"the folder holds other files and no run: {min(names - begun)}",
@@ -468,7 +438,26 @@ def _known_manifest(folder: Path, loaded: LoadedPipeline) -> Manifest | None:
     return known
 
 
-def _created_at(known: Manifest | None, option: str | None) -> str:
+def _state_of(options: Options, *, finished: bool) -> dict[str, Any]:
+    """Return what a shard's journal says of how far it is, and what it takes over."""
+    return {"finished": finished, "reuse": [str(path.absolute()) for path in options.reuse]}
+
+
+def _reused(folder: Path, options: Options) -> tuple[Path, ...]:
+    """Return the runs whose results are taken over; a shard goes on with those that it was last given."""
+    if options.reuse or options.shard is None or not (folder / JOURNAL).exists():
+        return options.reuse
+    with Journal.open(folder, writable=False) as journal:
+        last = (journal.fact(STATE) or {}).get("reuse", [])
+    return tuple(path for path in map(Path, last) if (path / JOURNAL).exists())
+
+
+def _created_at(known: Manifest | None, option: str | None, shard: Shard | None = None) -> str:
+    if known is None and shard is not None and option is None and not os.environ.get(EPOCH):
+        raise ConfigError(
+            f"--shard {shard}", what="all shards of a run need the same creation time, and none is given",
+            fix=f"add the same to the command of every shard, such as --created-at {creation_time(None)}",
+        )  # fmt: skip
     if known is None:
         return creation_time(option)
     if option is not None and normal_time(option) != known.created_at:

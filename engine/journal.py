@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,17 @@ class Origin(NamedTuple):
 
     seq: int
     item: str
+    version: int
+    settings: str
+    libraries: str
+    inputs: dict[str, str]
+
+
+class Made(NamedTuple):
+    """What a result is of, and what it was made from."""
+
+    stage: str
+    part: str
     version: int
     settings: str
     libraries: str
@@ -203,6 +214,29 @@ class Journal:
         for *plain, outputs in self._rows(sql, (stage, part)):
             yield Head._make((*plain, self._document(outputs)))
 
+    def heads_of(self, keys: Sequence[str]) -> Iterator[Head]:
+        """Yield the results with some keys, at most a few hundred, without their fields."""
+        columns = "seq, key, item, status, code, reason, outputs"
+        sql = f"SELECT {columns} FROM results WHERE key IN ({_marks(keys)})"
+        for *plain, outputs in self._rows(sql, keys):
+            yield Head._make((*plain, self._document(outputs)))
+
+    def origin(self, seq: int) -> Made:
+        """Return what a result is of, and what it was made from.
+
+        Raises:
+            RunError: there is none.
+        """
+        sql = "SELECT stage, part, version, settings, libraries, inputs FROM results WHERE seq = ?"
+        for *plain, inputs in self._rows(sql, (seq,)):
+            return Made._make((*plain, self._document(inputs)))
+        raise journal_file.damaged(self.path, LookupError(f"no result {seq}"))
+
+    def holds_anything(self) -> bool:
+        """Whether there is a result or a reply."""
+        sql = "SELECT EXISTS (SELECT 1 FROM results) OR EXISTS (SELECT 1 FROM calls)"
+        return any(bool(row[0]) for row in self._rows(sql, ()))
+
     def origins(self, stage: str, *, part: str = "item") -> Iterator[Origin]:
         """Yield what each result of a stage was made from, oldest first."""
         sql = (
@@ -224,8 +258,7 @@ class Journal:
         blobs: dict[int, bytes] = {}
         for start in range(0, len(wanted), _READ_TOGETHER):
             some = wanted[start : start + _READ_TOGETHER]
-            marks = ",".join("?" * len(some))
-            blobs.update(self._rows(f"SELECT seq, blob FROM results WHERE seq IN ({marks})", some))
+            blobs.update(self._rows(f"SELECT seq, blob FROM results WHERE seq IN ({_marks(some)})", some))
         return blobs
 
     def fact(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -243,6 +276,10 @@ class Journal:
     def _rows(self, sql: str, values: Iterable[Any]) -> Iterator[Any]:
         with explained(self.path):
             yield from self._reader.execute(sql, tuple(values))
+
+
+def _marks(values: Sized) -> str:
+    return ",".join("?" * len(values))
 
 
 Listing = list[list[str]]

@@ -24,10 +24,13 @@ from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal import Journal
 from .journal_file import unwritable
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
+from .shards import Shard
 from .sources import Source, path_in, relocated, source_field
 
 NAME = "run.json"
 FORMAT = 1
+EPOCH = "SOURCE_DATE_EPOCH"
+"""The variable that gives a new run its creation time where no option does."""
 LAST_SEEN = "sources last seen"
 """The fact in a journal that says where the sources were when the run was last worked on."""
 
@@ -96,6 +99,7 @@ class Manifest(Own):
         prompts: prompt -> hash of its file, of all prompts that the stages use.
         models: spec -> its settings, of all models that the stages name; secrets stand there by their name.
         sources: role, name, path and sha256 of each source, and when it was added to the run.
+        shard: which part of the run's items this is; a whole run has no such entry.
     """
 
     format: Literal[1] = 1
@@ -110,6 +114,12 @@ class Manifest(Own):
     prompts: dict[str, str]
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sources: tuple[SourceEntry, ...]
+    shard: Shard | None = None
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        return {name: value for name, value in document.items() if (name, value) != ("shard", None)}
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -211,7 +221,11 @@ def _damaged(path: Path, found: str) -> RunError:
 
 
 def make_manifest(
-    loaded: LoadedPipeline, config: RunConfig, sources: tuple[Mapping[str, str], ...], created_at: str
+    loaded: LoadedPipeline,
+    config: RunConfig,
+    sources: tuple[Mapping[str, str], ...],
+    created_at: str,
+    shard: Shard | None = None,
 ) -> Manifest:
     """Return the manifest of a run as it is about to be worked on."""
     from .. import __version__
@@ -244,6 +258,7 @@ def make_manifest(
             for spec, options in config.models.items()
         },
         sources=tuple(SourceEntry(**entry) for entry in sources),
+        shard=shard,
     )
 
 
@@ -271,7 +286,7 @@ def creation_time(option: str | None) -> str:
     Raises:
         ConfigError: the option or the variable is not a time.
     """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    epoch = os.environ.get(EPOCH)
     if option is not None:
         return normal_time(option)
     if not epoch:
@@ -280,7 +295,7 @@ def creation_time(option: str | None) -> str:
         return _format(datetime.fromtimestamp(int(epoch), UTC))
     except (ValueError, OverflowError, OSError) as error:
         raise ConfigError(
-            "SOURCE_DATE_EPOCH",
+            EPOCH,
             what=f"{epoch!r} is not a number of seconds since 1970",
             fix="correct or unset it",
         ) from error

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from ..errors import ConfigError, MissingRequirement
 from ..models.spec import ModelSettings
+from .shards import Shard
 from .stage import Item, Shape, StageSpec
 
 SOURCES = "sources"
@@ -39,6 +40,8 @@ class Pipeline:
             sources may be replaced by any.
         adding: how items are added to a run of this kind, with ``{folder}`` for the run.
         private: its runs hold what must not be published, and are for their owner's eyes only.
+        together: ``module:function``, called with an item's id: the name that its shard is chosen by. Items
+            about which the same is asked get the same name; without it, each goes by its own id.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Pipeline:
     identity: str | None = None
     adding: str | None = None
     private: bool = False
+    together: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,12 @@ class LoadedPipeline:
     def names(self) -> tuple[str, ...]:
         """Return the stages' names, in order."""
         return tuple(stage.name for stage in self.stages)
+
+    def others(self, shard: Shard, items: Iterable[str]) -> set[str]:
+        """Return those of some items, as the first stage makes them, that belong to other shards."""
+        together = self.pipeline.together
+        name = str if together is None else load_object(together)
+        return {item for item in items if not shard.holds(name(item))}
 
     def needed_after(self, index: int) -> frozenset[str]:
         """Return the fields that stages after the given one, or ``finish``, still read."""

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from itertools import chain
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, Self
 
 from .codec import Encoded, encode
 from .stage import Failed
@@ -39,6 +39,29 @@ def default_workers() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Pool(Protocol):
+    """Where map stages run. One interface, whatever the workers are: processes here, or actors elsewhere."""
+
+    def __enter__(self) -> Self:
+        """Return the pool."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Stop its workers."""
+        ...
+
+    def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+        """Yield results in small groups as they come, in no particular order; empty ones while nothing comes.
+
+        Whatever happens to a worker is an outcome of its item, or a new try. Once ``stopping()`` is true, no
+        task is drawn any more and the work in flight is finished.
+
+        Raises:
+            MissingRequirement: the stage needs something that is not installed.
+        """
+        ...
 
 
 class WorkerPool:
@@ -77,9 +100,9 @@ class WorkerPool:
             MissingRequirement: the stage needs something that is not installed.
         """
         if self.workers == 0:
-            yield from _run_inline(job, tasks, stopping)
+            yield from run_inline(job, tasks, stopping)
             return
-        flight = _Flight(job, iter(tasks))
+        flight = Flight(job, iter(tasks))
         idle = 0.0
         while True:
             while len(flight.flying) < self.workers * CHUNKS_PER_WORKER and not stopping():
@@ -112,21 +135,21 @@ class WorkerPool:
         raise RuntimeError("worker processes cannot be started")
 
 
-class _Flight:
-    """The items of one stage on their way through the pool."""
+class Flight:
+    """The items of one stage on their way through a pool; ``alone`` has those that must run by themselves."""
 
     def __init__(self, job: Job, tasks: Iterator[Task]) -> None:
         self.job = job
         self.flying: dict[Future[Any], list[Task]] = {}
         self._tasks = tasks
-        self._alone: deque[Task] = deque()
+        self.alone: deque[Task] = deque()
         self._lost: dict[str, int] = {}
         self._size = 1
 
     def next_chunk(self) -> list[Task]:
         """Return the next items to send: one that has to run alone, or as many as make a good chunk."""
-        if self._alone:
-            return [self._alone.popleft()]
+        if self.alone:
+            return [self.alone.popleft()]
         chunk: list[Task] = []
         volume = 0
         for task in self._tasks:
@@ -139,7 +162,7 @@ class _Flight:
     def recall(self) -> None:
         """Take back everything in flight, to be run again one by one."""
         for chunk in self.flying.values():
-            self._alone.extend(chunk)
+            self.alone.extend(chunk)
         self.flying.clear()
 
     def land(self, future: "Future[Any]", stopping: bool) -> list[Result]:
@@ -150,7 +173,7 @@ class _Flight:
         error = future.exception()
         if error is None:
             outcomes, seconds = future.result()
-            self._pace(seconds / len(chunk))
+            self.pace(seconds / len(chunk))
             return list(zip(chunk, outcomes, strict=True))
         if isinstance(error, TimeoutError):
             outcome = Failed("timeout", "took longer than the time that one item may take")
@@ -163,7 +186,7 @@ class _Flight:
         if stopping:  # may be the stop itself that killed it; the next run will tell
             return []
         if len(chunk) > 1 or self._innocent(chunk[0], error):
-            self._alone.extend(chunk)
+            self.alone.extend(chunk)
             return []
         return [(chunk[0], encode(outcome))]
 
@@ -174,12 +197,14 @@ class _Flight:
         self._lost[task.item] = self._lost.get(task.item, 0) + 1
         return self._lost[task.item] < LOST_TRIES
 
-    def _pace(self, seconds: float) -> None:
+    def pace(self, seconds: float) -> None:
+        """Choose how many items the next chunks have, from the seconds that one took."""
         fitting = int(CHUNK_SECONDS / max(seconds, 1e-6))
         self._size = max(1, min(CHUNK_ITEMS, fitting, self._size * 2))
 
 
-def _run_inline(job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+def run_inline(job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
+    """Run a stage in this process, item by item."""
     from .pipeline import load_stage
 
     stage = load_stage(job.path)

@@ -17,7 +17,7 @@ from ..schemas.canonical import Json, canonical_text
 from . import journal_file
 from .asker import Desk, is_under_way
 from .budget import Budget
-from .calls import Calls, answered, answered_keys, model_uses
+from .calls import Calls, answered, model_uses
 from .execute import STORE, RunRequest
 from .journal import NAME as JOURNAL
 from .journal import Journal
@@ -27,6 +27,7 @@ from .model_pool import ModelPool
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool
 from .progress import SilentReporter
+from .reuse import check_reused
 from .runner import Means, Options, Runner
 from .stage import UNASKED, NoAnswer
 from .walk import LazyItems, Walk
@@ -208,7 +209,7 @@ def past_of(request: RunRequest) -> Past:
     """
     folder = Path(request.folder).absolute()
     for run in request.options.reuse:
-        answered_keys(Path(run))  # refuses a folder without replies
+        check_reused(Path(run))
     reused = tuple(Path(run) / JOURNAL for run in request.options.reuse)
     if not (folder / JOURNAL).exists():
         return Past(journals=reused)

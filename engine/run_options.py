@@ -33,11 +33,13 @@ class RunOptions:
         models: settings of models by spec, as in the sections ``[models."SPEC"]`` of the settings file.
         max_cost: most USD that the run may cost in all, or STAGE=USD that a stage of it may [no limit].
         stage_costs: most USD that stages may cost, by stage.
-        reuse: a run whose replies are used instead of asking again.
+        reuse: a run whose results, stored files and replies are used instead of making them again.
+        shard: only these items, as ``i/n``: the i-th of n shards, which ``fabula run merge`` makes one run.
         config: settings file; ``fabula.toml`` of the working folder is used if it is there and none is named.
         settings: one setting, as ``stage.key=value`` (in Python also a mapping of such keys to values); these
             go before everything else.
         workers: worker processes [one per core]; 0 works in this process.
+        pool: where stages run that ask no model: ``local`` processes, or ``ray`` [local]; see docs/scale.md.
         created_at: creation time of a new run, RFC 3339.
         retry_failed: run failed items again, and ask once more what got no usable reply, nothing else.
         replace_sources: replace the run's sources by these, though items are gone in them.
@@ -52,9 +54,11 @@ class RunOptions:
     max_cost: float | None = None
     stage_costs: Mapping[str, float] = field(default_factory=dict)
     reuse: Sequence[Path | str] = ()
+    shard: str | None = None
     config: Path | None = None
     settings: Sequence[str] | Mapping[str, object] = ()
     workers: int | None = None
+    pool: str = "local"
     created_at: str | None = None
     retry_failed: bool = False
     replace_sources: bool = False
@@ -133,6 +137,7 @@ class RunOptions:
         """
         from .batches.settings import Batching
         from .runner import Options
+        from .shards import Shard
 
         batching = Batching(on=self.batch, deadline=self.batch_deadline, then_single=self.batch_then_single)
         return Options(
@@ -142,8 +147,10 @@ class RunOptions:
             stage_costs=self.stage_costs,
             replace_sources=self.replace_sources,
             reuse=tuple(Path(folder) for folder in self.reuse),
+            shard=None if self.shard is None else Shard.parse(self.shard),
             batching=batching,
             limit_share=None if self.limit_share is None else share_of(self.limit_share),
+            pool=self.pool,
             **more,
         )
 

@@ -9,13 +9,16 @@ from typing import Any
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
 from .batches.settings import Batching
-from .codec import Basis, Encoded, content_key, encode
+from .codec import Basis, Encoded, content_key, decode, encode
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Listing, read_decisions
 from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
-from .pool import WorkerPool
+from .pool import Pool
+from .pools import check_pool
 from .progress import Event, Reporter
+from .reuse import Known, Reused
+from .shards import NOT_CHOSEN, WAITS, Shard
 from .stage import UNAVAILABLE, Child, Made, Tools
 from .walk import Group, LazyItems, Table, Walk, root_key
 from .worker import Job, Task, checked
@@ -37,8 +40,12 @@ class Options:
         max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
         stage_costs: stage -> USD that models may cost in it, likewise.
         replace_sources: let sources take the place of others, though items of the run are gone in them.
-        reuse: folders of other runs, whose replies to the same requests are taken over instead of asking.
+        reuse: folders of other runs, whose results, stored files and replies are taken over.
+        shard: the part of the items that may run; stages that need all items do not.
+        gather_only: only stages that need all items run, and only where no item waits for another stage.
+        merging: the journal was put together from those of shards: what they made counts as run now.
         item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
+        pool: where stages run that ask no model: ``local`` processes, or actors of a cluster, ``ray``.
         batching: how requests to models go out in batches.
         limit_share: this host's share of the models' limits per minute; None for that of the settings.
     """
@@ -51,7 +58,11 @@ class Options:
     max_cost: float | None = None
     replace_sources: bool = False
     reuse: tuple[Path, ...] = ()
+    shard: Shard | None = None
+    gather_only: bool = False
+    merging: bool = False
     item_timeout: float | None = None
+    pool: str = "local"
     batching: Batching = field(default_factory=Batching)
     limit_share: float | None = None
     stage_costs: Mapping[str, float] = field(default_factory=dict)
@@ -84,6 +95,7 @@ class Options:
             found = str(wrong[0])
             raise ConfigError("--max-cost", expected="USD, 0 or more", found=found, fix="give another number")
         self.batching.check()
+        check_pool(self.pool)
         if self.item_timeout is not None and not self.item_timeout > 0:
             found = str(self.item_timeout)
             raise ConfigError(
@@ -105,10 +117,11 @@ class Means:
         paths: the source files and folders.
         store: where stages keep files.
         settled: whether the run is finished as it is asked for now, so that no source is needed.
-        device: where stages that take several items at once run, one process; None for the pool.
+        device: where stages that take several items at once run, a process per device; None for the pool.
+        reused: other runs, whose results are taken over; None for none.
     """
 
-    pool: WorkerPool
+    pool: Pool
     models: ModelPool
     reporter: Reporter
     stopping: Callable[[], bool]
@@ -116,16 +129,24 @@ class Means:
     created_at: str
     paths: tuple[Path, ...]
     store: Path | None = None
-    device: WorkerPool | None = None
+    device: Pool | None = None
     settled: bool = False
+    reused: Reused | None = None
 
 
 class Runner(Walk):
-    """Makes every result that the journal does not hold."""
+    """Makes every result that the journal does not hold.
+
+    Attributes:
+        elsewhere: the items of other shards: they are looked at, and never worked on.
+        unfinished: whether the options left out items that the run, or its shard, could work on.
+    """
 
     def __init__(self, loaded: LoadedPipeline, config: RunConfig, journal: Journal, means: Means) -> None:
         super().__init__(loaded, config, journal)
         self.means = means
+        self.elsewhere: set[str] = set()
+        self.unfinished = False
         self._allowed: set[str] | None = None
         self._root = True
 
@@ -172,9 +193,66 @@ class Runner(Walk):
         now = [str(path) for path in self.means.paths]
         return bool(last and now) and any(source not in now and not Path(source).exists() for source in last)
 
+    def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
+        """Take over a result; what shards have made counts as made now."""
+        super().settle(stage, head, ran=ran or self.means.options.merging)
+
+    def leave(self, stage: Stage, item: str, status: str, reason: str) -> None:
+        """Stop an item at a stage whose result for it is not known."""
+        super().leave(stage, item, status, reason)
+        self.unfinished |= reason == NOT_CHOSEN and item not in self.elsewhere
+
+    def taken(self, _stage: Stage, _basis: Basis, _wanted: Sequence[tuple[str, str]]) -> dict[str, Head]:
+        """Return results that other runs hold; those of this run's items are copied into its journal."""
+        reused = self.means.reused
+        if reused is None or self._root:
+            return {}
+        heads: dict[str, Head] = {}
+        for known in reused.results(_stage.spec, [key for _, key in _wanted]):
+            head = known.head
+            if head.status == "failed" or self.means.options.makes_again(_stage, head):
+                continue
+            if head.item in self.elsewhere:
+                heads[head.key] = head  # its place is in another journal, and nobody reads it there
+            elif self._may_run(_stage, head.item):
+                heads[head.key] = self._take(_basis, known, reused)
+        return heads
+
+    def taken_table(
+        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: dict[str, Head]
+    ) -> Listing | None:
+        """Return the list of an expansion that another run holds, or in a shard that of a gather."""
+        reused, (item, key) = self.means.reused, _owner
+        if reused is None or self._root:
+            return None
+        if _stage.spec.shape == "gather" and self.means.options.shard is None:
+            return None  # cheap, and one that knows its past may decide otherwise here
+        for table in reused.results(_stage.spec, [key]):
+            document = decode(reused.fields(table))
+            listing: Listing = document["items"]
+            lines = {line for _, line in (*listing, *document.get("kept", ()))} - _known.keys()
+            held = {found.head.key: found for found in reused.results(_stage.spec, sorted(lines))}
+            if not lines <= held.keys():
+                continue
+            for line, found in held.items():
+                _known[line] = found.head if item in self.elsewhere else self._take(_basis, found, reused)
+            if item not in self.elsewhere:
+                self._take(_basis, table, reused)
+            return listing
+        return None
+
+    def _take(self, basis: Basis, known: Known, reused: Reused) -> Head:
+        """Copy a result, the replies that it was made from and the files that it names."""
+        self._describe(basis)
+        entry, calls = reused.entry(known)
+        self.journal.write(*calls)
+        return known.head._replace(seq=self.journal.put(entry))
+
     def _may_run(self, stage: Stage, item: str | None = None) -> bool:
-        stages = self.means.options.stages
-        if stages and stage.name not in stages:
+        options = self.means.options
+        if options.gather_only and (stage.spec.shape != "gather" or self._has_waiting()):
+            return False
+        if (options.stages and stage.name not in options.stages) or item in self.elsewhere:
             return False
         return item is None or self._allowed is None or item in self._allowed
 
@@ -185,7 +263,7 @@ class Runner(Walk):
             if self._may_run(stage, item):
                 keys[item] = key
             else:
-                self.leave(stage, item, "pending", "not chosen to run")
+                self.leave(stage, item, "pending", NOT_CHOSEN)
         if not keys:
             return
         self._describe(basis)
@@ -214,7 +292,7 @@ class Runner(Walk):
         """Run an expand stage on one item."""
         item, key = parent
         if not self._may_run(stage, None if self._root else item):
-            self.leave(stage, item, "pending", "not chosen to run")
+            self.leave(stage, item, "pending", NOT_CHOSEN)
             return None
         self._describe(basis)
         (read,) = LazyItems(self.items, self.journal, [item], stage.spec.reads)
@@ -242,9 +320,9 @@ class Runner(Walk):
         self, stage: Stage, basis: Basis, table: Table, known: dict[str, Head]
     ) -> Listing | None:
         """Run a gather stage on all living items."""
-        if not self._may_run(stage):
+        if self.means.options.shard is not None or not self._may_run(stage):
             for item in table.ids:
-                self.leave(stage, item, "pending", "not chosen to run")
+                self.leave(stage, item, "pending", WAITS if self.means.options.shard else NOT_CHOSEN)
             return None
         self._describe(basis)
         items = LazyItems(self.items, self.journal, table.ids, stage.spec.reads)
@@ -265,7 +343,7 @@ class Runner(Walk):
     def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
         """Run a group stage on the living children of one item."""
         if not self._may_run(stage, group.item):
-            self.leave(stage, group.item, "pending", "not chosen to run")
+            self.leave(stage, group.item, "pending", NOT_CHOSEN)
             return
         self.check_stop()
         self._describe(basis)
@@ -282,6 +360,8 @@ class Runner(Walk):
     def expanded(self, parents: Mapping[str, str]) -> None:
         """Work out which items may run, once they are known."""
         options, children = self.means.options, list(parents)
+        if self.elsewhere:
+            self.elsewhere.update(child for child in children if parents[child] in self.elsewhere)
         if not self._root:
             if self._allowed is not None:
                 self._allowed = {child for child in children if parents[child] in self._allowed}
@@ -295,18 +375,29 @@ class Runner(Walk):
                     fix=f"use ids such as {', '.join(sorted(children)[:3]) or 'none: there are no items'}",
                 )  # fmt: skip
             self._allowed = set(options.items)
+        if options.shard is not None:
+            self.elsewhere = self.loaded.others(options.shard, children)
+            self._allowed = {
+                child
+                for child in children
+                if child not in self.elsewhere and (self._allowed is None or child in self._allowed)
+            }
         if options.limit is not None:
             chosen = [item for item in children if self._allowed is None or item in self._allowed]
             self._allowed = set(chosen[: options.limit])
 
     def grouped(self, parents: Mapping[str, str]) -> None:
         """Items come back whose children may run."""
+        self.elsewhere.update(parent for child, parent in parents.items() if child in self.elsewhere)
         if self._allowed is not None:
             self._allowed = {parent for child, parent in parents.items() if child in self._allowed}
 
     # -- helpers
 
-    def _pool(self, stage: Stage, tools: Tools) -> WorkerPool | ModelPool:
+    def _has_waiting(self) -> bool:
+        return any(stop.status == "pending" for stop in self.items.stops.values())
+
+    def _pool(self, stage: Stage, tools: Tools) -> Pool | ModelPool:
         if models_of(tools.settings):
             return self.means.models
         if stage.batched and self.means.device is not None:

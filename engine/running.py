@@ -74,6 +74,7 @@ class Again:
             them; they are known by their content.
         batching: how requests to models go out in batches.
         limit_share: this host's share of the models' limits per minute; None for that of the settings.
+        pool: where stages run that ask no model, ``local`` or ``ray``.
     """
 
     retry_failed: bool = False
@@ -83,6 +84,7 @@ class Again:
     batching: Batching = field(default_factory=Batching)
     limit_share: float | None = None
     stage_costs: Mapping[str, float] = field(default_factory=dict)
+    pool: str = "local"
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:
@@ -102,6 +104,7 @@ def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | Non
     options = Options(
         workers=again.workers, retry_failed=again.retry_failed, max_cost=limit, batching=again.batching,
         limit_share=again.limit_share, stage_costs={**last_stage_costs(folder), **again.stage_costs},
+        shard=manifest.shard, pool=again.pool,
     )  # fmt: skip
     config = manifest.config(load_pipeline(kind.pipeline))
     listed = manifest.source_list(folder, again.sources)

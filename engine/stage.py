@@ -147,6 +147,8 @@ class StageSpec:
         prompts: ids of the prompts that it uses; the hash of each file is part of the result's key.
         asks: ids of the prompts that it asks a model with; they count only where the settings name a model.
         patience: how many times the usual limit one item may take, where items are as long as a film.
+        dated: whether what it makes depends on ``tools.created_at``: then its results are taken over only by
+            a run that was created at the same time.
     """
 
     name: str
@@ -161,6 +163,7 @@ class StageSpec:
     prompts: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
     patience: float = 1.0
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from .codec import Basis
 from .journal import Head, Journal, Listing, Origin, read_listing
 from .manifest import Manifest, read_manifest
 from .pipeline import MODEL, PROMPT, SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
+from .shards import WAITS
 from .sources import fingerprint, with_edits
 from .walk import Group, Items, Ref, Table, Walk, root_key
 
@@ -108,6 +109,7 @@ class Survey(Walk):
         self.notes: list[str] = []
         self.passages: dict[str, Passage] = {}
         self._watch = watch
+        self._shard = manifest.shard
         self._apart: set[str] = set()  # children whose items have come back
         self._explainer = Explainer(journal)
 
@@ -143,6 +145,28 @@ class Survey(Walk):
     def again(self, stage: Stage, head: Head) -> bool:  # noqa: ARG002 - asked of every walk
         """Nothing is made here."""
         return False
+
+    def expanded(self, parents: Mapping[str, str]) -> None:
+        """Leave out the items of other shards."""
+        if self._shard is not None and set(parents.values()) == {SOURCES}:
+            for item in self.loaded.others(self._shard, parents):
+                self.items.stops.pop(item, None)
+            others = self.loaded.others(self._shard, self.items.live)
+            self.items.live = [item for item in self.items.live if item not in others]
+
+    def _gather(self, stage: Stage, basis: Basis) -> None:
+        if self._shard is None:
+            super()._gather(stage, basis)
+            return
+        # Only the run of all shards knows the items that the key is made from: what it decided last counts.
+        tables = list(self.journal.heads(stage.name, part="table"))
+        lines = dict(read_listing(self.journal, tables[-1])) if tables else {}
+        known = {head.key: head for head in self.journal.heads(stage.name)}
+        for item in self.items.live:
+            if item in lines:
+                self.settle(stage, known[lines[item]], ran=False)
+            else:
+                self._miss(stage, item, (WAITS,), None, known=False)
 
     def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
         """Take over a result; remember it for the watched item."""
@@ -268,6 +292,8 @@ def surveyed(
         )  # fmt: skip
     with Journal.open(folder, writable=False) as journal:
         survey = Survey(loaded, manifest, journal, watch)
+        if manifest.shard is not None:
+            survey.notes.append(f"this is shard {manifest.shard}; `fabula run merge` makes one run of all")
         survey.keep(keep)
         survey.walk(_root(folder, manifest, journal, survey.notes))
         yield survey

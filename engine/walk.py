@@ -174,6 +174,16 @@ class Walk:
         """Whether a known result is to be made again."""
         raise NotImplementedError
 
+    def taken(self, _stage: Stage, _basis: Basis, _wanted: Sequence[tuple[str, str]]) -> dict[str, Head]:
+        """Return results of items, as (id, key), that are taken over from other runs, by key."""
+        return {}
+
+    def taken_table(
+        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: dict[str, Head]
+    ) -> Listing | None:
+        """Return the list of an expansion or a gather, as (id, key), that is taken over; None for none."""
+        return None
+
     def lacks_sources(self) -> bool:
         """Whether the files that an expansion found have moved, so that it has to look for them again."""
         return False
@@ -235,6 +245,11 @@ class Walk:
                 todo.append((item, key))
             else:
                 self.settle(stage, head, ran=False)
+        taken = self.taken(stage, basis, [entry for entry in todo if entry[1] not in known]) if todo else {}
+        for _, key in todo:
+            if key in taken:
+                self.settle(stage, taken[key], ran=False)
+        todo = [entry for entry in todo if entry[1] not in taken]
         if todo:
             self.missing_items(stage, basis, todo)
 
@@ -245,7 +260,10 @@ class Walk:
         for parent in self.items.live:
             key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
             table = tables.get(key)
-            listing = None if table is None else read_listing(self.journal, table)
+            if table is not None:
+                listing: Listing | None = read_listing(self.journal, table)
+            else:
+                listing = self.taken_table(stage, basis, (parent, key), known)
             old = _is_whole(listing, known) and not self.lacks_sources()
             old = old and not any(self.again(stage, known[key]) for _, key in listing or ())
             if not old:
@@ -284,6 +302,8 @@ class Walk:
                 continue
             group = Group.of(self.items, stage, basis, parent, members[parent])
             head = known.get(group.key)
+            if head is None:
+                head = self.taken(stage, basis, [(parent, group.key)]).get(group.key)
             if head is None or self.again(stage, head):
                 self.missing_group(stage, basis, group)
             else:
@@ -298,13 +318,16 @@ class Walk:
         if table_found is not None and stage.spec.stateful and table_found is not tables[-1]:
             table_found = None  # decided since on other items: what was decided last counts
         known = {head.key: head for head in self.journal.heads(stage.name)}
-        listing = None if table_found is None else read_listing(self.journal, table_found)
-        if listing is None or not _is_whole(listing, known):
-            table_found = None
+        if table_found is not None:
+            listing: Listing | None = read_listing(self.journal, table_found)
+        else:
+            listing = self.taken_table(stage, basis, ("", table.key), known)
+        old = _is_whole(listing, known)
+        if not old:
             table.latest = tables[-1] if tables else None
             listing = self.missing_table(stage, basis, table, known)
         for _, key in listing or ():
-            self.settle(stage, known[key], ran=table_found is None)
+            self.settle(stage, known[key], ran=not old)
 
 
 def _is_whole(listing: Listing | None, known: Mapping[str, Head]) -> bool:

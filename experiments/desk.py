@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..engine.progress import Reporter
 
 LOCAL = (
-    *("workers", "created_at", "retry_failed", "reuse"),
+    *("workers", "pool", "created_at", "retry_failed", "reuse"),
     *("batch", "batch_deadline", "batch_then_single"),
 )
 """Options of the command that every run of a study gets."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
     from ..builders.edit_files import AppliedFile
     from ..builders.preview import Preview
+    from ..engine.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
@@ -64,6 +65,33 @@ def continue_run(
     from ..engine.running import Again, continue_as
 
     return continue_as(run_kind_of(run), run, Again(sources=tuple(sources), **again), reporter)
+
+
+def merge_runs(
+    shards: Sequence[Path],
+    out: Path,
+    how: "Merge | None" = None,
+    *,
+    reporter: "Reporter | None" = None,
+) -> "MergedRun":
+    """Make one run of the shards of a run of any kind; see :func:`fabula.engine.merging.merge_shards`.
+
+    Args:
+        shards: the run folders of all its shards.
+        out: the run folder; made if missing, continued if it is this run.
+        how: how it goes on when the shards are one.
+        reporter: takes the progress, and before anything is paid for what it is about to cost.
+
+    Raises:
+        RunError: these are not all the finished shards of one run; what is wrong with each is named.
+        FabulaError: as :func:`fabula.engine.execute.execute`.
+    """
+    from ..engine.merging import Merge, merge_shards
+
+    if not shards:
+        raise ConfigError("SHARD", what="no shard is given", fix="name the run folders of all shards")
+    kind = run_kind_of(shards[0])
+    return merge_shards(shards, out, kind, how or Merge(), lambda request: kind.make(request, reporter))
 
 
 def correct(run: Path, item: str, path: str, new: Json, *, who: str, why: str) -> "Correction":

@@ -109,6 +109,6 @@ def frame_maker(
     kept = {
         name.name: getattr(options, name.name)
         for name in fields(RunOptions)
-        if name.name not in ("settings", "reuse", "replace_sources")
+        if name.name not in ("settings", "reuse", "replace_sources", "shard")
     }
     return FrameMaker(folder, model, GenerateOptions(**kept), ledger=ledger, reporter=reporter)

@@ -48,6 +48,7 @@ SPEC = StageSpec(
         JOINS: "It retells stories that are in different splits.",
     },
     settings=Settings,
+    dated=True,
 )
 
 

@@ -250,3 +250,9 @@ def item_id(shown: Mapping[str, Json]) -> str:
     """Return the id of the item for one generation: method, story and, where there are several, seed."""
     seed = "" if shown["seed"] is None else f"/seed_{shown['seed']}"
     return f"{shown['method']}/{shown['story_id']}{seed}"
+
+
+def story_in(item: str) -> str:
+    """Return the story, or variant, that an item's id names: all methods share questions about its text."""
+    *_, last, seed = f"/{item}".rsplit("/", 2)
+    return last if seed.startswith("seed_") else seed

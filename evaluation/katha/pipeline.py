@@ -232,6 +232,7 @@ PIPELINE = Pipeline(
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
     finish=f"{__name__}:finish",
     final_fields=("about", "frames", "scan", "shown", "unusable", *ANSWERS),
+    together=f"{__package__}.load_items:story_in",
 )
 
 

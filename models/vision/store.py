@@ -2,10 +2,11 @@
 
 A row is known by the pixels of the picture and by what the encoder's result depends on. The store is a cache
 in the user's cache folder: what it lost is encoded again. Above its size limit the rows that were not used
-for longest go. Numbers come out bit for bit as they went in.
+for longest go. Numbers come out bit for bit as they went in. Machines may share rows: :mod:`.shared_rows`.
 """
 
 import hashlib
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from .shared_rows import VARIABLE, SharedRows
 from .types import Encoder, Predictor, Rows, TextEncoder, TextRows
 
 if TYPE_CHECKING:
@@ -46,16 +48,19 @@ class VectorStore:
     Args:
         folder: where its file lies; None for one that lives as long as the object.
         limit: bytes of vectors to keep.
+        shared: rows that other machines have made, and that get those which are made here; None for none.
 
     Attributes:
         counts: how many rows were found and made since it was opened.
     """
 
-    def __init__(self, folder: Path | None = None, limit: int = LIMIT) -> None:
+    def __init__(
+        self, folder: Path | None = None, limit: int = LIMIT, shared: SharedRows | None = None
+    ) -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         where = ":memory:" if folder is None else str(folder / FILE)
-        self._limit = limit
+        self._limit, self._shared = limit, shared
         self._lock = threading.Lock()
         self._file = sqlite3.connect(where, timeout=60, check_same_thread=False)
         self._file.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {_SCHEMA}")
@@ -64,10 +69,12 @@ class VectorStore:
 
     @classmethod
     def of_user(cls, limit: int = LIMIT) -> "VectorStore":
-        """Return the store in the user's cache folder."""
+        """Return the store in the user's cache folder, with the shared rows that the environment names."""
         from platformdirs import user_cache_path
 
-        return cls(user_cache_path("fabula") / "vectors", limit)
+        address = os.environ.get(VARIABLE)
+        shared = SharedRows(address) if address else None
+        return cls(user_cache_path("fabula") / "vectors", limit, shared)
 
     def __enter__(self) -> "VectorStore":
         return self
@@ -129,6 +136,11 @@ class VectorStore:
         self, keys: Sequence[bytes], things: Sequence[T], make: Callable[[Sequence[T]], Rows], batch: int
     ) -> Rows:
         known = self._read(sorted(set(keys)))
+        missing = [key for key in sorted(set(keys)) if key not in known]
+        if self._shared is not None and missing:
+            found = self._shared.read(missing)
+            self._write(found)
+            known |= found
         self.counts.found += len(known)
         todo = {key: thing for key, thing in zip(keys, things, strict=True) if key not in known}
         self.counts.made += len(todo)
@@ -138,6 +150,8 @@ class VectorStore:
             made = make([todo[key] for key in some]).astype(np.float32, copy=False)
             fresh = dict(zip(some, made, strict=True))
             self._write(fresh)
+            if self._shared is not None:
+                self._shared.write(fresh)
             known |= fresh
         width = len(next(iter(known.values()))) if known else 0
         rows = [known[key] for key in keys]

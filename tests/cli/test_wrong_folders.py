@@ -79,6 +79,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "run spend run": ("run", "spend", "{}"),
     "run show run": ("run", "show", "{}", "x"),
     "run retry run": ("run", "retry", "{}"),
+    "run merge shards": ("run", "merge", "{}", "--out", "{new}"),
     "outputs check folders": ("outputs", "check", "{}", "--release", "{release katha}"),
     "outputs check release": ("outputs", "check", "{outputs}", "--release", "{}"),
     "outputs keyframes videos": (

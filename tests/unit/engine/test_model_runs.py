@@ -507,13 +507,13 @@ def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
     assert server.count == 4
 
 
-def test_run_when_no_model_answered_in_what_is_to_be_reused_asks_nobody(
+def test_run_when_nothing_was_made_in_what_is_to_be_reused_asks_nobody(
     tmp_path: Path, asks: Asks, server: ModelServer
 ) -> None:
     (tmp_path / "silent").mkdir()
     with Journal.open(tmp_path / "silent"):
         pass
-    with pytest.raises(RunError, match="silent: no model has answered in this run"):
+    with pytest.raises(RunError, match="silent: nothing was made in this run"):
         execute(asks(options=Options(workers=0, reuse=(tmp_path / "silent",))))
     assert server.count == 0
 

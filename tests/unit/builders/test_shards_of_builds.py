@@ -1,0 +1,74 @@
+"""Builds in shards, merged: every file is that of one run, but the journal; also when the merge is killed."""
+
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.builders.katha.building import BuildOptions
+from fabula.builders.shots.building import ShotOptions
+from fabula.engine.merging import Merge
+from fabula.kinds.verbs import build, merge_runs
+from fabula.testing.endurance import rounds
+from fabula.testing.killing import kill_after
+
+CREATED = "2026-01-01T00:00:00Z"
+OF = 3
+OPTIONS: dict[str, Any] = {"katha": BuildOptions, "shots": ShotOptions}
+
+
+def files_of(run: Path) -> dict[str, bytes]:
+    """Every file of a run but its journal and its lock."""
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for path in run.rglob("*")
+        if path.is_file() and not path.name.startswith(("journal.sqlite", ".lock"))
+    }
+
+
+@pytest.fixture
+def stories(katha: Any, tmp_path: Path) -> Path:
+    """Ten of the sample stories."""
+    path = tmp_path / "stories.jsonl"
+    lines = (katha.samples / "stories.jsonl").read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:10]), "utf-8")
+    return path
+
+
+def build_shards(kind: str, stories: Path, folder: Path) -> list[Path]:
+    """Build the whole run and its shards; return the shards."""
+    made = partial(OPTIONS[kind], created_at=CREATED, workers=0)
+    build(kind, stories, folder / "whole", made())
+    parts = [folder / f"part{number}" for number in range(1, OF + 1)]
+    for number, part in enumerate(parts, 1):
+        build(kind, stories, part, made(shard=f"{number}/{OF}"))
+    return parts
+
+
+@pytest.mark.parametrize("kind", ["katha", "shots"])
+def test_build_when_made_in_shards_merges_into_the_bytes_of_one_run(
+    kind: str, stories: Path, tmp_path: Path
+) -> None:
+    parts = build_shards(kind, stories, tmp_path)
+    merge_runs(parts, tmp_path / "merged", Merge(workers=0))
+    assert files_of(tmp_path / "merged") == files_of(tmp_path / "whole")
+
+
+@pytest.mark.waits
+@pytest.mark.endurance
+def test_merge_when_killed_at_any_moment_ends_with_the_bytes_of_one_run(
+    stories: Path, starter: Any, tmp_path: Path
+) -> None:
+    parts = build_shards("katha", stories, tmp_path)
+    whole = files_of(tmp_path / "whole")
+    for number in range(rounds(20)):
+        out = tmp_path / f"merged{number}"
+        command = ("run", "merge", *parts, "--out", out, "--workers", 1, "--json")
+        code, events = None, 1 + number
+        while code != 0:
+            code, _ = kill_after(partial(starter.start, command), events)
+            assert code in (0, -signal.SIGKILL)
+            events += 7
+        assert files_of(out) == whole

@@ -1,0 +1,281 @@
+"""The pool of a Ray cluster: the bytes of the local pool, and dead workers, devices and drivers lose nothing.
+
+Ray takes seconds to start: all tests here share one cluster, which knows two devices.
+"""
+
+import importlib.util
+import os
+import random
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from fabula.builders.entities.building import EntityOptions
+from fabula.builders.katha.building import BuildOptions
+from fabula.engine import ray_pool
+from fabula.engine.codec import decode, encode
+from fabula.engine.execute import Options
+from fabula.engine.pipeline import load_pipeline
+from fabula.engine.pools import open_pools
+from fabula.engine.ray_pool import RayPool
+from fabula.engine.stage import Made, Tools
+from fabula.engine.worker import Job, Task
+from fabula.errors import ConfigError, MissingRequirement
+from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.kinds.verbs import build
+from fabula.testing.drawn_episode import write_episode
+from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.endurance import VARIABLE, rounds
+from fabula.testing.killing import kill_after
+from fabula.testing.table_detector import SETTINGS
+from fabula.testing.toy_pipeline import HERE, WorkSettings, run_toy, toy
+
+HAS_RAY = importlib.util.find_spec("ray") is not None
+needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install fabula[scale]")
+CREATED = "2026-01-01T00:00:00Z"
+JOB = Job(f"{HERE}:WORK", Tools(WorkSettings(), CREATED))
+SHOTS = ("AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1", "BC2", "A3", "D1", "AD2")
+SAMPLES = Path(ray_pool.__file__).parents[1] / "builders" / "katha" / "samples"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A cluster of this machine that takes two of its cores for devices."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        import ray
+
+        patch.setattr(ray, "init", partial(ray.init, num_gpus=2))
+        yield ray_pool.connect()
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def pool(cluster: Any) -> Iterator[RayPool]:
+    with RayPool(2, item_timeout=6.0) as pool:
+        yield pool
+
+
+def task(name: str, *words: str) -> Task:
+    blob = encode(Made({"words": list(words or ("word",))})).blob
+    assert blob is not None
+    return Task(name, name, ((blob, ("words",)),))
+
+
+def outcomes(pool: RayPool, tasks: list[Task], job: Job = JOB) -> dict[str, tuple[str, str | None]]:
+    return {
+        task.item: (encoded.status, encoded.code)
+        for group in pool.run(job, tasks, lambda: False)
+        for task, encoded in group
+    }
+
+
+def workers() -> list[psutil.Process]:
+    """The processes of actors that belong to this process's cluster."""
+    return [child for child in psutil.Process().children(recursive=True) if "ray::Worker" in name_of(child)]
+
+
+def name_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline()[:1])
+    except psutil.Error:
+        return ""
+
+
+def files_of(run: Path) -> dict[str, bytes]:
+    """Every file of a run but its journal and its lock."""
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for path in run.rglob("*")
+        if path.is_file() and not path.name.startswith(("journal.sqlite", ".lock"))
+    }
+
+
+def test_pool_when_ray_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingRequirement, match=r"fabula\[scale\]"):
+        open_pools("ray", 2, 1.0)
+
+
+def test_pool_when_there_is_no_such_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="local or ray"):
+        Options(pool="dask").check(load_pipeline(toy()))
+
+
+@needs_ray
+@pytest.mark.waits
+def test_run_when_items_crash_or_hang_names_them_and_spares_the_neighbours(pool: RayPool) -> None:
+    tasks = [task(f"m{number}") for number in range(60)]
+    tasks[5:5] = [task("killed", "crash"), task("stuck", "hang")]
+    tasks[40:40] = [task("left", "exit"), task("no", "reject"), task("raised", "raise")]
+    found = outcomes(pool, tasks)
+    assert [found.pop(name) for name in ("killed", "stuck", "left", "no", "raised")] == [
+        ("failed", "crashed"), ("failed", "timeout"), ("failed", "exception"), ("rejected", "unwanted"),
+        ("failed", "exception"),
+    ]  # fmt: skip
+    assert found == {f"m{number}": ("made", None) for number in range(60)}
+
+
+@needs_ray
+def test_run_when_stopping_draws_no_more_and_finishes_what_is_in_flight(pool: RayPool) -> None:
+    drawn: list[str] = []
+    done: list[str] = []
+
+    def tasks() -> Iterator[Task]:
+        for number in range(1000):
+            drawn.append(f"m{number}")
+            yield task(f"m{number}", "sleep:0.02")
+
+    for group in pool.run(JOB, tasks(), lambda: bool(done)):
+        done.extend(task.item for task, _ in group)
+    assert sorted(done) == sorted(drawn) and len(drawn) < 100
+
+
+@needs_ray
+def test_run_when_something_is_missing_or_a_stage_cannot_be_imported_says_so_here(pool: RayPool) -> None:
+    with pytest.raises(MissingRequirement, match="pip install it"):
+        outcomes(pool, [task("a")], Job(f"{HERE}:NEEDY", JOB.tools))
+    with pytest.raises(ConfigError, match="NO_SUCH_STAGE"):
+        outcomes(pool, [task("a")], Job(f"{HERE}:NO_SUCH_STAGE", JOB.tools))
+
+
+@needs_ray
+def test_devices_when_there_are_two_get_an_actor_each_that_stays(cluster: Any) -> None:
+    job = Job(f"{HERE}:WORK_BATCHED", Tools(WorkSettings(suffix="?"), CREATED))
+    with RayPool(1, 30.0, devices=True) as devices:
+        tasks = [task(f"m{number}", "sleep:0.05") for number in range(60)]
+        kept = [encoded for group in devices.run(job, tasks, lambda: False) for _, encoded in group]
+        again = [encoded for group in devices.run(job, tasks, lambda: False) for _, encoded in group]
+    assert devices.workers == 2 and cluster.cluster_resources()["GPU"] == 2
+    processes = {str(decode(one.blob or b"")["text"]).partition(" by ")[2] for one in kept + again}
+    assert len(processes) == 2, "one process for each device, the same in both passes"
+
+
+@needs_ray
+@pytest.mark.parametrize("work", ["WORK", "WORK_BATCHED"])
+def test_toy_when_run_in_actors_writes_the_bytes_of_the_local_pool(
+    cluster: Any,
+    tmp_path: Path,
+    work: str,
+) -> None:
+    source = tmp_path / "lines.txt"
+    words = ("cat", "dog here", "reject", "fail", "fish")
+    source.write_text("".join(f"i{number:03} {words[number % 5]}\n" for number in range(100)))
+    for name, options in {"local": Options(workers=0), "ray": Options(workers=2, pool="ray")}.items():
+        run_toy(tmp_path / name, source, options, toy(work), sets=["run.threshold=0.1"])
+    assert files_of(tmp_path / "ray") == files_of(tmp_path / "local")
+
+
+@contextmanager
+def killing(count: int, seed: int) -> Iterator[list[int]]:
+    """Kill a worker of the cluster every now and then, so often in all; give the list of those killed."""
+    killed: list[int] = []
+    over = threading.Event()
+    choices = random.Random(seed)
+
+    def kill() -> None:
+        while not over.wait(0.7) and len(killed) < count:
+            there = workers()
+            if len(there) > 1:
+                process = choices.choice(there)
+                killed.append(process.pid)
+                process.kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        killer.join()
+
+
+@needs_ray
+@pytest.mark.waits
+@pytest.mark.endurance
+def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_local_pool(
+    cluster: Any,
+    tmp_path: Path,
+) -> None:
+    made = partial(BuildOptions, records=SAMPLES / "gold.jsonl", created_at=CREATED)
+    build("katha", SAMPLES / "stories.jsonl", tmp_path / "local", made(workers=0))
+    left = rounds(30)
+    while left > 0:
+        out = tmp_path / f"ray{left}"
+        with killing(left, seed=left) as killed:
+            build("katha", SAMPLES / "stories.jsonl", out, made(workers=2, pool="ray"))
+        assert files_of(out) == files_of(tmp_path / "local")
+        left -= len(killed)
+
+
+@needs_ray
+@pytest.mark.waits
+@pytest.mark.endurance
+def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_local_pool(
+    cluster: Any,
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("av")
+    films = [write_episode(tmp_path / name, SHOTS, name)[0] for name in ("first", "second")]
+    detections = [film.with_suffix(".jsonl").read_text() for film in films]
+    (tmp_path / "all.jsonl").write_text(detections[0] + "".join(detections[1].splitlines(keepends=True)[1:]))
+
+    def made(out: str, **how: Any) -> None:
+        options = EntityOptions(
+            detections=tmp_path / "all.jsonl", created_at=CREATED,
+            settings=("detect_shots.method=histogram", "filter_shots.copies=false", "run.threshold=0"), **how,
+        )  # fmt: skip
+        build("entities", films, tmp_path / out, options)
+
+    made("local", workers=0)
+    assert len((tmp_path / "local/episodes.jsonl").read_text().splitlines()) == 2
+    left = rounds(10)
+    while left > 0:
+        with killing(left, seed=left) as killed:
+            made(f"ray{left}", workers=1, pool="ray")
+        assert files_of(tmp_path / f"ray{left}") == files_of(tmp_path / "local")
+        left -= len(killed)
+
+
+@needs_ray
+@pytest.mark.waits
+@pytest.mark.endurance
+@pytest.mark.skipif(not os.environ.get(VARIABLE), reason="each kill starts a cluster: only by make endurance")
+def test_katha_when_the_driver_is_killed_goes_on_from_the_journal(starter: Any, tmp_path: Path) -> None:
+    stories, gold = SAMPLES / "stories.jsonl", SAMPLES / "gold.jsonl"
+    options = BuildOptions(records=gold, created_at=CREATED, workers=0)
+    build("katha", stories, tmp_path / "local", options)
+    for seed in range(rounds(10)):
+        out = tmp_path / f"ray{seed}"
+        command = ("build", "katha", stories, "--records", gold, "--out", out, "--created-at", CREATED)
+        start = partial(starter.start, (*command, "--workers", 2, "--pool", "ray", "--json"))
+        code, _ = kill_after(start, random.Random(seed).randint(5, 40))
+        assert code in (0, -signal.SIGKILL)
+        build("katha", stories, out, options)
+        whole, again = files_of(tmp_path / "local"), files_of(out)
+        assert whole.pop("report.json") and again.pop("report.json")  # says what was there already
+        assert again == whole
+
+
+@needs_ray
+def test_images_when_evaluated_in_actors_write_the_bytes_of_the_local_pool(
+    cluster: Any,
+    tmp_path: Path,
+) -> None:
+    shots, outputs = draw_shot_set(tmp_path / "data", 2), draw_shot_outputs(tmp_path / "model-x", 2)
+    for name, how in {"local": {"workers": 0}, "ray": {"workers": 2, "pool": "ray"}}.items():
+        options = ImageOptions(
+            metrics=("cids,csd,aesthetic",), settings=SETTINGS, device="cpu", created_at=CREATED, **how
+        )
+        evaluate_images(shots, [outputs], tmp_path / name, options)
+    assert files_of(tmp_path / "ray") == files_of(tmp_path / "local")

@@ -1,0 +1,239 @@
+"""Shards of toy runs, merged: the bytes of one run, whatever is killed, and refusals that name the shard."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.engine.codec import encode
+from fabula.engine.execute import Options
+from fabula.engine.journal import Entry, Journal
+from fabula.engine.merging import Merge, MergedRun, merge_shards
+from fabula.engine.pipeline import Pipeline
+from fabula.engine.report import RunReport
+from fabula.engine.running import Again, RunKind, continue_as
+from fabula.engine.shards import WAITS, Shard
+from fabula.engine.stage import Made
+from fabula.engine.status import run_status
+from fabula.errors import ConfigError, RunError
+from fabula.testing.toy_pipeline import grouping, run_toy, toy
+
+OF = 3
+KIND = RunKind(toy(), lambda _request, _reporter: None)
+Build = Callable[..., RunReport]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Forty items; one is empty, one is rejected, one fails."""
+    path = tmp_path / "lines.txt"
+    text = "".join(f"i{number:02} word{number % 7} cat\n" for number in range(37))
+    path.write_text(f"{text}empty\nx1 reject\nx2 fail\n")
+    return path
+
+
+@pytest.fixture
+def build(tmp_path: Path, source: Path) -> Build:
+    """Run a toy pipeline into a folder, a shard where one is named."""
+
+    def start(
+        name: str, shard: str | None = None, pipeline: Pipeline | None = None, **given: Any
+    ) -> RunReport:
+        options = Options(workers=0, shard=None if shard is None else Shard.parse(shard), **given)
+        return run_toy(tmp_path / name, source, options, pipeline, sets=("run.threshold=0.5",))
+
+    return start
+
+
+def merge(*folders: Path, out: Path, kind: RunKind = KIND, **how: Any) -> MergedRun:
+    return merge_shards(folders, out, kind, Merge(workers=0, **how), kind.make)
+
+
+def files_of(run: Path) -> dict[str, bytes]:
+    """Every file of a run but its journal."""
+    there = [path for path in run.rglob("*") if path.is_file() and not path.name.startswith("journal.sqlite")]
+    return {str(path.relative_to(run)): path.read_bytes() for path in there if path.name != ".lock"}
+
+
+def shards(build: Build, tmp_path: Path, of: int = OF, **given: Any) -> list[Path]:
+    for number in range(1, of + 1):
+        build(f"part{number}", f"{number}/{of}", **given)
+    return [tmp_path / f"part{number}" for number in range(1, of + 1)]
+
+
+def test_shard_when_items_are_shared_out_gives_each_to_one() -> None:
+    items = [f"item {number}" for number in range(4000)]
+    parts = [[item for item in items if Shard(number=number, of=8).holds(item)] for number in range(1, 9)]
+    assert sorted(item for part in parts for item in part) == sorted(items)
+    assert all(400 < len(part) < 600 for part in parts)  # 500 each, and five standard deviations
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/3/5", "-1/3", ""])
+def test_shard_when_there_is_no_such_one_says_how_to_write_it(text: str) -> None:
+    with pytest.raises(ConfigError, match="--shard 1/8"):
+        Shard.parse(text)
+
+
+@pytest.mark.parametrize("pipeline", [toy(), grouping()], ids=["gathers", "groups"])
+def test_merge_when_shards_are_finished_writes_the_bytes_of_one_run(
+    build: Build, tmp_path: Path, pipeline: Pipeline
+) -> None:
+    build("whole", pipeline=pipeline)
+    folders = shards(build, tmp_path, pipeline=pipeline)
+    merge(*reversed(folders), out=tmp_path / "merged", kind=replace(KIND, pipeline=pipeline))
+    assert files_of(tmp_path / "merged") == files_of(tmp_path / "whole")
+
+
+def test_shard_when_run_works_on_its_own_items_up_to_what_needs_all(build: Build, tmp_path: Path) -> None:
+    report = build("part", "2/3")
+    own = {f"i{number:02}" for number in range(37) if Shard(number=2, of=3).holds(f"i{number:02}")}
+    waiting = [item for item in report.items if item.status == "pending"]
+    assert {item.id for item in waiting} == own and {(i.stage, i.reason) for i in waiting} == {
+        ("count", WAITS)
+    }
+    assert not (tmp_path / "part/lines.jsonl").exists()
+    assert json.loads((tmp_path / "part/run.json").read_text())["shard"] == {"number": 2, "of": 3}
+    status = run_status(tmp_path / "part", toy(), explain=True)
+    assert status.totals["pending"] == len(own) and "shard 2/3" in " ".join(status.notes)
+
+
+def test_shards_when_merged_in_rounds_run_every_stage_and_give_the_same_bytes(
+    build: Build, tmp_path: Path
+) -> None:
+    build("whole")
+    folders, out = shards(build, tmp_path), tmp_path / "merged"
+    waiting = merge(*folders, out=out, gather_only=True).waiting
+    assert waiting == 37 and not (out / "lines.jsonl").exists()
+    reports = [build(folder.name, f"{number}/3", reuse=(out,)) for number, folder in enumerate(folders, 1)]
+    assert sum(report.totals["made"] for report in reports) == 37
+    assert {stage.name: stage.ran for stage in reports[0].stages}["assemble"] == reports[0].totals["made"]
+    assert sum(run_status(folder, toy()).totals["made"] for folder in folders) == 37
+    continue_as(KIND, folders[0], Again(workers=0))  # remembers what it was given
+    merged = merge(*folders, out=out)
+    assert files_of(out) == files_of(tmp_path / "whole")
+    assert {stage.name: stage.reused for stage in merged.report.stages} == dict.fromkeys(
+        ("read_lines", "work", "count", "number", "shorten", "assemble"), 0
+    )
+
+
+def test_run_when_another_has_the_same_results_takes_them_over(build: Build, tmp_path: Path) -> None:
+    build("first")
+    report = build("second", reuse=(tmp_path / "first",))
+    ran = {stage.name: stage.ran for stage in report.stages}
+    assert (ran["work"], ran["shorten"], ran["assemble"]) == (1, 0, 0), "only what failed was tried again"
+    shutil.rmtree(tmp_path / "first")
+    assert build("second").totals["made"] == 37
+    assert files_of(tmp_path / "second")["lines.jsonl"]
+
+
+def test_merge_when_killed_while_copying_goes_on_to_the_same_bytes(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fabula.engine import merging
+
+    build("whole")
+    folders, out = shards(build, tmp_path), tmp_path / "merged"
+    monkeypatch.setattr(merging, "_TOGETHER", 5)
+    real = merging._Copying._together
+    for steps in (3, 9, 20):
+        left = iter(range(steps))
+
+        def stopping(copying: Any, left: Iterator[int] = left) -> Any:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return real(copying)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(merging._Copying, "_together", stopping)
+            merge(*folders, out=out)
+    merge(*folders, out=out)
+    assert files_of(out) == files_of(tmp_path / "whole")
+
+
+def test_merge_when_a_shard_was_made_further_since_takes_what_is_new(build: Build, tmp_path: Path) -> None:
+    folders, out = shards(build, tmp_path), tmp_path / "merged"
+    assert merge(*folders, out=out).report.totals == {"made": 37, "rejected": 2, "failed": 1, "pending": 0}
+    number = next(number for number in (1, 2, 3) if Shard(number=number, of=3).holds("x2"))
+    with Journal.open(folders[number - 1]) as journal:  # as a retry would leave it
+        (head,) = [head for head in journal.heads("work") if head.status == "failed"]
+        origin = journal.origin(head.seq)
+        made = encode(Made({"text": "mended"}))
+        journal.put(Entry(head.key, "work", "x2", "item", *origin[2:], encoded=made))
+    assert merge(*folders, out=out).report.totals["made"] == 38
+
+
+@pytest.mark.parametrize(
+    "case", ["missing", "twice", "whole", "settings", "count", "sources", "time", "unfinished"]
+)
+def test_merge_when_shards_do_not_belong_together_names_them(
+    case: str, build: Build, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = shards(build, tmp_path)
+    second = Options(workers=0, shard=Shard.parse("2/3"))
+    shutil.rmtree(folders[1])
+    expected = {"missing": "missing: shard 2/3"}.get(case, str(folders[1]))
+    if case == "missing":
+        del folders[1]
+    elif case == "twice":
+        build("part2", "1/3")
+        expected = "shard 1/3 is there twice"
+    elif case == "whole":
+        build("part2")
+        expected = "part2 is a whole run"
+    elif case == "settings":
+        run_toy(folders[1], source, second, sets=("work.suffix='?'", "run.threshold=0.5"))
+        expected = "suffix|settings of work"
+    elif case == "count":
+        build("part2", "2/4")
+        expected = "numbers of shards"
+    elif case == "sources":
+        source.write_text(source.read_text() + "new cat\n")
+        build("part2", "2/3")
+        expected = "source 1 .lines.txt."
+    elif case == "time":
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+        build("part2", "2/3")
+        expected = "creation time"
+    else:
+        build("part2", "2/3", limit=2)
+        expected = "part2 is not finished"
+    with pytest.raises(RunError, match=expected):
+        merge(*folders, out=tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_run_when_its_folder_holds_another_shard_is_refused(build: Build) -> None:
+    build("part", "1/3")
+    for other in ("2/3", "1/4", None):
+        with pytest.raises(ConfigError, match="holds shard 1/3"):
+            build("part", other)
+    build("whole")
+    with pytest.raises(ConfigError, match="holds a whole run"):
+        build("whole", "1/3")
+
+
+def test_shard_when_no_time_is_given_asks_for_one(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    with pytest.raises(ConfigError, match="--created-at"):
+        run_toy(tmp_path / "part", source, Options(workers=0, shard=Shard.parse("1/2")))
+
+
+def test_merge_when_the_folder_holds_another_run_is_refused(
+    build: Build, tmp_path: Path, source: Path
+) -> None:
+    folders = shards(build, tmp_path)
+    run_toy(tmp_path / "other", source, Options(workers=0), sets=("work.suffix='?'",))
+    with pytest.raises(RunError, match="holds another run"):
+        merge(*folders, out=tmp_path / "other")
+
+
+def test_request_when_shard_is_text_is_parsed() -> None:
+    from fabula.engine.run_options import RunOptions
+
+    assert RunOptions(shard="2/8").for_engine().shard == Shard(number=2, of=8)
