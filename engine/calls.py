@@ -39,8 +39,8 @@ SELECT stage, model, count(*), coalesce(exact_sum(bound), 0.0) FROM sent GROUP B
 """
 
 
-def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
-    """Return request and sample of every call that was answered in a run to be reused; reads only.
+def require_answers(folder: Path) -> None:
+    """Refuse a run to be reused in which no model has answered; reads only.
 
     Raises:
         RunError: the folder is no run, its journal is damaged, or no model has answered there.
@@ -48,15 +48,13 @@ def answered_keys(folder: Path) -> frozenset[tuple[str, int]]:
     path = folder / journal_file.NAME
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
         journal_file.check_format(path, connection)
-        rows = connection.execute("SELECT request, sample FROM calls")
-        keys = frozenset((str(request), int(sample)) for request, sample in rows)
-    if not keys:
+        answered = connection.execute("SELECT 1 FROM calls LIMIT 1").fetchone()
+    if answered is None:
         raise RunError(
             str(folder),
             what="no model has answered in this run, so it has no replies to take over",
             fix="give the folder of another run, or leave --reuse out",
         )
-    return keys
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -17,13 +17,13 @@ from ..errors import (
     RunError,
     TargetError,
 )
-from ..schemas.canonical import digest, sha256_file, write_atomic
+from ..schemas.canonical import digest, digest_rows, sha256_file, write_atomic
 from . import edits, lock, manifest, report
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
 from .budget import asked_singly, check_models
-from .calls import answered_keys, model_uses
+from .calls import model_uses, require_answers
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
@@ -75,7 +75,7 @@ def write_outputs(
     Raises:
         TargetError: they cannot be written.
     """
-    ids = sorted(items.live)
+    ids = items.live.in_order()
     state = _state(loaded, items, ids, settings)
     known = journal.fact(_FACT)
     if known is not None and known["state"] == state and known["files"] == _digests(folder, known["files"]):
@@ -94,10 +94,10 @@ def write_outputs(
     return Outputs(True, {name: str(sha256) for name, sha256 in files.items()})
 
 
-def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mapping[str, Any]) -> str:
+def _state(loaded: LoadedPipeline, items: Items, ids: Collection[str], settings: Mapping[str, Any]) -> str:
     from .. import __version__
 
-    rows = [[item, items.digests(item, loaded.outputs)] for item in ids]
+    rows = digest_rows([item, items.digests(item, loaded.outputs)] for item in ids)
     return digest([__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
 
 
@@ -267,7 +267,7 @@ def _execute(
     manifest = make_manifest(loaded, request.config, listed, _created_at(known, request.created_at))
     options, settings = request.options, request.config.run
     for reused in options.reuse:
-        answered_keys(reused)  # refuses a folder without replies before anything is paid for
+        require_answers(reused)  # refuses a folder without replies before anything is paid for
     if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
         check_models(request.config, options.max_cost)
     singly = asked_singly(request.config) if options.batching.on else None

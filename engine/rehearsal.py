@@ -31,6 +31,7 @@ from .progress import SilentReporter
 from .report import RunReport
 from .runner import Means, Runner
 from .sources import fingerprints
+from .spilled import Spilled
 from .stage import REHEARSED, Answer, Ask, Item, NoAnswer, Tools
 
 T = TypeVar("T")
@@ -187,12 +188,12 @@ class Rehearsal(Runner):
 
     script: "Script"
 
-    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+    def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Write down what the stage would ask, then run it on its stand-in settings."""
         if models_of(self.script.real.stages[stage.name]):
             firm = self._firm_fields()
             wanted = []
-            for item, _ in todo:
+            for item in todo:
                 digests = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
                 inputs = {name: digest for name, digest in digests.items() if name in firm}
                 if self._may_run(stage, item) and not self.script.skip(stage.name, item, inputs):

@@ -17,7 +17,7 @@ from ..schemas.canonical import Json, canonical_text
 from . import journal_file
 from .asker import Desk, is_under_way
 from .budget import Budget
-from .calls import Calls, answered, answered_keys, model_uses
+from .calls import Calls, answered, model_uses, require_answers
 from .execute import STORE, RunRequest
 from .journal import NAME as JOURNAL
 from .journal import Journal
@@ -89,8 +89,7 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
             totals = {"made": len(runner.items.live)}
             for stop in runner.items.stops.values():
                 totals[stop.status] = totals.get(stop.status, 0) + 1
-            ids = sorted(runner.items.live)
-            items = LazyItems(runner.items, journal, ids, loaded.outputs)
+            items = LazyItems(runner.items, journal, runner.items.live.in_order(), loaded.outputs)
             yield Replay(manifest, loaded, items, totals)
 
 
@@ -198,7 +197,7 @@ def past_of(request: RunRequest) -> Past:
     """
     folder = Path(request.folder).absolute()
     for run in request.options.reuse:
-        answered_keys(Path(run))  # refuses a folder without replies
+        require_answers(Path(run))  # refuses a folder without replies
     reused = tuple(Path(run) / JOURNAL for run in request.options.reuse)
     if not (folder / JOURNAL).exists():
         return Past(journals=reused)
@@ -234,7 +233,7 @@ def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:
             total.estimated += _estimate(call.asked)
             total.input += usage.input_tokens
             total.output += usage.output_tokens
-    items = {stage: len({head.item for head in journal.heads(stage)}) for stage, _ in sums}
+    items = {stage: len(journal.last_of_items(stage)) for stage, _ in sums}
     return {
         (stage, model): total.experience(items[stage])
         for (stage, model), total in sums.items()
