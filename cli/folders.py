@@ -180,6 +180,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "release verify path": (*RELEASED, "hidden", "file"),
     "release verify hidden": ("hidden",),
     "run status run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
+    "run archive run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
+    "run compact run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run show run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run retry run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "outputs check folders": ("outputs",),

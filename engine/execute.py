@@ -299,7 +299,7 @@ def _execute(
             tuple(entry.path for entry in prints),
             folder / STORE,
             device,
-            _is_settled(folder, options),
+            is_settled(folder, options),
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -353,7 +353,7 @@ def _or_as_it_was(folder: Path) -> Iterator[None]:
         raise
 
 
-def _is_settled(folder: Path, options: Options) -> bool:
+def is_settled(folder: Path, options: Options) -> bool:
     """Whether a run was finished with the manifest that it has now, and no item is to be tried again."""
     with suppress(FabulaError):
         report = read_report(folder) if (folder / REPORT).exists() and not options.retry_failed else None

@@ -1,7 +1,7 @@
 """The walk that only looks: what a run holds, what is stale or missing, and why. It writes nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -234,6 +234,7 @@ def surveyed(
     watch: str | None = None,
     sets: Sequence[str] = (),
     keep: tuple[str, ...] = (),
+    walker: Callable[..., Survey] | None = None,
 ) -> Iterator[Survey]:
     """Walk through a run without writing anything, also while another process works on it.
 
@@ -243,6 +244,7 @@ def surveyed(
         watch: the item whose passage is kept.
         sets: settings to be taken as changed, ``stage.key=value`` each.
         keep: the fields whose places are kept, as far as a later stage reads them.
+        walker: what walks, if not a plain :class:`Survey`.
 
     Raises:
         RunError: the folder is not a run of this pipeline, or its journal cannot be read.
@@ -256,7 +258,7 @@ def surveyed(
             fix="use the commands for that kind",
         )  # fmt: skip
     with Journal.open(folder, writable=False) as journal:
-        survey = Survey(loaded, manifest, journal, watch)
+        survey = (walker or Survey)(loaded, manifest, journal, watch)
         survey.keep(keep)
         survey.walk(_root(folder, manifest, journal, survey.notes))
         yield survey

@@ -143,6 +143,7 @@ class Walk:
     """One pass through the stages.
 
     Attributes:
+        root: the item that stands for the sources.
         items: where the items stand.
         counts: stage -> counts, of the stages passed so far.
     """
@@ -151,13 +152,14 @@ class Walk:
         self.loaded = loaded
         self.config = config
         self.journal = journal
+        self.root: Head
         self.items = Items()
         self.counts: dict[str, Counts] = {}
         self._parents: list[Spilled[str]] = []
 
     def walk(self, root: Head) -> None:
         """Pass all stages, from the item that stands for the sources."""
-        self.items, self._parents = Items.root(root), []
+        self.root, self.items, self._parents = root, Items.root(root), []
         shapes = {"map": self._map, "expand": self._expand, "gather": self._gather, "group": self._group}
         for index, stage in enumerate(self.loaded.stages):
             self.counts[stage.name] = Counts()
@@ -214,6 +216,9 @@ class Walk:
         """Deal with an item that cannot be grouped before an earlier stage has passed all its children."""
         self.leave(stage, item, "pending", f"waits for {where}")
 
+    def listed(self, stage: Stage, table: Head) -> None:
+        """Called with a known table whose list is used, of an expand or a gather."""
+
     def expanded(self, parents: Mapping[str, str]) -> None:
         """Called with child -> parent when an expand stage has been passed."""
 
@@ -259,6 +264,8 @@ class Walk:
             old = not self.lacks_sources() and _is_whole(listing, known, lambda head: self.again(stage, head))
             if not old:
                 listing = self.missing_children(stage, basis, (parent, key), known)
+            elif table is not None:
+                self.listed(stage, table)
             if listing is None:
                 continue
             for child, child_key in listing:
@@ -316,6 +323,8 @@ class Walk:
             table_found = None
             table.latest = tables[-1] if tables else None
             listing = self.missing_table(stage, basis, table, known)
+        if table_found is not None:
+            self.listed(stage, table_found)
         for _, key in listing or ():
             self.settle(stage, known[key], ran=table_found is None)
 
