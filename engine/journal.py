@@ -348,7 +348,8 @@ class Known:
 Listing = Collection[Sequence[str]]
 """What an expand or gather brought forth, in order: item id and key of its result."""
 
-_TOKEN = re.compile(r'[{,\]}]|"(\w+)":\[|\[("(?:[^"\\]|\\.)*"),("(?:[^"\\]|\\.)*")\]')
+_TEXT = r'("(?:[^"\\]|\\.)*")'
+_TOKEN = re.compile(rf',?\[{_TEXT},{_TEXT}\]|[{{,\]}}]|"(\w+)":\[')
 
 
 class StoredListing(Collection[Sequence[str]]):
@@ -380,10 +381,10 @@ class StoredListing(Collection[Sequence[str]]):
             text, at = text[at:] + piece, 0
             while (token := _TOKEN.match(text, at)) is not None:
                 at, last = token.end(), token[0]
-                if token[1] is not None:
-                    name = token[1]
-                elif token[2] is not None and name == self._name:
-                    yield json.loads(f"[{token[2]},{token[3]}]")
+                if token[3] is not None:
+                    name = token[3]
+                elif token[1] is not None and name == self._name:
+                    yield _plain_text(token[1]), _plain_text(token[2])
         if text[at:] or last != "}":
             raise damaged_result(ValueError("a list of items that ends early"))
 
@@ -395,6 +396,10 @@ class StoredListing(Collection[Sequence[str]]):
             yield decoder.decode(packed.flush(), final=True)
         except (zlib.error, ValueError) as error:
             raise damaged_result(error) from error
+
+
+def _plain_text(quoted: str) -> str:
+    return json.loads(quoted) if "\\" in quoted else quoted[1:-1]
 
 
 @dataclass(frozen=True, slots=True)
