@@ -1,5 +1,6 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -50,6 +51,7 @@ from .report import NAME as REPORT
 from .report import ItemReport, RunReport, StageReport, meaning, read_report, write_report
 from .runner import Means, Options, Runner
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
+from .stage import PROGRESS
 from .walk import Items, LazyItems
 
 _FACT = "outputs"
@@ -121,6 +123,8 @@ STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 """What stops a run that the same command continues."""
 STORE = "store"
 """The folder of a run where stages keep files that fields name by their hash."""
+WORK = "work"
+"""The folder of a run for what is no result: see :class:`.stage.Tools`."""
 
 __all__ = ["STORE", "Options", "RunRequest", "Source", "execute"]
 
@@ -300,6 +304,7 @@ def _execute(
             folder / STORE,
             device,
             is_settled(folder, options),
+            folder / WORK,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -390,6 +395,8 @@ def _run(
         report = replace(report, manifest_sha256=sha256_file(folder / MANIFEST), outputs=outputs.files)
         runner.means.reporter.emit(Event("outputs", data={"written": outputs.written}))
     write_report(folder, report)
+    if not report.totals["pending"]:
+        shutil.rmtree(folder / WORK / PROGRESS, ignore_errors=True)
     runner.journal.note(ATTEMPTS, runner.config.run.attempts)
     runner.means.reporter.emit(Event("run-done", data={"totals": dict(report.totals)}))
     return report

@@ -7,6 +7,7 @@ known before.
 """
 
 import asyncio
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from ..models.spec import ModelSettings
 from .asker import ItemAsker
 from .codec import Basis, gather_fields
 from .config import RunConfig, models_of
-from .execute import RunRequest, creation_of, make_report
+from .execute import WORK, RunRequest, creation_of, make_report
 from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import copy_journal
@@ -240,6 +241,8 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunRep
         if script.known is not None and (script.known / JOURNAL).exists():
             asking = [stage.name for stage in loaded.stages if models_of(script.real.stages[stage.name])]
             copy_journal(script.known, folder, asking)
+            if (script.known / WORK).is_dir():
+                shutil.copytree(script.known / WORK, folder / WORK)
         prints = fingerprints(request.sources, folder)
         workers = request.options.workers
         workers = workers if workers is not None else request.config.run.workers
@@ -251,7 +254,7 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunRep
         ):
             means = Means(
                 pool, nobody, SilentReporter(), lambda: False, request.options, creation_of(request),
-                tuple(entry.path for entry in prints),
+                tuple(entry.path for entry in prints), work=folder / WORK,
             )  # fmt: skip
             runner = Rehearsal(loaded, stand_in, journal, means)
             runner.script = script

@@ -18,7 +18,7 @@ from . import journal_file
 from .asker import Desk, is_under_way
 from .budget import Budget
 from .calls import Calls, answered, model_uses, require_answers
-from .execute import STORE, RunRequest
+from .execute import STORE, WORK, RunRequest
 from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import explained
@@ -77,7 +77,7 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
                     stages=_after_replies(loaded),
                     retry_failed=is_under_way(folder, config.run.attempts),
                 ),
-                manifest.created_at, (), folder / STORE,
+                manifest.created_at, (), folder / STORE, work=folder / WORK,
             )  # fmt: skip
             runner = Runner(loaded, config, journal, means)
             sources = [entry.as_json() for entry in manifest.sources]

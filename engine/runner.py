@@ -99,6 +99,7 @@ class Means:
         paths: the source files and folders.
         store: where stages keep files.
         settled: whether the run is finished as it is asked for now, so that no source is needed.
+        work: where stages keep what is no result.
         device: where stages that take several items at once run, one process; None for the pool.
     """
 
@@ -112,6 +113,7 @@ class Means:
     store: Path | None = None
     device: WorkerPool | None = None
     settled: bool = False
+    work: Path | None = None
 
 
 class Runner(Walk):
@@ -311,6 +313,7 @@ class Runner(Walk):
             previous=previous or {},
             paths=self.means.paths if self._root else (),
             store=self.means.store,
+            work=self.means.work,
         )
 
     def _describe(self, basis: Basis) -> None:
