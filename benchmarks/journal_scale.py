@@ -5,7 +5,8 @@
 A run of two stages is made with so many items, a word each, and so many replies of 200 bytes for each
 item are put beside them. Then every step is a process of its own: ``open`` opens the journal; ``survey``
 passes all stages; ``status`` is `fabula run status`; ``show`` looks one item up; ``export`` copies the
-journal and reads every item, as an export of what there is so far does; ``again`` is the run with nothing to do.
+journal and reads every item, as an export of what there is so far does; ``again`` is the run with nothing to
+do.
 """
 
 import argparse

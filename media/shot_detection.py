@@ -138,8 +138,6 @@ def detect(
     threshold: float | None = None,
     device: str = "cpu",
     limits: VideoLimits = LIMITS,
-    deinterlace: bool = True,
-    segments: Segments | None = None,
 ) -> ShotBoundaries:
     """Return the shots of a video; every frame is decoded once.
 
@@ -150,17 +148,38 @@ def detect(
         threshold: from 0 to 1; that of :data:`THRESHOLDS` if not given.
         device: where a network runs, as torch names it.
         limits: what the video may be at most.
-        deinterlace: whether the fields of interlaced frames are joined first (see :mod:`.deinterlacing`).
-        segments: where what was found in parts of the video is kept, so that a killed process goes on
-            there; the shots are the same.
 
     Raises:
         MediaProblem: the video cannot be used; codes as :func:`.video.probe` has them.
         MissingRequirement: the extra ``video``, or for TransNetV2 ``entities``, is not installed.
         ConfigError: there is no such method, or the threshold is none.
     """
+    _checked(method, threshold)
+    return detect_in(small_video(path, limits), method, threshold=threshold, device=device)
+
+
+def detect_in(
+    video: SmallVideo,
+    method: Method = "transnetv2",
+    *,
+    threshold: float | None = None,
+    device: str = "cpu",
+    segments: Segments | None = None,
+) -> ShotBoundaries:
+    """Return :func:`detect` of a video that was opened with :func:`.small_video`.
+
+    Args:
+        video: the video.
+        method: as for :func:`detect`.
+        threshold: as for :func:`detect`.
+        device: as for :func:`detect`.
+        segments: where what was found in parts of the video is kept, so that a killed process goes on
+            there; the shots are the same.
+
+    Raises:
+        MediaProblem, MissingRequirement, ConfigError: as :func:`detect`.
+    """
     level = _checked(method, threshold)
-    video = small_video(path, limits, deinterlace=deinterlace)
     if method == "histogram":
         changes = _changes(video, level, segments or Segments())
         spans: Sequence[Span] = [Span(*span) for span in shots_between(changes, len(video))]

@@ -9,7 +9,8 @@ from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import MissingRequirement
 from ...media.deinterlacing import NAME as DEINTERLACER
 from ...media.images import MediaProblem
-from ...media.shot_detection import Method, ShotBoundaries, detect
+from ...media.shot_detection import Method, ShotBoundaries, detect_in
+from ...media.shot_frames import small_video
 from ...media.shot_network import fingerprint
 from ...media.video import LIMITS, VideoLimits
 from ...models.vision.types import Device
@@ -88,9 +89,10 @@ def _check(network: str) -> None:
 def _detected(film: Json, settings: Settings, tools: Tools) -> Outcome:
     limits = VideoLimits(settings.max_bytes, settings.max_frames, settings.max_pixels)
     try:
-        shots = detect(
-            film_path(film["file"], film["sha256"], tools), settings.method, threshold=settings.threshold,
-            device=settings.device, limits=limits, deinterlace=settings.deinterlace,
+        path = film_path(film["file"], film["sha256"], tools)
+        shots = detect_in(
+            small_video(path, limits, deinterlace=settings.deinterlace), settings.method,
+            threshold=settings.threshold, device=settings.device,
             segments=segments_of(SPEC, tools, {"sha256": film["sha256"]}),
         )  # fmt: skip
     except MediaProblem as problem:

@@ -19,7 +19,8 @@ from fabula.engine.report import RunReport
 from fabula.engine.stage import PROGRESS
 from fabula.errors import InputError
 from fabula.media.segments import Segments
-from fabula.media.shot_detection import detect
+from fabula.media.shot_detection import detect, detect_in
+from fabula.media.shot_frames import small_video
 from fabula.media.video import frames_at
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
@@ -157,8 +158,6 @@ def test_segments_when_damaged_count_as_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("codec", ["mpeg4", "mjpeg"])
 @pytest.mark.parametrize("start", [1, 37, 100, 230])
 def test_frames_when_begun_anywhere_are_those_of_the_whole(tmp_path: Path, codec: str, start: int) -> None:
-    from fabula.media.shot_frames import small_video
-
     pixels = "yuvj420p" if codec == "mjpeg" else "yuv420p"
     path = write_frames(
         tmp_path / "f.mkv", draw_takes(TAKES, (64, 48)), Encoder(codec, pixels=pixels, key_every=12)
@@ -263,7 +262,7 @@ def combing(image: Any) -> float:
 def test_frames_when_film_is_interlaced_are_of_one_moment(tmp_path: Path, ending: str) -> None:
     path = write_interlaced(tmp_path / f"film.{ending}")
     assert detect(path, "histogram").is_interlaced
-    assert not detect(path, "histogram", deinterlace=False).is_interlaced
+    assert not detect_in(small_video(path, deinterlace=False), "histogram").is_interlaced
     raw = {frame.index: frame.image for frame in frames_at(path, range(30))}
     joined = {frame.index: frame for frame in frames_at(path, range(30), deinterlace=True)}
     assert len(joined) == 30 and [frame.time for frame in joined.values()] == [
