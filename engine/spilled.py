@@ -5,9 +5,13 @@ What a walk knows of items grows with the run; with this it takes a bounded shar
 
 import json
 import sqlite3
+import tempfile
 import weakref
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
+from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from .journal_file import explained
 
 V = TypeVar("V")
 
@@ -124,13 +128,14 @@ class Spilled(MutableMapping[str, V], Generic[V]):
     def _written(self) -> sqlite3.Connection:
         """Return the file with all that was to be written in it."""
         if self._waiting:
-            self._file.execute("BEGIN")
-            self._file.executemany(
-                "INSERT INTO entries (key, value) VALUES (?, ?)"
-                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                self._waiting.items(),
-            )
-            self._file.execute("COMMIT")
+            with explained(Path(tempfile.gettempdir())):
+                self._file.execute("BEGIN")
+                self._file.executemany(
+                    "INSERT INTO entries (key, value) VALUES (?, ?)"
+                    " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    self._waiting.items(),
+                )
+                self._file.execute("COMMIT")
             self._waiting.clear()
         return self._file
 
