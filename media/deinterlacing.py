@@ -23,7 +23,8 @@ def is_interlaced(frames: Iterable[Any]) -> bool:
 def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
     """Yield the frames of a film, as PyAV decodes them, with their fields joined; times stay."""
     stamps: deque[int | None] = deque()
-    shape, graph = None, None
+    shape: tuple[int, int, str] | None = None
+    graph: Any = None
     for frame in frames:
         now = (frame.width, frame.height, frame.format.name)
         if now != shape:
