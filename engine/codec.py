@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import RunError
-from ..schemas.canonical import Json, canonical_bytes, digest, sha256_bytes
+from ..schemas.canonical import Json, canonical_bytes, digest, digest_rows, sha256_bytes
 from .stage import Failed, Made, Outcome, Rejected
 
 LEVEL = 3  # records shrink to about a third; higher levels cost more time than they save space
@@ -71,11 +71,16 @@ def decode(blob: bytes) -> dict[str, Json]:
     try:
         fields: dict[str, Json] = json.loads(zlib.decompress(blob))
     except (zlib.error, ValueError) as error:
-        raise RunError(
-            "the journal of the run", what=f"a result in it is damaged ({error})",
-            fix="see what is damaged with `fabula run check RUN`; with --salvage it keeps all that is sound",
-        ) from error  # fmt: skip
+        raise damaged_result(error) from error
     return fields
+
+
+def damaged_result(error: Exception) -> RunError:
+    """Return the error for a result that cannot be read."""
+    return RunError(
+        "the journal of the run", what=f"a result in it is damaged ({error})",
+        fix="see what is damaged with `fabula run check RUN`; with --salvage it keeps all that is sound",
+    )  # fmt: skip
 
 
 def gather_fields(parts: Iterable[tuple[bytes, tuple[str, ...]]]) -> dict[str, Json]:
@@ -130,6 +135,6 @@ def content_key(stage: str, item: str, kept: Sequence[str | None]) -> str:
     return digest([stage, item, list(kept)])
 
 
-def table_digest(rows: Sequence[tuple[str, str]]) -> str:
+def table_digest(rows: Iterable[tuple[str, str]]) -> str:
     """Return one digest for a column of an item table: ``(item id, field digest)`` in order."""
-    return digest(rows)
+    return digest_rows(rows)

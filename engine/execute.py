@@ -1,6 +1,7 @@
 """Executing a pipeline in a run folder: make what is missing, write the outputs, say how it went."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -54,6 +55,7 @@ from .reuse import Reused, check_reused
 from .runner import Means, Options, Runner
 from .shards import STATE, Shard, check_same_shard
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
+from .stage import PROGRESS
 from .walk import Items
 
 MAX_COST = "max_cost"
@@ -64,6 +66,8 @@ STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 """What stops a run that the same command continues."""
 STORE = "store"
 """The folder of a run where stages keep files that fields name by their hash."""
+WORK = "work"
+"""The folder of a run for what is no result: see :class:`.stage.Tools`."""
 
 __all__ = ["ATTEMPTS", "STORE", "Options", "RunRequest", "Source", "execute"]
 
@@ -249,8 +253,9 @@ def _execute(
             tuple(entry.path for entry in prints),
             folder / STORE,
             device,
-            _is_settled(folder, options),
+            is_settled(folder, options),
             reused if options.reuse else None,
+            folder / WORK,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -317,7 +322,7 @@ def _or_as_it_was(folder: Path) -> Iterator[None]:
         raise
 
 
-def _is_settled(folder: Path, options: Options) -> bool:
+def is_settled(folder: Path, options: Options) -> bool:
     """Whether a run was finished with the manifest that it has now, and no item is to be tried again."""
     with suppress(FabulaError):
         report = read_report(folder) if (folder / REPORT).exists() and not options.retry_failed else None
@@ -361,6 +366,8 @@ def _run(
         report = replace(report, manifest_sha256=sha256_file(folder / MANIFEST), outputs=outputs.files)
         runner.means.reporter.emit(Event("outputs", data={"written": outputs.written}))
     write_report(folder, report)
+    if not report.totals["pending"]:
+        shutil.rmtree(folder / WORK / PROGRESS, ignore_errors=True)
     runner.journal.note(ATTEMPTS, runner.config.run.attempts)
     runner.means.reporter.emit(Event("run-done", data={"totals": dict(report.totals)}))
     return report

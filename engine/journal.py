@@ -1,10 +1,14 @@
 """The journal of a run, ``journal.sqlite``: a result is committed before anything builds on it."""
 
+import codecs
 import json
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import suppress
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -12,12 +16,15 @@ from typing import Any, NamedTuple, Self
 from ..errors import FabulaError, RunError
 from ..schemas.canonical import Json
 from . import journal_file
-from .codec import Encoded, decode
+from .codec import Encoded, damaged_result, decode
 from .group_commit import Done, GroupCommit, Statement
 from .journal_file import explained
+from .spilled import HELD, Spilled
 
 NAME = journal_file.NAME
-_READ_TOGETHER = 200
+_READ_TOGETHER, _HEADS_TOGETHER, _PIECE = 200, 1000, 65536
+_HEAD = "seq, key, item, status, code, reason, outputs"
+_ORIGIN = "seq, item, version, settings, libraries, inputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,19 +214,25 @@ class Journal:
 
     def heads(self, stage: str, *, part: str = "item") -> Iterator[Head]:
         """Yield all results of a stage, oldest first, without their fields."""
-        sql = (
-            "SELECT seq, key, item, status, code, reason, outputs FROM results"
-            " WHERE stage = ? AND part = ? ORDER BY seq"
-        )
-        for *plain, outputs in self._rows(sql, (stage, part)):
-            yield Head._make((*plain, self._document(outputs)))
+        return map(self._head, self._of_stage(_HEAD, stage, part))
+
+    def head(self, key: str, *, part: str = "item") -> Head | None:
+        """Return a result by its key, if it is there."""
+        rows = self._rows(f"SELECT {_HEAD} FROM results WHERE key = ? AND part = ?", (key, part))
+        return next(map(self._head, rows), None)
+
+    def head_at(self, seq: int) -> Head | None:
+        """Return a result by its place, if it is there."""
+        return next(map(self._head, self._rows(f"SELECT {_HEAD} FROM results WHERE seq = ?", (seq,))), None)
+
+    def _head(self, row: Sequence[Any]) -> Head:
+        *plain, outputs = row
+        return Head._make((*plain, self._document(outputs)))
 
     def heads_of(self, keys: Sequence[str]) -> Iterator[Head]:
         """Yield the results with some keys, at most a few hundred, without their fields."""
-        columns = "seq, key, item, status, code, reason, outputs"
-        sql = f"SELECT {columns} FROM results WHERE key IN ({_marks(keys)})"
-        for *plain, outputs in self._rows(sql, keys):
-            yield Head._make((*plain, self._document(outputs)))
+        sql = f"SELECT {_HEAD} FROM results WHERE key IN ({_marks(keys)})"
+        return map(self._head, self._rows(sql, keys))
 
     def origin(self, seq: int) -> Made:
         """Return what a result is of, and what it was made from.
@@ -239,12 +252,43 @@ class Journal:
 
     def origins(self, stage: str, *, part: str = "item") -> Iterator[Origin]:
         """Yield what each result of a stage was made from, oldest first."""
-        sql = (
-            "SELECT seq, item, version, settings, libraries, inputs FROM results"
-            " WHERE stage = ? AND part = ? ORDER BY seq"
-        )
-        for *plain, inputs in self._rows(sql, (stage, part)):
-            yield Origin._make((*plain, self._document(inputs)))
+        return map(self._origin, self._of_stage(_ORIGIN, stage, part))
+
+    def origin_at(self, seq: int) -> Origin | None:
+        """Return what the result at a place was made from, if it is there."""
+        rows = self._rows(f"SELECT {_ORIGIN} FROM results WHERE seq = ?", (seq,))
+        return next(map(self._origin, rows), None)
+
+    def _origin(self, row: Sequence[Any]) -> Origin:
+        *plain, inputs = row
+        return Origin._make((*plain, self._document(inputs)))
+
+    def last_of_items(self, stage: str, *, part: str = "item") -> Spilled[int]:
+        """Return the places of the last results of a stage, by item."""
+        places: Spilled[int] = Spilled(int)
+        for seq, item in self._of_stage("seq, item", stage, part):
+            places[item] = seq
+        return places
+
+    def _of_stage(self, columns: str, stage: str, part: str) -> Iterator[Any]:
+        """Yield columns, ``seq`` first, of a stage's results, oldest first, reading some at a time.
+
+        Nothing is open between two reads: what is read meanwhile may be newer.
+        """
+        sql = f"SELECT {columns} FROM results WHERE stage = ? AND part = ? AND seq > ? ORDER BY seq LIMIT ?"
+        last = 0
+        while rows := list(self._rows(sql, (stage, part, last, _HEADS_TOGETHER))):
+            yield from rows
+            last = rows[-1][0]
+
+    def blob_pieces(self, seq: int) -> Iterator[bytes]:
+        """Yield the blob of one result piece by piece."""
+        with (
+            explained(self.path),
+            closing(self._reader.blobopen("results", "blob", seq, readonly=True)) as blob,
+        ):
+            while piece := blob.read(_PIECE):
+                yield piece
 
     def evidence(self, seq: int) -> str | None:
         """Return the evidence kept with a result, such as a traceback."""
@@ -282,8 +326,120 @@ def _marks(values: Sized) -> str:
     return ",".join("?" * len(values))
 
 
-Listing = list[list[str]]
+class Known:
+    """The results of a stage by key, of which a window is in memory.
+
+    Results lie in a journal about in the order in which a walk asks for them: it reads on as long as that
+    finds them, and looks others up one by one.
+    """
+
+    def __init__(self, journal: Journal, stage: str, *, part: str = "item") -> None:
+        self._journal, self._stage, self._part = journal, stage, part
+        self._made: dict[str, Head] = {}
+        self._kept: dict[str, Head] = {}
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Go back to the first result."""
+        self._left = self._journal.heads(self._stage, part=self._part)
+        self._window: dict[str, Head] = {}
+        self._before: dict[str, Head] = {}
+        self._is_whole = True  # what is in memory is all that was read so far
+
+    def get(self, key: str) -> Head | None:
+        """Return a result, if it is there."""
+        head = self._made.get(key) or self._window.get(key) or self._before.get(key) or self._kept.get(key)
+        if head is None and self._read_on():
+            head = self._window.get(key)
+            return self._journal.head(key, part=self._part) if head is None else head
+        return head if head is not None or self._is_whole else self._journal.head(key, part=self._part)
+
+    def __getitem__(self, key: str) -> Head:
+        head = self.get(key)
+        if head is None:
+            raise KeyError(key)
+        return head
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def add(self, head: Head) -> None:
+        """Take in a result that was just put into the journal."""
+        self._made[head.key] = head
+        if len(self._made) > HELD:
+            self._journal.flush()
+            self._made.clear()
+            self._is_whole = False
+
+    def keep(self, head: Head) -> None:
+        """Take in a result that is in no journal of this run."""
+        self._kept[head.key] = head
+
+    def _read_on(self) -> bool:
+        """Read some more results; return whether there were any."""
+        if len(self._window) >= HELD:
+            self._is_whole = self._is_whole and not self._before
+            self._window, self._before = {}, self._window
+        some = {head.key: head for head in islice(self._left, _HEADS_TOGETHER)}
+        self._window.update(some)
+        return bool(some)
+
+
+Listing = Collection[Sequence[str]]
 """What an expand or gather brought forth, in order: item id and key of its result."""
+
+_TEXT = r'("(?:[^"\\]|\\.)*")'
+_TOKEN = re.compile(rf',?\[{_TEXT},{_TEXT}\]|[{{,\]}}]|"(\w+)":\[')
+
+
+class StoredListing(Collection[Sequence[str]]):
+    """A list in a journal, read piece by piece each time that one goes through it.
+
+    Args:
+        journal: the journal.
+        seq: place of the table that has it.
+        name: ``items``, or for a gather also ``kept``, the items that have gone since.
+    """
+
+    def __init__(self, journal: Journal, seq: int, name: str) -> None:
+        self._journal, self._seq, self._name = journal, seq, name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, line: object) -> bool:
+        return any(other == line for other in self)
+
+    def __iter__(self) -> Iterator[Sequence[str]]:
+        """Yield the lines.
+
+        Raises:
+            RunError: the list is damaged.
+        """
+        name, text, at, last = "", "", 0, ""
+        for piece in self._texts():
+            text, at = text[at:] + piece, 0
+            while (token := _TOKEN.match(text, at)) is not None:
+                at, last = token.end(), token[0]
+                if token[3] is not None:
+                    name = token[3]
+                elif token[1] is not None and name == self._name:
+                    yield _plain_text(token[1]), _plain_text(token[2])
+        if text[at:] or last != "}":
+            raise damaged_result(ValueError("a list of items that ends early"))
+
+    def _texts(self) -> Iterator[str]:
+        packed, decoder = zlib.decompressobj(), codecs.getincrementaldecoder("utf-8")()
+        try:
+            for piece in self._journal.blob_pieces(self._seq):
+                yield decoder.decode(packed.decompress(piece))
+            yield decoder.decode(packed.flush(), final=True)
+        except (zlib.error, ValueError) as error:
+            raise damaged_result(error) from error
+
+
+def _plain_text(quoted: str) -> str:
+    return json.loads(quoted) if "\\" in quoted else quoted[1:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,21 +452,21 @@ class Decisions:
 
 def read_listing(journal: Journal, table: Head, name: str = "items") -> Listing:
     """Return a list of a table: ``items``, or for a gather also ``kept``, the items that have gone since."""
-    listing: Listing = decode(journal.blobs([table.seq])[table.seq])[name]
-    return listing
+    return StoredListing(journal, table.seq, name)
 
 
-def read_decisions(journal: Journal, table: Head, known: Mapping[str, Head]) -> Decisions:
+def read_decisions(journal: Journal, table: Head, known: Known) -> Decisions:
     """Return what a gather decided in a table for every item that it ever saw, those now gone included.
 
     Args:
         journal: the journal.
         table: the gather's table.
-        known: key -> result, of the gather.
+        known: the results of the gather.
     """
     listing = [*read_listing(journal, table), *read_listing(journal, table, "kept")]
-    blobs = journal.blobs(known[key].seq for _, key in listing)
-    return Decisions(listing, {item: decode(blobs[known[key].seq]) for item, key in listing})
+    places = {item: known[key].seq for item, key in listing}
+    blobs = journal.blobs(places.values())
+    return Decisions(listing, {item: decode(blobs[seq]) for item, seq in places.items()})
 
 
 def decisions(folder: Path, stage: str) -> dict[str, dict[str, Json]]:
@@ -326,5 +482,4 @@ def decisions(folder: Path, stage: str) -> dict[str, dict[str, Json]]:
         tables = list(journal.heads(stage, part="table"))
         if not tables:
             return {}
-        known = {head.key: head for head in journal.heads(stage)}
-        return dict(read_decisions(journal, tables[-1], known).fields)
+        return dict(read_decisions(journal, tables[-1], Known(journal, stage)).fields)

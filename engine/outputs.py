@@ -1,11 +1,11 @@
 """The files of a finished run: ``finish`` writes them, unless those on disk are what it would write."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..schemas.canonical import digest, sha256_file
+from ..schemas.canonical import digest, digest_rows, sha256_file
 from . import edits, lock, manifest, report
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
@@ -36,7 +36,7 @@ def write_outputs(
     Raises:
         TargetError: they cannot be written.
     """
-    ids = sorted(items.live)
+    ids = items.live.in_order()
     state = _state(loaded, items, ids, settings)
     known = journal.fact(_FACT)
     if known is not None and known["state"] == state and known["files"] == _digests(folder, known["files"]):
@@ -55,10 +55,10 @@ def write_outputs(
     return Outputs(True, {name: str(sha256) for name, sha256 in files.items()})
 
 
-def _state(loaded: LoadedPipeline, items: Items, ids: list[str], settings: Mapping[str, Any]) -> str:
+def _state(loaded: LoadedPipeline, items: Items, ids: Collection[str], settings: Mapping[str, Any]) -> str:
     from .. import __version__
 
-    rows = [[item, items.digests(item, loaded.outputs)] for item in ids]
+    rows = digest_rows([item, items.digests(item, loaded.outputs)] for item in ids)
     return digest([__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
 
 

@@ -7,6 +7,7 @@ known before.
 """
 
 import asyncio
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from ..models.spec import ModelSettings
 from .asker import ItemAsker
 from .codec import Basis, gather_fields
 from .config import RunConfig, models_of
-from .execute import RunRequest, creation_of, make_report
+from .execute import WORK, RunRequest, creation_of, make_report
 from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import copy_journal
@@ -31,6 +32,7 @@ from .progress import SilentReporter
 from .report import RunReport
 from .runner import Means, Runner
 from .sources import fingerprints
+from .spilled import Spilled
 from .stage import REHEARSED, Answer, Ask, Item, NoAnswer, Tools
 
 T = TypeVar("T")
@@ -189,12 +191,12 @@ class Rehearsal(Runner):
 
     script: "Script"
 
-    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+    def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Write down what the stage would ask, then run it on its stand-in settings."""
         if models_of(self.script.real.stages[stage.name]):
             firm = self._firm_fields()
             wanted = []
-            for item, _ in todo:
+            for item in todo:
                 digests = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
                 inputs = {name: digest for name, digest in digests.items() if name in firm}
                 if self._may_run(stage, item) and not self.script.skip(stage.name, item, inputs):
@@ -241,6 +243,8 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunRep
         if script.known is not None and (script.known / JOURNAL).exists():
             asking = [stage.name for stage in loaded.stages if models_of(script.real.stages[stage.name])]
             copy_journal(script.known, folder, asking)
+            if (script.known / WORK).is_dir():
+                shutil.copytree(script.known / WORK, folder / WORK)
         prints = fingerprints(request.sources, folder)
         workers = request.options.workers
         workers = workers if workers is not None else request.config.run.workers
@@ -252,7 +256,7 @@ def rehearse(request: RunRequest, stand_in: RunConfig, script: Script) -> RunRep
         ):
             means = Means(
                 pool, nobody, SilentReporter(), lambda: False, request.options, creation_of(request),
-                tuple(entry.path for entry in prints),
+                tuple(entry.path for entry in prints), work=folder / WORK,
             )  # fmt: skip
             runner = Rehearsal(loaded, stand_in, journal, means)
             runner.script = script

@@ -9,7 +9,7 @@ from ..errors import ConfigError
 from ..schemas.canonical import digest
 from .codec import decode
 from .config import RunConfig
-from .journal import Head, Journal, read_listing
+from .journal import Head, Journal, Known, read_listing
 from .journal_file import NAME as JOURNAL
 from .manifest import Manifest
 from .pipeline import SOURCES, LoadedPipeline, Stage, load_object
@@ -18,9 +18,6 @@ from .stage import Item, Made, Tools
 from .walk import Walk, root_key
 
 SHOWN = 5
-
-Known = Mapping[str, str | None]
-"""Item -> what makes it the same item wherever it stands; None for one that could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +119,7 @@ def _held(folder: Path, loaded: LoadedPipeline, known: Manifest) -> dict[str, st
         table = _table(journal, loaded, stage, known)
         if table is None:
             return {}
-        heads = {head.key: head for head in journal.heads(stage.name)}
+        heads = Known(journal, stage.name)
         held: dict[str, str | None] = {}
         for item, key in read_listing(journal, table):
             head = heads[key]
@@ -139,8 +136,7 @@ def _table(journal: Journal, loaded: LoadedPipeline, stage: Stage, known: Manife
     """Return the list of the run's items: that of its manifest's sources, else the last that there is."""
     tables = list(journal.heads(stage.name, part="table"))
     fields = [entry.field() for entry in known.sources]
-    roots = {head.key: head for head in journal.heads(SOURCES)}
-    root = roots.get(root_key(fields))
+    root = journal.head(root_key(fields))
     if root is not None:
         try:
             basis = Walk(loaded, known.config(loaded), journal).basis(stage)

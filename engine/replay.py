@@ -18,7 +18,7 @@ from . import journal_file
 from .asker import Desk, is_under_way
 from .budget import Budget
 from .calls import Calls, answered, model_uses
-from .execute import STORE, RunRequest
+from .execute import STORE, WORK, RunRequest
 from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import explained
@@ -78,7 +78,7 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
                     stages=_after_replies(loaded),
                     retry_failed=is_under_way(folder, config.run.attempts),
                 ),
-                manifest.created_at, (), folder / STORE,
+                manifest.created_at, (), folder / STORE, work=folder / WORK,
             )  # fmt: skip
             runner = Runner(loaded, config, journal, means)
             sources = [entry.as_json() for entry in manifest.sources]
@@ -90,8 +90,7 @@ def replayed(folder: Path, pipeline: Pipeline) -> Iterator[Replay]:
             totals = {"made": len(runner.items.live)}
             for stop in runner.items.stops.values():
                 totals[stop.status] = totals.get(stop.status, 0) + 1
-            ids = sorted(runner.items.live)
-            items = LazyItems(runner.items, journal, ids, loaded.outputs)
+            items = LazyItems(runner.items, journal, runner.items.live.in_order(), loaded.outputs)
             yield Replay(manifest, loaded, items, totals)
 
 
@@ -247,7 +246,7 @@ def _experience(journal: Journal) -> dict[tuple[str, str], Experience]:
             total.output += usage.output_tokens
             total.cached += usage.cached_tokens or 0
             total.written += usage.cache_write_tokens or 0
-    items = {stage: len({head.item for head in journal.heads(stage)}) for stage, _ in sums}
+    items = {stage: len(journal.last_of_items(stage)) for stage, _ in sums}
     return {
         (stage, model): total.experience(items[stage])
         for (stage, model), total in sums.items()

@@ -33,7 +33,7 @@ _STORED = re.compile(rb'"([\w-]*[0-9a-f]{64}[\w.-]*)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Held:
     """A result that another run holds, without its fields."""
 
     head: Head
@@ -75,7 +75,7 @@ class Reused:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def results(self, spec: StageSpec, keys: Sequence[str]) -> Iterator[Known]:
+    def results(self, spec: StageSpec, keys: Sequence[str]) -> Iterator[Held]:
         """Yield the results of a stage that are known by some keys, each once."""
         wanted = list(keys)
         for run in self._runs:
@@ -85,15 +85,15 @@ class Reused:
             for start in range(0, len(wanted), _TOGETHER):
                 some = wanted[start : start + _TOGETHER]
                 heads = {head.key: head for head in run.journal.heads_of(some)}
-                yield from (Known(head, run, spec) for head in heads.values())
+                yield from (Held(head, run, spec) for head in heads.values())
                 left += [key for key in some if key not in heads]
             wanted = left
 
-    def fields(self, known: Known) -> bytes:
+    def fields(self, known: Held) -> bytes:
         """Return the blob of a result."""
         return known.run.journal.blobs([known.head.seq])[known.head.seq]
 
-    def entry(self, known: Known) -> tuple[Entry, list[Statement]]:
+    def entry(self, known: Held) -> tuple[Entry, list[Statement]]:
         """Return a result as it is to be written, and what writes the calls that it was made from.
 
         The files that its fields name are in the store when this returns.

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,15 @@ from ..models.spec import ModelSettings
 from .batches.settings import Batching
 from .codec import Basis, Encoded, content_key, decode, encode
 from .config import RunConfig, models_of
-from .journal import Decisions, Entry, Head, Journal, Listing, read_decisions
+from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions
 from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import Pool
 from .pools import check_pool
 from .progress import Event, Reporter
-from .reuse import Known, Reused
+from .reuse import Held, Reused
 from .shards import NOT_CHOSEN, WAITS, Shard
+from .spilled import Spilled
 from .stage import UNAVAILABLE, Child, Made, Tools
 from .walk import Group, LazyItems, Table, Walk, root_key
 from .worker import Job, Task, checked
@@ -119,6 +122,7 @@ class Means:
         settled: whether the run is finished as it is asked for now, so that no source is needed.
         device: where stages that take several items at once run, a process per device; None for the pool.
         reused: other runs, whose results are taken over; None for none.
+        work: where stages keep what is no result.
     """
 
     pool: Pool
@@ -132,6 +136,7 @@ class Means:
     device: Pool | None = None
     settled: bool = False
     reused: Reused | None = None
+    work: Path | None = None
 
 
 class Runner(Walk):
@@ -153,11 +158,9 @@ class Runner(Walk):
     def put_root(self, sources: Any) -> Head:  # noqa: ANN401 - a JSON value
         """Write down the item that stands for the sources, unless the journal has it."""
         key = root_key(sources)
-        known = {head.key: head for head in self.journal.heads(SOURCES)}
-        if key not in known:
-            basis = Basis(SOURCES, 1, {}, {})
-            known[key] = self._put(basis, SOURCES, key, encode(Made({SOURCES: sources})))
-        return known[key]
+        known = self.journal.head(key)
+        basis = Basis(SOURCES, 1, {}, {})
+        return known or self._put(basis, SOURCES, key, encode(Made({SOURCES: sources})))
 
     # -- the walk's decisions
 
@@ -219,7 +222,7 @@ class Runner(Walk):
         return heads
 
     def taken_table(
-        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: dict[str, Head]
+        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: Known
     ) -> Listing | None:
         """Return the list of an expansion that another run holds, or in a shard that of a gather."""
         reused, (item, key) = self.means.reused, _owner
@@ -230,18 +233,21 @@ class Runner(Walk):
         for table in reused.results(_stage.spec, [key]):
             document = decode(reused.fields(table))
             listing: Listing = document["items"]
-            lines = {line for _, line in (*listing, *document.get("kept", ()))} - _known.keys()
+            lines = {line for _, line in (*listing, *document.get("kept", ())) if line not in _known}
             held = {found.head.key: found for found in reused.results(_stage.spec, sorted(lines))}
             if not lines <= held.keys():
                 continue
-            for line, found in held.items():
-                _known[line] = found.head if item in self.elsewhere else self._take(_basis, found, reused)
+            for found in held.values():
+                if item in self.elsewhere:
+                    _known.keep(found.head)
+                else:
+                    _known.add(self._take(_basis, found, reused))
             if item not in self.elsewhere:
                 self._take(_basis, table, reused)
             return listing
         return None
 
-    def _take(self, basis: Basis, known: Known, reused: Reused) -> Head:
+    def _take(self, basis: Basis, known: Held, reused: Reused) -> Head:
         """Copy a result, the replies that it was made from and the files that it names."""
         self._describe(basis)
         entry, calls = reused.entry(known)
@@ -256,10 +262,10 @@ class Runner(Walk):
             return False
         return item is None or self._allowed is None or item in self._allowed
 
-    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+    def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Run a map stage on items."""
-        keys = {}
-        for item, key in todo:
+        keys = Spilled(str)
+        for item, key in todo.items():
             if self._may_run(stage, item):
                 keys[item] = key
             else:
@@ -287,7 +293,7 @@ class Runner(Walk):
         self.check_stop()
 
     def missing_children(
-        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
+        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: Known
     ) -> Listing | None:
         """Run an expand stage on one item."""
         item, key = parent
@@ -296,7 +302,7 @@ class Runner(Walk):
             return None
         self._describe(basis)
         (read,) = LazyItems(self.items, self.journal, [item], stage.spec.reads)
-        listing: Listing = []
+        listing: list[Sequence[str]] = []
         for child in stage.run(read, self._tools(stage)):
             self.check_stop()
             listing.append([child.id, self._put_child(stage, basis, child, known)])
@@ -306,7 +312,7 @@ class Runner(Walk):
             self.journal.note(PLACES, [str(path) for path in self.means.paths])
         return listing
 
-    def _put_child(self, stage: Stage, basis: Basis, child: Child, known: dict[str, Head]) -> str:
+    def _put_child(self, stage: Stage, basis: Basis, child: Child, known: Known) -> str:
         try:
             child.id.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -316,9 +322,7 @@ class Runner(Walk):
             raise InputError([UserError(where, expected="an id in Unicode", found=text, fix=fix)]) from error
         return self._put_known(basis, child.id, encode(checked(stage.spec, child.outcome)), known)
 
-    def missing_table(
-        self, stage: Stage, basis: Basis, table: Table, known: dict[str, Head]
-    ) -> Listing | None:
+    def missing_table(self, stage: Stage, basis: Basis, table: Table, known: Known) -> Listing | None:
         """Run a gather stage on all living items."""
         if self.means.options.shard is not None or not self._may_run(stage):
             for item in table.ids:
@@ -331,7 +335,7 @@ class Runner(Walk):
         if set(rows) != set(table.ids):
             wrong = sorted(set(rows) ^ set(table.ids))
             raise ValueError(f"stage {stage.name} must give fields for every item; wrong: {wrong[:5]}")
-        listing: Listing = []
+        listing: list[Sequence[str]] = []
         for item in table.ids:
             encoded = encode(checked(stage.spec, Made(rows[item])))
             listing.append([item, self._put_known(basis, item, encoded, known)])
@@ -351,7 +355,7 @@ class Runner(Walk):
         encoded = encode(checked(stage.spec, stage.run(members, self._tools(stage))))
         self.settle(stage, self._put(basis, group.item, group.key, encoded, group.inputs), ran=True)
 
-    def _previous(self, stage: Stage, table: Table, known: dict[str, Head]) -> Decisions:
+    def _previous(self, stage: Stage, table: Table, known: Known) -> Decisions:
         """Return what a stateful stage decided last, for every item that it ever saw."""
         if not stage.spec.stateful or table.latest is None:
             return Decisions([], {})
@@ -359,12 +363,12 @@ class Runner(Walk):
 
     def expanded(self, parents: Mapping[str, str]) -> None:
         """Work out which items may run, once they are known."""
-        options, children = self.means.options, list(parents)
+        options = self.means.options
         if self.elsewhere:
-            self.elsewhere.update(child for child in children if parents[child] in self.elsewhere)
+            self.elsewhere.update(child for child, parent in parents.items() if parent in self.elsewhere)
         if not self._root:
             if self._allowed is not None:
-                self._allowed = {child for child in children if parents[child] in self._allowed}
+                self._allowed = {child for child, parent in parents.items() if parent in self._allowed}
             return
         self._root = False
         if options.items:
@@ -372,19 +376,19 @@ class Runner(Walk):
             if missing:
                 raise ConfigError(
                     "--items", what=f"the run has no items {', '.join(missing)}",
-                    fix=f"use ids such as {', '.join(sorted(children)[:3]) or 'none: there are no items'}",
+                    fix=f"use ids such as {', '.join(nsmallest(3, parents)) or 'none: there are no items'}",
                 )  # fmt: skip
             self._allowed = set(options.items)
         if options.shard is not None:
-            self.elsewhere = self.loaded.others(options.shard, children)
+            self.elsewhere = self.loaded.others(options.shard, parents)
             self._allowed = {
                 child
-                for child in children
+                for child in parents
                 if child not in self.elsewhere and (self._allowed is None or child in self._allowed)
             }
         if options.limit is not None:
-            chosen = [item for item in children if self._allowed is None or item in self._allowed]
-            self._allowed = set(chosen[: options.limit])
+            chosen = (item for item in parents if self._allowed is None or item in self._allowed)
+            self._allowed = set(islice(chosen, options.limit))
 
     def grouped(self, parents: Mapping[str, str]) -> None:
         """Items come back whose children may run."""
@@ -412,6 +416,7 @@ class Runner(Walk):
             previous=previous or {},
             paths=self.means.paths if self._root else (),
             store=self.means.store,
+            work=self.means.work,
         )
 
     def _describe(self, basis: Basis) -> None:
@@ -442,13 +447,13 @@ class Runner(Walk):
         seq = self.journal.put(entry)
         return Head(seq, key, item, encoded.status, encoded.code, encoded.reason, dict(encoded.outputs or {}))
 
-    def _put_known(self, basis: Basis, item: str, encoded: Encoded, known: dict[str, Head]) -> str:
+    def _put_known(self, basis: Basis, item: str, encoded: Encoded, known: Known) -> str:
         """Write a result that is addressed by what it holds, unless it is there; return its key."""
         outputs = sorted((encoded.outputs or {}).items())
         held = [encoded.status, encoded.code, encoded.reason, *(text for pair in outputs for text in pair)]
         key = content_key(basis.stage, item, held)
         if key not in known:
-            known[key] = self._put(basis, item, key, encoded)
+            known.add(self._put(basis, item, key, encoded))
         return key
 
 

@@ -11,6 +11,7 @@ from ..schemas.canonical import digest, sha256_file
 EDITS, EDITS_ROLE = "edits.jsonl", "edits"
 _NOWHERE = "a link that leads nowhere"
 _NO_FILE = "neither a file nor a folder"
+_UNREADABLE = "a file that cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,11 @@ def fingerprint(source: Source) -> Fingerprint:
     """Read a source and return its fingerprint.
 
     A folder's digest covers the names and contents of all files below it, except hidden ones. Of a link that
-    leads nowhere, and of a pipe or device, it covers the name: whether that matters is for the stage that
-    opens it.
+    leads nowhere, of a pipe or device, and of a file that may not be read, it covers the name: whether that
+    matters is for the stage that opens it.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file itself, or the folder, cannot be read.
     """
     path = Path(source.path).absolute()
     if path.is_dir():
@@ -98,7 +99,10 @@ def fingerprint(source: Source) -> Fingerprint:
 
 def _content(file: Path) -> str:
     if file.is_file():
-        return sha256_file(file)
+        try:
+            return sha256_file(file)
+        except OSError:
+            return _UNREADABLE
     return _NO_FILE if file.exists() else _NOWHERE
 
 

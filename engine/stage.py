@@ -11,6 +11,9 @@ from ..schemas.values import Own
 
 T = TypeVar("T")
 
+PROGRESS = "progress"
+"""The part of ``Tools.work`` that is removed when a run is finished."""
+
 UNAVAILABLE = "unavailable"
 """Code of an item that failed because the model could not be reached: nothing was paid, so it runs again."""
 REHEARSED = "rehearsed"
@@ -228,6 +231,8 @@ class Tools:
         asker: where the stage's settings name a model, what answers its questions.
         store: a folder of the run for files that fields name by their hash, made by whoever writes first;
             None where there is no run folder. What it holds can be made again from the sources.
+        work: a folder of the run for what is no result, made by whoever writes first: where sources are, and
+            in :data:`PROGRESS` what is known of parts of long items; None where there is no run folder.
     """
 
     settings: Own
@@ -237,6 +242,7 @@ class Tools:
     paths: tuple[Path, ...] = ()
     asker: Asker | None = None
     store: Path | None = None
+    work: Path | None = None
 
     def own(self, kind: type[S]) -> S:
         """Return the stage's settings as the type that they have."""

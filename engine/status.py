@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -157,13 +158,11 @@ def run_status(folder: Path, pipeline: Pipeline, explain: bool = False, sets: Se
 
 
 def _rejected(survey: Survey) -> dict[str, dict[str, int]]:
-    stops = [stop for stop in survey.items.stops.values() if stop.status == "rejected"]
-    rejected: dict[str, dict[str, int]] = {}
-    for stage in survey.loaded.names():
-        codes = Counter(str(stop.code) for stop in stops if stop.stage == stage)
-        if codes:
-            rejected[stage] = dict(sorted(codes.items()))
-    return rejected
+    codes: dict[str, Counter[str]] = {stage: Counter() for stage in survey.loaded.names()}
+    for stop in survey.items.stops.values():
+        if stop.status == "rejected":
+            codes[stop.stage][str(stop.code)] += 1
+    return {stage: dict(sorted(counted.items())) for stage, counted in codes.items() if counted}
 
 
 def _totals(survey: Survey) -> dict[str, int]:
@@ -173,6 +172,7 @@ def _totals(survey: Survey) -> dict[str, int]:
     return totals
 
 
+_COMPARED = 1000  # ids that are compared at once with one that is not there
 _SHOWN = 160  # characters of a value on a line for people
 
 
@@ -283,8 +283,13 @@ def _view(journal: Journal, stage: Stage, passages: Mapping[str, Passage]) -> St
 
 
 def _unknown(folder: Path, survey: Survey, item_id: str) -> RunError:
-    known = sorted({*survey.items.live, *survey.items.stops})
-    close = difflib.get_close_matches(item_id, known, n=3) or known[:3]
+    known = chain(survey.items.live, survey.items.stops)
+    close: list[str] = []
+    first: list[str] = []
+    while some := list(islice(known, _COMPARED)):
+        first = sorted({*first, *some})[:3]
+        close = difflib.get_close_matches(item_id, sorted({*close, *some}), n=3)
+    close = close or first
     return RunError(
         str(folder), what=f"the run has no item {item_id}",
         fix=f"use an id such as {', '.join(close)}" if close else "build first: the run has no items",

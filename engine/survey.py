@@ -1,7 +1,7 @@
 """The walk that only looks: what a run holds, what is stale or missing, and why. It writes nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +9,12 @@ from typing import Any
 
 from ..errors import RunError
 from .codec import Basis
-from .journal import Head, Journal, Listing, Origin, read_listing
+from .journal import Head, Journal, Known, Listing, Origin, read_listing
 from .manifest import Manifest, read_manifest
 from .pipeline import MODEL, PROMPT, SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
 from .shards import WAITS
 from .sources import fingerprint, with_edits
+from .spilled import Spilled, keys_only
 from .walk import Group, Items, Ref, Table, Walk, root_key
 
 NEW = "new"
@@ -110,26 +111,23 @@ class Survey(Walk):
         self.passages: dict[str, Passage] = {}
         self._watch = watch
         self._shard = manifest.shard
-        self._apart: set[str] = set()  # children whose items have come back
+        self._apart: list[Spilled[str]] = []  # children whose items have come back, with these
         self._explainer = Explainer(journal)
+        self._last: tuple[tuple[str, str], Spilled[int]] | None = None
 
     def before(self, stage: Stage) -> None:
         """Count the items that wait for an earlier stage."""
         self.reasons[stage.name] = Counter()
         if stage.spec.shape == "group":
-            self._apart.update(self._parents[-1])
-        waiting = {
-            item: stop.stage
-            for item, stop in self.items.stops.items()
-            if stop.status in ("pending", "stale") and item != SOURCES and item not in self._apart
-        }
-        if not waiting:
-            return
-        last = {head.item: head for head in self.journal.heads(stage.name)}
-        for item, where in waiting.items():
-            status = "stale" if item in last else "pending"
+            self._apart.append(self._parents[-1])
+        for item, stop in self.items.stops.items():
+            if stop.status not in ("pending", "stale") or item == SOURCES:
+                continue
+            if any(item in children for children in self._apart):
+                continue
+            status = "stale" if item in self._last_of(stage) else "pending"
             self.counts[stage.name].add(status)
-            self._note(stage, item, status, (f"waits for {where}",), last.get(item))
+            self._note(stage, item, status, (f"waits for {stop.stage}",))
 
     def keep(self, fields: tuple[str, ...]) -> None:
         """Choose the fields whose places are kept beyond the stages that read them."""
@@ -137,10 +135,10 @@ class Survey(Walk):
 
     def after(self, stage: Stage) -> None:
         """Keep the places of the chosen fields that the stage wrote."""
-        if stage.spec.shape in ("expand", "group"):
-            self.kept.live = list(self.items.live)
+        if self._keep and stage.spec.shape in ("expand", "group"):
+            self.kept.live = keys_only(self.items.live)
         for name in set(stage.spec.writes).intersection(self._keep, self.items.columns):
-            self.kept.columns[name] = dict(self.items.columns[name])
+            self.kept.columns[name] = self.items.columns[name]
 
     def again(self, stage: Stage, head: Head) -> bool:  # noqa: ARG002 - asked of every walk
         """Nothing is made here."""
@@ -152,7 +150,7 @@ class Survey(Walk):
             for item in self.loaded.others(self._shard, parents):
                 self.items.stops.pop(item, None)
             others = self.loaded.others(self._shard, self.items.live)
-            self.items.live = [item for item in self.items.live if item not in others]
+            self.items.live = keys_only(item for item in self.items.live if item not in others)
 
     def _gather(self, stage: Stage, basis: Basis) -> None:
         if self._shard is None:
@@ -160,13 +158,16 @@ class Survey(Walk):
             return
         # Only the run of all shards knows the items that the key is made from: what it decided last counts.
         tables = list(self.journal.heads(stage.name, part="table"))
-        lines = dict(read_listing(self.journal, tables[-1])) if tables else {}
-        known = {head.key: head for head in self.journal.heads(stage.name)}
+        lines: Spilled[str] = Spilled(str)
+        if tables:
+            lines.update((item, key) for item, key in read_listing(self.journal, tables[-1]))
+            self.listed(stage, tables[-1])
+        known = Known(self.journal, stage.name)
         for item in self.items.live:
             if item in lines:
                 self.settle(stage, known[lines[item]], ran=False)
             else:
-                self._miss(stage, item, (WAITS,), None, known=False)
+                self._miss(stage, item, (WAITS,))
 
     def settle(self, stage: Stage, head: Head, *, ran: bool) -> None:
         """Take over a result; remember it for the watched item."""
@@ -174,87 +175,78 @@ class Survey(Walk):
             self.passages[stage.name] = Passage(head.status, head, self._reads(stage, head.item))
         super().settle(stage, head, ran=ran)
 
-    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
+    def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Say for each item why its result is missing."""
-        origins = {origin.item: origin for origin in self.journal.origins(stage.name)}
-        last = {}
-        if self._watch is not None:
-            last = {head.item: head for head in self.journal.heads(stage.name)}
-        for item, _ in todo:
+        for item in todo:
             digests = self.items.digests(item, stage.spec.reads)
             inputs = dict(zip(stage.spec.reads, digests, strict=True))
-            origin = origins.get(item)
-            reasons = self._explainer.reasons(basis, inputs, origin)
-            self._miss(stage, item, reasons, last.get(item), known=origin is not None)
+            self._miss(stage, item, self._explainer.reasons(basis, inputs, self._origin(stage, item)))
 
     def missing_children(
-        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
+        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: Known
     ) -> Listing | None:
         """Say why an expansion is missing, and go on with the last one, if there is any."""
         del known  # its listing is looked up by time, not by key
         item, _ = parent
-        origin = self._last_table(stage, item)
+        origin = self._origin(stage, item, part="table")
         inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
         reasons = self._explainer.reasons(basis, inputs, origin)
         if origin is None:
-            self._miss(stage, item, reasons, None, known=False)
+            self._miss(stage, item, reasons)
             return None
-        table = next(head for head in self.journal.heads(stage.name, part="table") if head.seq == origin.seq)
+        table = self.journal.head_at(origin.seq)
+        assert table is not None
         listing = read_listing(self.journal, table)
-        self.reasons[stage.name].update(dict.fromkeys(reasons, len(listing)))
-        self.counts[stage.name].stale += len(listing)
+        count = len(listing)
+        self.reasons[stage.name].update(dict.fromkeys(reasons, count))
+        self.counts[stage.name].stale += count
         self.notes.append(
             f"{stage.name} would run again ({', '.join(reasons)}); later stages are shown as after "
             "its last run"
         )
         return listing
 
-    def missing_table(
-        self, stage: Stage, basis: Basis, table: Table, known: dict[str, Head]
-    ) -> Listing | None:
+    def missing_table(self, stage: Stage, basis: Basis, table: Table, known: Known) -> Listing | None:
         """Say why a gathered table is missing."""
-        waiting = [stop.stage for stop in self.items.stops.values() if stop.status in ("pending", "stale")]
-        origin = self._last_table(stage, "")
+        del known  # each item's last result is looked up by time, not by key
+        waiting = {stop.stage for stop in self.items.stops.values() if stop.status in ("pending", "stale")}
         if waiting:
-            reasons: tuple[str, ...] = tuple(f"waits for {name}" for name in sorted(set(waiting)))
+            reasons: tuple[str, ...] = tuple(f"waits for {name}" for name in sorted(waiting))
         else:
-            reasons = self._explainer.reasons(basis, table.inputs, origin)
-        last = {head.item: head for head in known.values()}
+            reasons = self._explainer.reasons(basis, table.inputs, self._origin(stage, "", part="table"))
         for item in table.ids:
-            self._miss(stage, item, reasons, last.get(item), known=item in last)
+            self._miss(stage, item, reasons)
         return None
 
     def wait(self, stage: Stage, item: str, where: str) -> None:
         """Say that an item waits for its children."""
-        last = {head.item: head for head in self.journal.heads(stage.name)}.get(item)
-        self._miss(stage, item, (f"waits for {where}",), last, known=last is not None)
+        self._miss(stage, item, (f"waits for {where}",))
 
     def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
         """Say why a group is missing."""
-        origins = {origin.item: origin for origin in self.journal.origins(stage.name)}
-        reasons = self._explainer.reasons(basis, group.inputs, origins.get(group.item))
-        last = {head.item: head for head in self.journal.heads(stage.name)}.get(group.item)
-        self._miss(stage, group.item, reasons, last, known=last is not None)
+        reasons = self._explainer.reasons(basis, group.inputs, self._origin(stage, group.item))
+        self._miss(stage, group.item, reasons)
 
-    def _last_table(self, stage: Stage, item: str) -> Origin | None:
-        last = None
-        for origin in self.journal.origins(stage.name, part="table"):
-            if origin.item == item:
-                last = origin
-        return last
+    def _last_of(self, stage: Stage, part: str = "item") -> Spilled[int]:
+        """Return the places of the last results of a stage, by item."""
+        if self._last is None or self._last[0] != (stage.name, part):
+            self._last = (stage.name, part), self.journal.last_of_items(stage.name, part=part)
+        return self._last[1]
 
-    def _miss(
-        self, stage: Stage, item: str, reasons: tuple[str, ...], head: Head | None, *, known: bool
-    ) -> None:
-        status = "stale" if known else "pending"
-        self._note(stage, item, status, reasons, head)
+    def _origin(self, stage: Stage, item: str, part: str = "item") -> Origin | None:
+        seq = self._last_of(stage, part).get(item)
+        return None if seq is None else self.journal.origin_at(seq)
+
+    def _miss(self, stage: Stage, item: str, reasons: tuple[str, ...]) -> None:
+        status = "stale" if item in self._last_of(stage) else "pending"
+        self._note(stage, item, status, reasons)
         self.leave(stage, item, status, "; ".join(reasons))
 
-    def _note(
-        self, stage: Stage, item: str, status: str, reasons: tuple[str, ...], head: Head | None
-    ) -> None:
+    def _note(self, stage: Stage, item: str, status: str, reasons: tuple[str, ...]) -> None:
         self.reasons[stage.name].update(reasons)
         if item == self._watch:
+            seq = self._last_of(stage).get(item)
+            head = None if seq is None else self.journal.head_at(seq)
             self.passages[stage.name] = Passage(status, head, self._reads(stage, item), reasons)
 
     def _reads(self, stage: Stage, item: str) -> dict[str, Ref]:
@@ -269,6 +261,7 @@ def surveyed(
     watch: str | None = None,
     sets: Sequence[str] = (),
     keep: tuple[str, ...] = (),
+    walker: Callable[..., Survey] | None = None,
 ) -> Iterator[Survey]:
     """Walk through a run without writing anything, also while another process works on it.
 
@@ -278,6 +271,7 @@ def surveyed(
         watch: the item whose passage is kept.
         sets: settings to be taken as changed, ``stage.key=value`` each.
         keep: the fields whose places are kept, as far as a later stage reads them.
+        walker: what walks, if not a plain :class:`Survey`.
 
     Raises:
         RunError: the folder is not a run of this pipeline, or its journal cannot be read.
@@ -291,7 +285,7 @@ def surveyed(
             fix="use the commands for that kind",
         )  # fmt: skip
     with Journal.open(folder, writable=False) as journal:
-        survey = Survey(loaded, manifest, journal, watch)
+        survey = (walker or Survey)(loaded, manifest, journal, watch)
         if manifest.shard is not None:
             survey.notes.append(f"this is shard {manifest.shard}; `fabula run merge` makes one run of all")
         survey.keep(keep)
@@ -311,8 +305,5 @@ def _root(folder: Path, manifest: Manifest, journal: Journal, notes: list[str]) 
             notes.append(f"{source.path} cannot be read ({error.strerror}); taken as unchanged")
             seen.append(known[source].field())
     key = root_key(seen)
-    for head in journal.heads(SOURCES):
-        if head.key == key:
-            return head
     # Not in the journal: the sources changed since. Nothing reads this item's content here, only its digest.
-    return Head(0, key, SOURCES, "made", None, None, {SOURCES: key})
+    return journal.head(key) or Head(0, key, SOURCES, "made", None, None, {SOURCES: key})

@@ -1,26 +1,28 @@
 """Going through the stages of a run: where every item stands, with what the journal already holds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, NamedTuple
 
 from ..errors import InputError, UserError
-from ..schemas.canonical import digest
+from ..schemas.canonical import digest, digest_rows
 from .codec import Basis, gather_fields, table_digest
 from .config import RunConfig, models_of
-from .journal import Head, Journal, Listing, read_listing
+from .journal import Head, Journal, Known, Listing, read_listing
 from .pipeline import MODEL, SOURCES, LoadedPipeline, Stage, dependencies
+from .spilled import HELD, Spilled, keys_only
 from .stage import Item
 from .worker import Parts
 
 _TOGETHER = 32  # items whose blobs are read at once
+_TAKEN_TOGETHER = 1000  # results that are looked for in other runs at once
 
 Ref = tuple[int, str]
 """Where a field is: ``seq`` of the result that holds it, and the field's digest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """Why an item went no further."""
 
     stage: str
@@ -31,7 +33,7 @@ class Stop:
 
 @dataclass(slots=True)
 class Items:
-    """The items of a run on their way through the stages.
+    """The items of a run on their way through the stages, in memory as far as :class:`Spilled` holds them.
 
     Attributes:
         live: ids of the items that are alive, in source order.
@@ -39,14 +41,17 @@ class Items:
         stops: the items that went no further.
     """
 
-    live: list[str] = field(default_factory=list)
-    columns: dict[str, dict[str, Ref]] = field(default_factory=dict)
-    stops: dict[str, Stop] = field(default_factory=dict)
+    live: Spilled[None] = field(default_factory=keys_only)
+    columns: dict[str, Spilled[Ref]] = field(default_factory=dict)
+    stops: Spilled[Stop] = field(default_factory=lambda: Spilled(lambda stop: Stop(*stop)))
+    _stopped: Spilled[None] = field(default_factory=keys_only)
 
     @classmethod
     def root(cls, head: Head) -> "Items":
         """Return the one item that every run starts from."""
-        return cls([SOURCES], {SOURCES: {SOURCES: (head.seq, head.outputs[SOURCES])}})
+        items = cls(keys_only([SOURCES]))
+        items.place(head)
+        return items
 
     def digests(self, item: str, fields: Sequence[str]) -> list[str]:
         """Return the digests of an item's fields."""
@@ -55,11 +60,21 @@ class Items:
     def place(self, head: Head) -> None:
         """Take over what a stage made of an item."""
         for name, sha256 in head.outputs.items():
-            self.columns.setdefault(name, {})[head.item] = (head.seq, sha256)
+            if name not in self.columns:
+                self.columns[name] = Spilled(lambda ref: (ref[0], ref[1]))
+            self.columns[name][head.item] = (head.seq, sha256)
+
+    def stop(self, item: str, stop: Stop) -> None:
+        """Let an item go no further."""
+        self.stops[item] = stop
+        self._stopped[item] = None
 
     def drop_stopped(self) -> None:
         """Take items that stopped out of the living."""
-        self.live = [item for item in self.live if item not in self.stops]
+        for item in self._stopped:
+            if item in self.live:
+                del self.live[item]
+        self._stopped = keys_only()
 
     def keep_columns(self, needed: frozenset[str]) -> None:
         """Forget the fields that nobody reads any more."""
@@ -87,7 +102,7 @@ class Items:
             yield item, tuple((blobs[seq], tuple(names)) for seq, names in names_by_seq.items())
 
 
-def _places(columns: dict[str, dict[str, Ref]], item: str, fields: Sequence[str]) -> dict[int, list[str]]:
+def _places(columns: Mapping[str, Spilled[Ref]], item: str, fields: Sequence[str]) -> dict[int, list[str]]:
     places: dict[int, list[str]] = {}
     for name in fields:
         places.setdefault(columns[name][item][0], []).append(name)
@@ -97,7 +112,7 @@ def _places(columns: dict[str, dict[str, Ref]], item: str, fields: Sequence[str]
 class LazyItems:
     """Items whose fields are read while one goes through them; may be gone through again."""
 
-    def __init__(self, items: Items, journal: Journal, ids: Sequence[str], fields: Sequence[str]) -> None:
+    def __init__(self, items: Items, journal: Journal, ids: Collection[str], fields: Sequence[str]) -> None:
         self._items, self._journal, self._ids, self._fields = items, journal, ids, fields
 
     def __len__(self) -> int:
@@ -129,6 +144,7 @@ class Walk:
     """One pass through the stages.
 
     Attributes:
+        root: the item that stands for the sources.
         items: where the items stand.
         counts: stage -> counts, of the stages passed so far.
     """
@@ -137,13 +153,14 @@ class Walk:
         self.loaded = loaded
         self.config = config
         self.journal = journal
+        self.root: Head
         self.items = Items()
         self.counts: dict[str, Counts] = {}
-        self._parents: list[dict[str, str]] = []
+        self._parents: list[Spilled[str]] = []
 
     def walk(self, root: Head) -> None:
         """Pass all stages, from the item that stands for the sources."""
-        self.items, self._parents = Items.root(root), []
+        self.root, self.items, self._parents = root, Items.root(root), []
         shapes = {"map": self._map, "expand": self._expand, "gather": self._gather, "group": self._group}
         for index, stage in enumerate(self.loaded.stages):
             self.counts[stage.name] = Counts()
@@ -179,7 +196,7 @@ class Walk:
         return {}
 
     def taken_table(
-        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: dict[str, Head]
+        self, _stage: Stage, _basis: Basis, _owner: tuple[str, str], _known: Known
     ) -> Listing | None:
         """Return the list of an expansion or a gather, as (id, key), that is taken over; None for none."""
         return None
@@ -188,19 +205,17 @@ class Walk:
         """Whether the files that an expansion found have moved, so that it has to look for them again."""
         return False
 
-    def missing_items(self, stage: Stage, basis: Basis, todo: Sequence[tuple[str, str]]) -> None:
-        """Deal with items, as (id, key), whose result in a map stage is not known."""
+    def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
+        """Deal with items whose result in a map stage is not known: id -> key."""
         raise NotImplementedError
 
     def missing_children(
-        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: dict[str, Head]
+        self, stage: Stage, basis: Basis, parent: tuple[str, str], known: Known
     ) -> Listing | None:
         """Return the children of a parent, as (id, key), whose expansion is not known; None leaves it."""
         raise NotImplementedError
 
-    def missing_table(
-        self, stage: Stage, basis: Basis, table: "Table", known: dict[str, Head]
-    ) -> Listing | None:
+    def missing_table(self, stage: Stage, basis: Basis, table: "Table", known: Known) -> Listing | None:
         """Return the lines of a gather that is not known; None leaves it."""
         raise NotImplementedError
 
@@ -211,6 +226,9 @@ class Walk:
     def wait(self, stage: Stage, item: str, where: str) -> None:
         """Deal with an item that cannot be grouped before an earlier stage has passed all its children."""
         self.leave(stage, item, "pending", f"waits for {where}")
+
+    def listed(self, stage: Stage, table: Head) -> None:
+        """Called with a known table whose list is used, of an expand or a gather."""
 
     def expanded(self, parents: Mapping[str, str]) -> None:
         """Called with child -> parent when an expand stage has been passed."""
@@ -228,35 +246,37 @@ class Walk:
         if head.status == "made":
             self.items.place(head)
         else:
-            self.items.stops[head.item] = Stop(stage.name, head.status, head.code, head.reason)
+            self.items.stop(head.item, Stop(stage.name, head.status, head.code, head.reason))
 
     def leave(self, stage: Stage, item: str, status: str, reason: str) -> None:
         """Stop an item at a stage whose result for it is not known."""
         self.counts[stage.name].add(status)
-        self.items.stops[item] = Stop(stage.name, status, None, reason)
+        self.items.stop(item, Stop(stage.name, status, None, reason))
 
     def _map(self, stage: Stage, basis: Basis) -> None:
-        known = {head.key: head for head in self.journal.heads(stage.name)}
-        todo = []
+        known, todo, new = Known(self.journal, stage.name), Spilled(str), Spilled(str)
         for item in self.items.live:
             key = basis.key(item, self.items.digests(item, stage.spec.reads))
             head = known.get(key)
             if head is None or self.again(stage, head):
-                todo.append((item, key))
+                todo[item] = key
+                if head is None:
+                    new[item] = key
             else:
                 self.settle(stage, head, ran=False)
-        taken = self.taken(stage, basis, [entry for entry in todo if entry[1] not in known]) if todo else {}
-        for _, key in todo:
-            if key in taken:
-                self.settle(stage, taken[key], ran=False)
-        todo = [entry for entry in todo if entry[1] not in taken]
+        left = iter(new.items())
+        while some := list(islice(left, _TAKEN_TOGETHER)):
+            taken = self.taken(stage, basis, some)
+            for item, key in some:
+                if key in taken:
+                    self.settle(stage, taken[key], ran=False)
+                    del todo[item]
         if todo:
             self.missing_items(stage, basis, todo)
 
     def _expand(self, stage: Stage, basis: Basis) -> None:
-        tables = {head.key: head for head in self.journal.heads(stage.name, part="table")}
-        known = {head.key: head for head in self.journal.heads(stage.name)}
-        children: list[tuple[str, str]] = []
+        tables, known = Known(self.journal, stage.name, part="table"), Known(self.journal, stage.name)
+        parents, twice = Spilled(str), []
         for parent in self.items.live:
             key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
             table = tables.get(key)
@@ -264,50 +284,55 @@ class Walk:
                 listing: Listing | None = read_listing(self.journal, table)
             else:
                 listing = self.taken_table(stage, basis, (parent, key), known)
-            old = _is_whole(listing, known) and not self.lacks_sources()
-            old = old and not any(self.again(stage, known[key]) for _, key in listing or ())
+            old = not self.lacks_sources() and _is_whole(listing, known, lambda head: self.again(stage, head))
             if not old:
                 listing = self.missing_children(stage, basis, (parent, key), known)
+            elif table is not None:
+                self.listed(stage, table)
             if listing is None:
                 continue
             for child, child_key in listing:
-                children.append((child, parent))
+                if child in parents:
+                    twice.append(child)
+                parents[child] = parent
                 self.settle(stage, known[child_key], ran=not old)
-        parents = _unique(stage, children)
+        _refuse_twice(stage, twice)
         self._parents.append(parents)
-        self.items.live = list(parents)
+        self.items.live = keys_only(parents)
         self.expanded(parents)
 
     def _group(self, stage: Stage, basis: Basis) -> None:
         parents = self._parents.pop()
-        both = sorted(parents.keys() & set(parents.values()))
+        both = sorted({parent for parent in parents.values() if parent in parents})
         if both:
             raise ValueError(f"stage {stage.name}: items have the ids of what they come from: {both[:5]}")
         self.grouped(parents)
-        members: dict[str, list[str]] = {}
-        for child in self.items.live:
-            members.setdefault(parents[child], []).append(child)
-        waiting = {
-            parents[child]: stop.stage
-            for child, stop in self.items.stops.items()
-            if child in parents and stop.status in ("pending", "stale")
-        }
-        known = {head.key: head for head in self.journal.heads(stage.name)}
-        self.items.live = [
-            item for item in dict.fromkeys(parents.values()) if item in members or item in waiting
-        ]
-        for parent in self.items.live:
-            if parent in waiting:
-                self.wait(stage, parent, waiting[parent])
-                continue
-            group = Group.of(self.items, stage, basis, parent, members[parent])
-            head = known.get(group.key)
-            if head is None:
-                head = self.taken(stage, basis, [(parent, group.key)]).get(group.key)
-            if head is None or self.again(stage, head):
-                self.missing_group(stage, basis, group)
-            else:
-                self.settle(stage, head, ran=False)
+        known, live = Known(self.journal, stage.name), keys_only()
+        # The children of an item follow each other.
+        for parent, pairs in groupby(parents.items(), key=lambda pair: pair[1]):
+            children = [child for child, _ in pairs]
+            members = [child for child in children if child in self.items.live]
+            where = self._waits_for(children)
+            if members or where:
+                live[parent] = None
+            if where:
+                self.wait(stage, parent, where)
+            elif members:
+                group = Group.of(self.items, stage, basis, parent, members)
+                head = known.get(group.key)
+                if head is None:
+                    head = self.taken(stage, basis, [(parent, group.key)]).get(group.key)
+                if head is None or self.again(stage, head):
+                    self.missing_group(stage, basis, group)
+                else:
+                    self.settle(stage, head, ran=False)
+        self.items.live = live
+
+    def _waits_for(self, items: Iterable[str]) -> str | None:
+        """Return the last stage at which one of some items waits; None where none does."""
+        stops = [self.items.stops[item] for item in items if item in self.items.stops]
+        stages = {stop.stage for stop in stops if stop.status in ("pending", "stale")}
+        return next((name for name in reversed(self.loaded.names()) if name in stages), None)
 
     def _gather(self, stage: Stage, basis: Basis) -> None:
         if not self.items.live:
@@ -317,22 +342,38 @@ class Walk:
         table_found = next((head for head in reversed(tables) if head.key == table.key), None)
         if table_found is not None and stage.spec.stateful and table_found is not tables[-1]:
             table_found = None  # decided since on other items: what was decided last counts
-        known = {head.key: head for head in self.journal.heads(stage.name)}
+        known = Known(self.journal, stage.name)
         if table_found is not None:
             listing: Listing | None = read_listing(self.journal, table_found)
         else:
             listing = self.taken_table(stage, basis, ("", table.key), known)
-        old = _is_whole(listing, known)
+        old = _is_whole(listing, known, lambda _: False)
         if not old:
+            table_found = None
             table.latest = tables[-1] if tables else None
             listing = self.missing_table(stage, basis, table, known)
+        if table_found is not None:
+            self.listed(stage, table_found)
         for _, key in listing or ():
             self.settle(stage, known[key], ran=not old)
 
 
-def _is_whole(listing: Listing | None, known: Mapping[str, Head]) -> bool:
-    """Whether a list is there with all that it names; a damaged journal may have lost some of that."""
-    return listing is not None and all(key in known for _, key in listing)
+def _is_whole(listing: Listing | None, known: Known, again: Callable[[Head], bool]) -> bool:
+    """Whether a list is there with all that it names, and nothing of that is to be made again.
+
+    A damaged journal may have lost some of it.
+    """
+    if listing is None:
+        return False
+    count = 0
+    for _, key in listing:
+        head = known.get(key)
+        if head is None or again(head):
+            return False
+        count += 1
+    if count > HELD:
+        known.rewind()
+    return True
 
 
 @dataclass(slots=True)
@@ -340,13 +381,13 @@ class Table:
     """The input of a gather stage.
 
     Attributes:
-        ids: the items, sorted.
+        ids: the living items, sorted.
         inputs: digests of the columns that the stage reads, and of the ids.
         key: the key of the whole result.
         latest: the last table that the stage left, whatever it was made from.
     """
 
-    ids: list[str]
+    ids: Collection[str]
     inputs: Mapping[str, str]
     key: str
     latest: Head | None = None
@@ -354,11 +395,11 @@ class Table:
     @classmethod
     def of(cls, items: Items, stage: Stage, basis: Basis) -> "Table":
         """Return the table that a gather stage would see now."""
-        ids = sorted(items.live)
-        inputs = {"items": digest(ids)}
+        ids = items.live.in_order()
+        inputs = {"items": digest_rows(ids)}
         for name in stage.spec.reads:
             column = items.columns[name]
-            inputs[name] = table_digest([(item, column[item][1]) for item in ids])
+            inputs[name] = table_digest((item, column[item][1]) for item in ids)
         return cls(ids, inputs, basis.key("", list(inputs.values())))
 
 
@@ -393,20 +434,11 @@ def root_key(sources: Any) -> str:  # noqa: ANN401 - a JSON value
     return digest([SOURCES, sources])
 
 
-def _unique(stage: Stage, children: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return child -> parent.
-
-    Raises:
-        InputError: two children have the same id; all such ids are listed.
-    """
-    parents: dict[str, str] = {}
-    problems = []
-    for child, parent in children:
-        if child in parents:
-            where = f"stage {stage.name}: item {child}"
-            fix = "rename one of the two in the sources"
-            problems.append(UserError(where, what="two items have this id", fix=fix))
-        parents[child] = parent
+def _refuse_twice(stage: Stage, ids: Iterable[str]) -> None:
+    """Raise InputError where ids were given out twice; all of them are listed."""
+    fix = "rename one of the two in the sources"
+    problems = [
+        UserError(f"stage {stage.name}: item {item}", what="two items have this id", fix=fix) for item in ids
+    ]
     if problems:
         raise InputError(problems)
-    return parents

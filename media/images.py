@@ -7,6 +7,7 @@ import io
 import os
 import threading
 import warnings
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -243,12 +244,70 @@ def open_picture(source: Path | bytes, limits: PictureLimits = LIMITS, *, name: 
     """
     where = name if isinstance(source, bytes) else str(source)
     data = _checked(source, where, limits) if isinstance(source, bytes) else read_bytes(source, limits)
-    opened = _open(data, where, limits)
-    notes = [*_misnamed(where, opened), *_animated(opened)]
-    kind = str(opened.format)
-    _load(opened, where)
-    image, changes = _converted(opened, where)
-    return Picture(image, "JPEG" if kind == "MPO" else kind, (*notes, *changes, *_blank(image)))
+    decoded = DECODED.get(sha256_bytes(data))
+    if decoded is None:
+        opened = _open(data, where, limits)
+        size, kind, odd = opened.size, str(opened.format), _animated(opened)
+        _load(opened, where)
+        image, changes = _converted(opened, where)
+        decoded = _Decoded(image, size, kind, (*odd, *changes, *_blank(image)))
+        DECODED.put(sha256_bytes(data), decoded)
+    else:
+        _check_size(decoded.size, where, limits)
+    kind = "JPEG" if decoded.kind == "MPO" else decoded.kind
+    return Picture(decoded.image.copy(), kind, (*_misnamed(where, kind), *decoded.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """The pixels of a picture, its size and format as the file has them, and notes but for its name."""
+
+    image: "Image"
+    size: tuple[int, int]
+    kind: str
+    notes: tuple[str, ...]
+
+
+class DecodedPictures:
+    """The pictures that this process decoded last, by the hash of their bytes, up to so many bytes of pixels.
+
+    Several stages look at the same picture one after another; so it is decoded once, as long as it is here.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.held = most, 0
+        self._pictures: OrderedDict[str, _Decoded] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, sha256: str) -> _Decoded | None:
+        """Return a picture if it is here; it is the last to go then."""
+        with self._lock:
+            if sha256 in self._pictures:
+                self._pictures.move_to_end(sha256)
+            return self._pictures.get(sha256)
+
+    def put(self, sha256: str, decoded: _Decoded) -> None:
+        """Keep a picture, but for one that would push out most others; those used longest ago go."""
+        with self._lock:
+            if 4 * _pixel_bytes(decoded) > self.most or sha256 in self._pictures:
+                return
+            self._pictures[sha256] = decoded
+            self.held += _pixel_bytes(decoded)
+            while self.held > self.most:
+                self.held -= _pixel_bytes(self._pictures.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._pictures.clear()
+            self.held = 0
+
+
+def _pixel_bytes(decoded: _Decoded) -> int:
+    return 3 * decoded.image.width * decoded.image.height
+
+
+DECODED = DecodedPictures(128_000_000)
 
 
 def read_bytes(path: Path, limits: PictureLimits = LIMITS) -> bytes:
@@ -337,10 +396,14 @@ def _open(data: bytes, where: str, limits: PictureLimits) -> "Image":
         raise _too_many(where, limits, "far more") from error
     except Exception as error:  # decoder boundary
         raise _problem(where, "damaged", "a header that can be read", _told(error)) from error
-    width, height = opened.size
+    _check_size(opened.size, where, limits)
+    return opened
+
+
+def _check_size(size: tuple[int, int], where: str, limits: PictureLimits) -> None:
+    width, height = size
     if width * height > limits.max_pixels or max(width, height) > limits.max_side:
         raise _too_many(where, limits, f"{width} x {height}")
-    return opened
 
 
 def _load(opened: "Image", where: str) -> None:
@@ -361,10 +424,9 @@ def _converted(loaded: "Image", where: str) -> tuple["Image", list[str]]:
         raise _problem(where, "damaged", "colours that can be converted", _told(error)) from error
 
 
-def _misnamed(where: str, opened: "Image") -> list[str]:
+def _misnamed(where: str, kind: str) -> list[str]:
     said = _SUFFIXES.get(Path(where).suffix.lower().lstrip("."))
-    text = "JPEG" if opened.format == "MPO" else str(opened.format)
-    return [] if said in (None, text) else [f"misnamed: the name says {said}, the content is {text}"]
+    return [] if said in (None, kind) else [f"misnamed: the name says {said}, the content is {kind}"]
 
 
 def _animated(opened: "Image") -> list[str]:

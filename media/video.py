@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingRequirement
 from ..schemas.plain_files import open_plain
+from .deinterlacing import deinterlaced
 from .images import MediaProblem
 from .video_file import Index, decoded_whole, index_file
 from .wholeness import fault_of
@@ -148,15 +149,24 @@ def first_frame(path: Path, limits: VideoLimits = LIMITS) -> Frame:
         return next(frames)
 
 
-def frames_at(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS) -> Iterator[Frame]:
+def frames_at(
+    path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS, *, deinterlace: bool = False
+) -> Iterator[Frame]:
     """Yield the frames with given indices, which ascend, decoded one by one; nothing where none is asked for.
+
+    Args:
+        path: the video.
+        indices: of the frames.
+        limits: what the video may be at most.
+        deinterlace: whether the fields of interlaced frames are joined (see :mod:`.deinterlacing`).
 
     Raises:
         MediaProblem: as :func:`probe`; and ``too_few_frames`` where the video has no such frame.
         MissingRequirement: the extra ``video`` is not installed.
     """
     if indices:
-        yield from _frames(path, limits, lambda frames: _within(path, frames, indices), whole=False)
+        choose: Callable[[int], Sequence[int]] = lambda frames: _within(path, frames, indices)  # noqa: E731
+        yield from _frames(path, limits, choose, whole=False, deinterlace=deinterlace)
 
 
 def walk_frames(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS) -> Iterator[Frame]:
@@ -208,14 +218,22 @@ def _enough(path: Path, frames: int, count: int) -> Sequence[int]:
 
 
 def _frames(
-    path: Path, limits: VideoLimits, choose: Callable[[int], Sequence[int]], *, whole: bool
+    path: Path,
+    limits: VideoLimits,
+    choose: Callable[[int], Sequence[int]],
+    *,
+    whole: bool,
+    deinterlace: bool = False,
 ) -> Generator[Frame]:
     """Yield the frames whose indices are chosen, given how many there are."""
     with open_video(path, limits, whole=whole) as (container, stream, index):
         wanted = choose(len(index))
         base = Fraction(stream.time_base)
         try:
-            taken = _taken(container, stream, index, wanted) if index.keys else _walked(path, wanted)
+            if index.keys:
+                taken = _taken(container, stream, index, wanted, deinterlace=deinterlace)
+            else:
+                taken = _walked(path, wanted, deinterlace=deinterlace)
             for number, frame in zip(wanted, taken, strict=True):
                 yield Frame(number, (index.times[number] - index.times[0]) * base, _image(frame))
         except Exception as error:  # decoder boundary
@@ -308,17 +326,28 @@ def _info(stream: Any, index: Index) -> VideoInfo:  # noqa: ANN401 - PyAV's
     return VideoInfo(len(index), duration, len(index) / duration, context.width, context.height)
 
 
-def _taken(container: Any, stream: Any, index: Index, wanted: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
-    """Yield the wanted frames; jump ahead where a key frame lies between two of them."""
+def _taken(
+    container: Any,  # noqa: ANN401 - PyAV's
+    stream: Any,  # noqa: ANN401 - PyAV's
+    index: Index,
+    wanted: Sequence[int],
+    *,
+    deinterlace: bool,
+) -> Iterator[Any]:
+    """Yield the wanted frames; jump ahead where a key frame lies between two of them.
+
+    The fields of a frame are joined with a look at the frame before: decoding begins before that one.
+    """
     stream.thread_type = "AUTO"
     reached: int | Fraction | None = None
     frames: Iterator[Any] = iter(())
     for number in wanted:
         target = index.times[number]
-        key = index.key_before(target)
+        key = index.key_before(index.times[max(number - 1, 0)] if deinterlace else target)
         if reached is None or key > reached:
             container.seek(key, stream=stream, backward=True)
             frames = container.decode(stream)
+            frames = deinterlaced(frames) if deinterlace else frames
         frame = next((frame for frame in frames if frame.pts is not None and frame.pts >= target), None)
         if frame is None or frame.pts != target:
             raise ValueError(f"the decoder left out frame {number}")
@@ -326,11 +355,12 @@ def _taken(container: Any, stream: Any, index: Index, wanted: Sequence[int]) -> 
         yield frame
 
 
-def _walked(path: Path, wanted: Sequence[int]) -> Iterator[Any]:
+def _walked(path: Path, wanted: Sequence[int], *, deinterlace: bool) -> Iterator[Any]:
     """Yield the wanted frames of a file in which nothing can be found but by decoding from its front."""
     left = set(wanted)
     with _library().open(str(path), metadata_errors="replace") as container:
-        for number, frame in enumerate(container.decode(container.streams.video[0])):
+        frames = container.decode(container.streams.video[0])
+        for number, frame in enumerate(deinterlaced(frames) if deinterlace else frames):
             if number in left:
                 yield frame
             if number >= wanted[-1]:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .plain_files import open_plain
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
+_ROWS = 1000  # of a list that is hashed part by part
 
 
 def plain(value: Any) -> Json:  # noqa: ANN401 - any part of a document
@@ -55,6 +57,16 @@ def canonical_bytes(value: Json) -> bytes:
 def digest(value: Json) -> str:
     """Return the SHA-256 of the canonical form of a value, in hexadecimal (64 characters)."""
     return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def digest_rows(rows: Iterable[Json]) -> str:
+    """Return the :func:`digest` of a list of all rows, of which a few are in memory at a time."""
+    state, first, left = hashlib.sha256(b"["), True, iter(rows)
+    while part := list(islice(left, _ROWS)):
+        state.update((b"" if first else b",") + canonical_bytes(part)[1:-1])
+        first = False
+    state.update(b"]")
+    return state.hexdigest()
 
 
 def sha256_bytes(data: bytes) -> str:

@@ -18,7 +18,7 @@ from ...schemas.canonical import Json
 from ..step import PlannerSettings
 from .asking import Shown, ask
 from .cluster_people import appearance, tracklets_of
-from .drafts import Merge, Person, Tracklet
+from .drafts import Merge, Person, Tracklet, Video
 from .pictures import portraits
 
 Rule = Literal["shot", "time"]
@@ -211,8 +211,8 @@ async def run(item: Item, tools: Tools) -> Outcome:
     tracklets = {tracklet.tracklet_id: tracklet for tracklet in tracklets_of(item["shots"])}
     try:
         crops = await asyncio.to_thread(
-            portraits, item["video"]["file"], people, tracklets, (settings.crops, settings.max_side),
-            tools.store,
+            portraits, Video.model_validate(item["video"]), people, tracklets,
+            (settings.crops, settings.max_side), tools,
         )  # fmt: skip
     except MediaProblem as problem:
         return Failed(problem.code, str(problem))

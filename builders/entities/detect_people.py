@@ -23,12 +23,15 @@ from ...schemas.canonical import Json, sha256_file
 from .detections import Detections, Row, open_detections, unreadable, wrong
 from .distances import packed_rows
 from .drafts import Box4, Seen, Shot, Video
+from .film_files import segments_of
 from .measure_quality import faces_of_people
 from .pictures import ModelName, frames_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+SEGMENT = 1000
+"""Frames of a long shot, about, whose people are kept together."""
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"people-yolo11n": {"threshold": 0.1}}
 """Options of models that differ from their own: tracking makes use of boxes of low score."""
 
@@ -80,13 +83,13 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
         return [_given(shot, settings) for shot in shots]
     if settings.people is None:
         return [_made([], None, {"by": {}, "looked": [], "faces_alone": 0}) for _ in shots]
-    lookout = _Lookout.of(settings)
+    lookout = _Lookout.of(tools)
     made: dict[str, Outcome] = {}
-    by_file: dict[str, list[Shot]] = {}
+    by_video: dict[str, list[Shot]] = {}
     for shot in shots:
-        by_file.setdefault(shot.video.file, []).append(shot)
-    for file, some in by_file.items():
-        made |= _looked(file, some, lookout)
+        by_video.setdefault(shot.video.video_id, []).append(shot)
+    for some in by_video.values():
+        made |= _looked(some, lookout)
     return [made[shot.shot_id] for shot in shots]
 
 
@@ -97,24 +100,39 @@ class _Found:
     seen: list[Seen] = field(default_factory=list)
     alone: int = 0
 
+    def part(self) -> Json:
+        """Return it as JSON."""
+        return {"seen": [seen_here.as_json() for seen_here in self.seen], "alone": self.alone}
+
+    def take(self, part: Json) -> None:
+        """Add what :meth:`part` returned."""
+        self.seen += [Seen.model_validate(seen_here) for seen_here in part["seen"]]
+        self.alone += part["alone"]
+
 
 @dataclass(frozen=True, slots=True)
 class _Lookout:
     people: Any
     faces: Any | None
-    settings: Settings
+    tools: Tools
 
     @classmethod
-    def of(cls, settings: Settings) -> "_Lookout":
+    def of(cls, tools: Tools) -> "_Lookout":
         """Open the detectors.
 
         Raises:
             MissingRequirement: a library or weights are missing. ConfigError: a setting is wrong.
         """
+        settings = tools.own(Settings)
         assert settings.people is not None
         people = opened(settings.people, settings, "detector", DEFAULTS.get(settings.people, {}))
         faces = None if settings.faces is None else opened(settings.faces, settings, "detector", {})
-        return cls(people, faces, settings)
+        return cls(people, faces, tools)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the stage."""
+        return self.tools.own(Settings)
 
     def by(self) -> dict[str, Json]:
         """Return who looks."""
@@ -140,15 +158,21 @@ def _kept(boxes: Sequence[Box], image: "Image", least: float) -> list[Box]:
     return sorted(kept, key=lambda box: (-box.score, box.left, box.top, box.right, box.bottom))
 
 
-def _looked(file: str, shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Outcome]:
+def _looked(shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Outcome]:
     """Look through the shots of a video, all at once; where it cannot be read, one by one."""
     wanted = {shot.shot_id: range(shot.first, shot.last + 1, lookout.settings.every) for shot in shots}
+    many = lookout.settings.batch * max(1, SEGMENT // lookout.settings.batch)
+    by_shot: dict[str, _Found] = {}
     try:
-        by_shot = _through(file, wanted, lookout)
+        for shot in shots:
+            if len(wanted[shot.shot_id]) > many:
+                by_shot[shot.shot_id] = _through_parts(shot, wanted[shot.shot_id], many, lookout)
+        others = {name: frames for name, frames in wanted.items() if name not in by_shot}
+        by_shot |= _through(shots[0].video, others, lookout)
     except MediaProblem as problem:
         if len(shots) == 1:
             return {shots[0].shot_id: Failed(problem.code, str(problem))}
-        return {name: made for shot in shots for name, made in _looked(file, [shot], lookout).items()}
+        return {name: made for shot in shots for name, made in _looked([shot], lookout).items()}
     return {
         name: _made(
             look.seen, None, {"by": lookout.by(), "looked": list(wanted[name]), "faces_alone": look.alone}
@@ -157,7 +181,21 @@ def _looked(file: str, shots: Sequence[Shot], lookout: _Lookout) -> dict[str, Ou
     }
 
 
-def _through(file: str, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) -> dict[str, _Found]:
+def _through_parts(shot: Shot, wanted: Sequence[int], many: int, lookout: _Lookout) -> _Found:
+    """Look through a long shot, so many frames at a time, of which each part is kept."""
+    inputs = {"sha256": shot.video.sha256, "shot": [shot.first, shot.last], "by": lookout.by()}
+    segments, whole = segments_of(SPEC, lookout.tools, inputs), _Found()
+    for number, start in enumerate(range(0, len(wanted), many)):
+        part = segments.get(number)
+        if part is None:
+            some = {shot.shot_id: wanted[start : start + many]}
+            part = _through(shot.video, some, lookout)[shot.shot_id].part()
+            segments.put(number, part)
+        whole.take(part)
+    return whole
+
+
+def _through(video: Video, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) -> dict[str, _Found]:
     by_shot = {name: _Found() for name in wanted}
     waiting: list[tuple[int, tuple[str, ...], Image]] = []
 
@@ -170,7 +208,7 @@ def _through(file: str, wanted: Mapping[str, Sequence[int]], lookout: _Lookout) 
                 by_shot[name].alone += alone
         waiting.clear()
 
-    for frame, names in frames_of(file, wanted):
+    for frame, names in frames_of(video, wanted, lookout.tools):
         waiting.append((frame.index, names, frame.image))
         if len(waiting) == lookout.settings.batch:
             look()

@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 from pydantic import Field
 
 from ...engine.stage import Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import MissingRequirement
+from ...media.deinterlacing import NAME as DEINTERLACER
 from ...media.images import MediaProblem
-from ...media.shot_detection import Method, ShotBoundaries, detect
+from ...media.shot_detection import Method, ShotBoundaries, detect_in
+from ...media.shot_frames import small_video
 from ...media.shot_network import fingerprint
 from ...media.video import LIMITS, VideoLimits
 from ...models.vision.types import Device
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from .drafts import Video
+from .film_files import film_path, segments_of
 
 
 class Settings(Own):
@@ -43,11 +45,14 @@ class Settings(Own):
         le=LIMITS.max_pixels,
         description="Pixels of a frame at most; 8K has 33 million.",
     )
+    deinterlace: bool = Field(
+        default=True, description="Join the fields of films that are marked as interlaced, in all stages."
+    )
 
 
 SPEC = StageSpec(
     name="detect_shots",
-    version=1,
+    version=2,
     shape="map",
     reads=("found",),
     writes=("probed", "boundaries"),
@@ -68,7 +73,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     settings = tools.own(Settings)
     if settings.network is not None and settings.method == "transnetv2":
         _check(settings.network)
-    return [_detected(item["found"], settings) for item in items]
+    return [_detected(item["found"], settings, tools) for item in items]
 
 
 @cache
@@ -81,12 +86,14 @@ def _check(network: str) -> None:
         )  # fmt: skip
 
 
-def _detected(film: Json, settings: Settings) -> Outcome:
+def _detected(film: Json, settings: Settings, tools: Tools) -> Outcome:
     limits = VideoLimits(settings.max_bytes, settings.max_frames, settings.max_pixels)
     try:
-        shots = detect(
-            Path(film["file"]), settings.method, threshold=settings.threshold, device=settings.device,
-            limits=limits,
+        path = film_path(film["file"], film["sha256"], tools)
+        shots = detect_in(
+            small_video(path, limits, deinterlace=settings.deinterlace), settings.method,
+            threshold=settings.threshold, device=settings.device,
+            segments=segments_of(SPEC, tools, {"sha256": film["sha256"]}),
         )  # fmt: skip
     except MediaProblem as problem:
         return Failed(problem.code, f"expected {problem.expected}, found {problem.found}")
@@ -94,6 +101,7 @@ def _detected(film: Json, settings: Settings) -> Outcome:
         video_id=film["video_id"], file=film["file"], sha256=film["sha256"], frames=shots.frames,
         seconds=float(shots.seconds), fps=float(shots.frames / shots.seconds),
         width=shots.size[0], height=shots.size[1],
+        deinterlaced=DEINTERLACER if shots.is_interlaced else None,
     )  # fmt: skip
     return Made({"probed": video.as_json(), "boundaries": _boundaries(shots)})
 

@@ -20,13 +20,15 @@ class Video(Own):
 
     Attributes:
         video_id: made of its file name, unique in the run.
-        file: where it lies, absolute.
+        file: its name; where it lies is known by its hash (see :mod:`.film_files`). In runs of earlier
+            versions, its path.
         sha256: of the file.
         frames: how many it has, counted.
         seconds: from the start of the first frame to the end of the last.
         fps: average frames per second.
         width: in pixels, upright.
         height: in pixels, upright.
+        deinterlaced: what joins its fields where it is interlaced; None for other films.
     """
 
     video_id: str
@@ -37,6 +39,7 @@ class Video(Own):
     fps: float
     width: int
     height: int
+    deinterlaced: str | None = None
 
 
 class Shot(Own):

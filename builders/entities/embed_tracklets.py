@@ -17,7 +17,7 @@ from ...models.vision.needs import VisionSettings, opened
 from ...models.vision.store import VectorStore
 from ...schemas.canonical import Json
 from .distances import Rows, mean_vector, packed, unpacked
-from .drafts import Shot, Tracklet
+from .drafts import Shot, Tracklet, Video
 from .pictures import ModelName, ViewWeights, best, candidates, cut_out, frames_of, qualities, sharpness_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,12 @@ class _Encoders:
 
     models: Mapping[str, Any]
     store: VectorStore
-    settings: Settings
+    tools: Tools
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the stage."""
+        return self.tools.own(Settings)
 
     def by(self) -> dict[str, Json]:
         """Return who encodes."""
@@ -94,6 +99,7 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     settings = tools.own(Settings)
     made: dict[str, Outcome] = {}
     waiting: dict[str, dict[str, _Work]] = {}
+    videos: dict[str, Video] = {}
     for item in items:
         shot = Shot.model_validate(item["shot"])
         tracklets = tuple(Tracklet.model_validate(tracklet) for tracklet in item["tracklets"])
@@ -103,15 +109,16 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
         elif not tracklets or (settings.face is None and settings.body is None):
             made[item.id] = _outcome([_plain(tracklet, settings) for tracklet in tracklets], {"by": None})
         else:
-            waiting.setdefault(shot.video.file, {})[item.id] = _work(tracklets, settings)
+            videos[shot.video.video_id] = shot.video
+            waiting.setdefault(shot.video.video_id, {})[item.id] = _work(tracklets, settings)
     if waiting:
         names = {"face": settings.face, "body": settings.body}
         models = {
             kind: opened(name, settings, "encoder", {}) for kind, name in names.items() if name is not None
         }
         with VectorStore.of_user() as store:
-            for file, works in waiting.items():
-                made |= _encoded(file, works, _Encoders(models, store, settings))
+            for name, works in waiting.items():
+                made |= _encoded(videos[name], works, _Encoders(models, store, tools))
     return [made[item.id] for item in items]
 
 
@@ -143,12 +150,12 @@ def _work(tracklets: tuple[Tracklet, ...], settings: Settings) -> _Work:
     return _Work(tracklets, wanted)
 
 
-def _encoded(file: str, works: Mapping[str, _Work], encoders: _Encoders) -> dict[str, Outcome]:
+def _encoded(video: Video, works: Mapping[str, _Work], encoders: _Encoders) -> dict[str, Outcome]:
     """Encode the tracklets of some shots of a video; where it cannot be read, shot by shot."""
     made: dict[str, Outcome] = {}
     try:
         wanted = {name: sorted(work.wanted) for name, work in works.items()}
-        for frame, names in frames_of(file, wanted):
+        for frame, names in frames_of(video, wanted, encoders.tools):
             for name in names:
                 work = works[name]
                 _crop(frame, work, encoders.settings)
@@ -162,7 +169,7 @@ def _encoded(file: str, works: Mapping[str, _Work], encoders: _Encoders) -> dict
             return made | {name: Failed(problem.code, str(problem)) for name in left}
         for name, work in left.items():
             work.crops.clear()
-            made |= _encoded(file, {name: work}, encoders)
+            made |= _encoded(video, {name: work}, encoders)
     return made
 
 

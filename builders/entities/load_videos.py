@@ -1,7 +1,8 @@
 """Stage: one item per video of the sources: files as they are named, and all videos in folders.
 
 Folders are gone through with all that lies below; hidden entries are left out, and links to folders are not
-followed, so that loops are none. No file is opened but to read its hash: what is no video shows later.
+followed, so that loops are none. No file is opened but to read its hash: what is no video shows later. Fields
+name a film by its content; where it lies is noted beside them, so that a folder that moves changes nothing.
 """
 
 import os
@@ -15,6 +16,7 @@ from ...errors import InputError, mismatch
 from ...schemas.canonical import Json, sha256_bytes, sha256_file
 from ...schemas.text import slug
 from ...schemas.values import Own
+from .film_files import keep_place
 
 ROLE = "videos"
 """Role of the sources."""
@@ -36,7 +38,7 @@ class Settings(Own):
 
 SPEC = StageSpec(
     name="load_videos",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
     writes=("found",),
@@ -76,7 +78,8 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
             yield Child(_free(plain, sha256_bytes(file.name.encode("utf-8")), taken), lost)
             continue
         video_id = _free(plain, sha256, taken)
-        video = {"video_id": video_id, "file": str(file), "name": file.name, "sha256": sha256}
+        named = keep_place(file, sha256, tools)
+        video = {"video_id": video_id, "file": named, "name": file.name, "sha256": sha256}
         yield Child(video_id, Made({"found": video}))
 
 

@@ -213,7 +213,7 @@ def _looks(shots: Sequence[tuple[Shot, int]], tools: Tools) -> Iterator[tuple[st
     wanted = {key: sorted({frame for pair in some for frame in pair}) for key, some in pairs.items()}
     held: dict[str, dict[int, Luma]] = {key: {} for key in by_id}
     middles: dict[str, Image] = {}
-    for frame, keys in frames_of(shots[0][0].video.file, wanted):
+    for frame, keys in frames_of(shots[0][0].video, wanted, tools):
         small = luma(frame.image)
         for key in keys:
             held[key][frame.index] = small

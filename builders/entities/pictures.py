@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import BeforeValidator
 
+from ...engine.stage import Tools
 from ...media.images import encode_image, fitted, keep_file, kept_bytes
 from ...media.video import Frame, frames_at
 from ...models.chat import Image as ChatImage
 from ...models.vision.types import Box, cut
 from ...schemas.canonical import sha256_bytes
 from ...schemas.values import Own
-from .drafts import Box4, Person, Seen, Tracklet
+from .drafts import Box4, Person, Seen, Tracklet, Video
+from .film_files import film_path
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -114,14 +116,17 @@ ModelName = Annotated[str | None, BeforeValidator(lambda name: None if name == "
 """Name of a model; ``none``, or null, for none."""
 
 
-def frames_of(file: str, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[Frame, tuple[str, ...]]]:
+def frames_of(
+    video: Video, wanted: Mapping[str, Sequence[int]], tools: Tools
+) -> Iterator[tuple[Frame, tuple[str, ...]]]:
     """Yield the frames of a video that some shots want, ascending, each with the ids of those shots.
 
     The video is gone through once, whatever the number of shots.
 
     Args:
-        file: the video.
+        video: the video.
         wanted: id of a shot -> frames.
+        tools: of the stage.
 
     Raises:
         MediaProblem: the video cannot be read. MissingRequirement: the extra ``video`` is not installed.
@@ -130,7 +135,8 @@ def frames_of(file: str, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[
     for shot, numbers in wanted.items():
         for number in numbers:
             who.setdefault(number, []).append(shot)
-    for frame in frames_at(Path(file), sorted(who)):
+    path = film_path(video.file, video.sha256, tools)
+    for frame in frames_at(path, sorted(who), deinterlace=video.deinterlaced is not None):
         yield frame, tuple(who[frame.index])
 
 
@@ -267,20 +273,20 @@ AROUND = 0.05
 
 
 def portraits(
-    file: str,
+    video: Video,
     people: Sequence[Person],
     tracklets: Mapping[str, Tracklet],
     shape: tuple[int, int],
-    store: Path | None,
+    tools: Tools,
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of the crops of people in the store, by person.
 
     Args:
-        file: the video.
+        video: the video.
         people: who is wanted.
         tracklets: id -> tracklet.
         shape: most crops of a person, and most pixels of the longer side of a crop.
-        store: where crops are kept; None only names them.
+        tools: of the stage; without a store, crops are only named.
 
     Raises:
         MediaProblem: the video cannot be read. MissingRequirement: the extra ``video`` is not installed.
@@ -289,13 +295,13 @@ def portraits(
     chosen = {person.person_id: views_of(person, tracklets, most) for person in people}
     frames = {name: [view.frame for view in views] for name, views in chosen.items()}
     made: dict[str, dict[int, str]] = {name: {} for name in chosen}
-    for frame, names in frames_of(file, frames):
+    for frame, names in frames_of(video, frames, tools):
         for name in dict.fromkeys(names):
             for index, view in enumerate(chosen[name]):
                 part = cut_out(frame.image, view.box, AROUND) if view.frame == frame.index else None
                 if part is not None:
                     data = encode_image(fitted(part, side), format="jpeg", quality=QUALITY)
-                    made[name][index] = keep(data, store)
+                    made[name][index] = keep(data, tools.store)
     return {name: tuple(files[rank] for rank in sorted(files)) for name, files in made.items()}
 
 

@@ -63,19 +63,20 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
     shots = [Shot.model_validate(item["shot"]) for item in items]
     made: dict[str, Outcome] = {}
     for _, some in groupby(shots, key=lambda shot: shot.video.file):
-        made |= _read(list(some), settings)
+        made |= _read(list(some), tools)
     return [made[shot.shot_id] for shot in shots]
 
 
-def _read(shots: Sequence[Shot], settings: Settings) -> Mapping[str, Outcome]:
+def _read(shots: Sequence[Shot], tools: Tools) -> Mapping[str, Outcome]:
     """Return outcomes of shots of one video: it is gone through once, or once per shot where one fails."""
+    settings = tools.own(Settings)
     assert settings.reader is not None
     reader = reader_of(settings.reader)
     wanted = {shot.shot_id: [frame for frame, _ in looked_at(shot, settings.frames)] for shot in shots}
     lines: dict[str, list[tuple[str, ...]]] = {key: [] for key in wanted}
     made: dict[str, Outcome] = {}
     try:
-        for frame, keys in frames_of(shots[0].video.file, wanted):
+        for frame, keys in frames_of(shots[0].video, wanted, tools):
             texts = tuple(
                 line for line in reader.read(_strip(frame.image, settings)) if _text(line, settings)
             )
@@ -86,7 +87,7 @@ def _read(shots: Sequence[Shot], settings: Settings) -> Mapping[str, Outcome]:
             reason = f"expected {problem.expected}, found {problem.found}"
             return {shots[0].shot_id: Failed(problem.code, reason)}
         for shot in shots:
-            made |= _read([shot], settings)
+            made |= _read([shot], tools)
         return made
     return {key: Made({"subtitles": _told(some, settings.reader)}) for key, some in lines.items()}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -12,7 +11,8 @@ from ...media.images import MediaProblem, encode_image, fitted
 from ...media.video import even_indices, frames_at
 from ...schemas.canonical import Json
 from ...schemas.values import Own
-from .drafts import Box4, Person, Tracklet
+from .drafts import Box4, Person, Tracklet, Video
+from .film_files import film_path, segments_of
 from .pictures import PersonView, ShotView, Views, colour_word, histogram, keep
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Settings(Own):
     margin: float = Field(default=0.1, ge=0, le=1, description="Added to each side of a crop, by its size.")
 
 
+SEGMENT = 50
+"""Shots whose pictures are kept together."""
 SPEC = StageSpec(
     name="take_keyframes",
     version=1,
@@ -53,11 +55,16 @@ class _Crop:
 
 @dataclass(slots=True)
 class _Taken:
-    """What was taken so far; a shot's small keyframes are kept until all of them are there."""
+    """What was taken so far: views of shots; and of each person, by rank, file, tone and shot of a crop."""
 
-    frames: dict[int, list[str]] = field(default_factory=dict)
-    small: dict[int, list["Image"]] = field(default_factory=dict)
+    shots: list[ShotView] = field(default_factory=list)
     crops: dict[str, dict[int, tuple[str, str, int]]] = field(default_factory=dict)
+
+    def take(self, part: Json) -> None:
+        """Add what :func:`_part` returned."""
+        self.shots += [ShotView.model_validate(view) for view in part["shots"]]
+        for person, rank, file, tone, shot in part["crops"]:
+            self.crops.setdefault(person, {})[rank] = (file, tone, shot)
 
 
 def run(item: Item, tools: Tools) -> Outcome:
@@ -65,32 +72,66 @@ def run(item: Item, tools: Tools) -> Outcome:
 
     Frames that cannot be decoded make the video fail.
     """
-    settings = tools.own(Settings)
+    settings, video = tools.own(Settings), Video.model_validate(item["video"])
     shots, cast = item["shots"], [Person.model_validate(person) for person in item["cast"]]
-    keyframes = _keyframes(shots, settings.frames)
     crops = _crops(shots, cast, settings.crops)
+    inputs = {name: item[name] for name in ("shots", "cast")}
+    segments = segments_of(SPEC, tools, {**inputs, "sha256": video.sha256})
     taken = _Taken()
     try:
-        for frame in frames_at(Path(item["video"]["file"]), sorted({*keyframes, *crops})):
-            for shot in keyframes.get(frame.index, ()):
-                image = fitted(frame.image, settings.max_side)
-                taken.frames.setdefault(shot, []).append(_kept(image, tools))
-                taken.small.setdefault(shot, []).append(image.resize((64, 36)))
-            for crop in crops.get(frame.index, ()):
-                _take(frame.image, crop, taken, tools)
+        for number, start in enumerate(range(0, len(shots), SEGMENT)):
+            part = segments.get(number)
+            if part is None or not _are_there(part, tools):
+                part = _part(video, shots[start : start + SEGMENT], crops, tools)
+                segments.put(number, part)
+            taken.take(part)
     except MediaProblem as problem:
         return Failed(problem.code, str(problem))
     views = Views(
-        shots=tuple(
-            ShotView(
-                shot=shot, files=tuple(files), colours=histogram(taken.small[shot]),
-                tone=colour_word(taken.small[shot][0]),
-            )
-            for shot, files in sorted(taken.frames.items())
-        ),
+        shots=tuple(sorted(taken.shots, key=lambda view: view.shot)),
         people=tuple(_view(person.person_id, taken.crops) for person in cast),
-    )  # fmt: skip
+    )
     return Made({"views": views.as_json()})
+
+
+def _part(video: Video, shots: Sequence[Json], crops: Mapping[int, list[_Crop]], tools: Tools) -> Json:
+    """Return what is taken of some shots, as JSON: their views, and crops with whose and which they are."""
+    settings = tools.own(Settings)
+    keyframes, numbers = _keyframes(shots, settings.frames), {entry["shot"]["number"] for entry in shots}
+    own = {
+        frame: mine
+        for frame, some in crops.items()
+        if (mine := [crop for crop in some if crop.shot in numbers])
+    }
+    files: dict[int, list[str]] = {}
+    small: dict[int, list[Image]] = {}
+    views: list[Json] = []
+    path, deinterlace = film_path(video.file, video.sha256, tools), video.deinterlaced is not None
+    for frame in frames_at(path, sorted({*keyframes, *own}), deinterlace=deinterlace):
+        for shot in keyframes.get(frame.index, ()):
+            image = fitted(frame.image, settings.max_side)
+            files.setdefault(shot, []).append(_kept(image, tools))
+            small.setdefault(shot, []).append(image.resize((64, 36)))
+        for crop in own.get(frame.index, ()):
+            view = _cut(frame.image, crop, tools)
+            if view is not None:
+                views.append([crop.person, crop.rank, *view])
+    seen = [
+        ShotView(
+            shot=shot, files=tuple(names), colours=histogram(small[shot]), tone=colour_word(small[shot][0])
+        )
+        for shot, names in files.items()
+    ]
+    return {"shots": [view.as_json() for view in seen], "crops": views}
+
+
+def _are_there(part: Json, tools: Tools) -> bool:
+    """Whether all pictures of a part are in the store."""
+    files = [
+        *(name for view in part["shots"] for name in view["files"]),
+        *(crop[2] for crop in part["crops"]),
+    ]
+    return tools.store is None or all((tools.store / name).exists() for name in files)
 
 
 def _keyframes(shots: Sequence[Json], count: int) -> Mapping[int, list[int]]:
@@ -126,7 +167,8 @@ def _crops(shots: Sequence[Json], cast: Iterable[Person], most: int) -> Mapping[
     return wanted
 
 
-def _take(image: "Image", crop: _Crop, taken: _Taken, tools: Tools) -> None:
+def _cut(image: "Image", crop: _Crop, tools: Tools) -> tuple[str, str, int] | None:
+    """Return file, tone and shot of a crop; None where it has hardly a pixel."""
     settings = tools.own(Settings)
     left, top, right, bottom = crop.box
     wide, high = (right - left) * settings.margin, (bottom - top) * settings.margin
@@ -135,13 +177,12 @@ def _take(image: "Image", crop: _Crop, taken: _Taken, tools: Tools) -> None:
         min(image.width, round(right + wide)), min(image.height, round(bottom + high)),
     )  # fmt: skip
     if box[2] - box[0] < 2 or box[3] - box[1] < 2:
-        return
+        return None
     cut = fitted(image.crop(box), settings.max_side)
     # Clothes are in the lower part of a view of a person, a third of its width about the middle.
     third = max(1, cut.width // 3)
     body = cut.crop((third, cut.height // 2, min(cut.width, 2 * third + 1), cut.height))
-    views = taken.crops.setdefault(crop.person, {})
-    views[crop.rank] = (_kept(cut, tools), colour_word(body), crop.shot)
+    return _kept(cut, tools), colour_word(body), crop.shot
 
 
 def _view(person: str, crops: Mapping[str, Mapping[int, tuple[str, str, int]]]) -> PersonView:

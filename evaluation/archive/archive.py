@@ -15,6 +15,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from ...engine.manifest import read_manifest as read_run
+from ...engine.spilled import Spilled
 from ...errors import InputError, RunError, UserError
 from ...schemas.canonical import canonical_bytes, canonical_text, new_folder, pretty_bytes, write_atomic
 from ...schemas.judgement import JUDGEMENT_VERSION, EvaluationManifest, Judgement
@@ -130,7 +131,7 @@ def write_judgements(
 ) -> None:
     """Write the judgements of an archive into a folder that exists, sorted, each once.
 
-    They are taken one at a time and wait for their turn on disk: only their keys are held.
+    They are taken one at a time and wait for their turn on disk; their keys do so, too, if there are many.
 
     Args:
         folder: where.
@@ -141,11 +142,11 @@ def write_judgements(
         InputError: different answers of one judge to one question.
         OSError: the folder cannot be written.
     """
-    places: dict[SortKey, tuple[int, int, bytes]] = {}
+    places: Spilled[tuple[int, int, str]] = Spilled(lambda entry: (entry[0], entry[1], entry[2]))
     with tempfile.TemporaryFile(dir=folder) as spool:
         end = 0
         for judgement in judgements:
-            key, said = sort_key(judgement), said_digest(judgement)
+            key, said = _sorting_text(sort_key(judgement)), said_digest(judgement).hex()
             known = places.get(key)
             if known is not None and known[2] == said:
                 continue
@@ -159,10 +160,26 @@ def write_judgements(
             end += len(line)
             if kept is not None:
                 kept(judgement)
-        write_atomic(folder / JUDGEMENTS, _in_order(spool, [places[key] for key in sorted(places)]))
+        write_atomic(folder / JUDGEMENTS, _in_order(spool, (places[key] for key in places.in_order())))
 
 
-def _in_order(spool: IO[bytes], places: Iterable[tuple[int, int, bytes]]) -> Iterator[bytes]:
+_LOWEST = {number: f"\x02{chr(number + 1)}" for number in range(3)}  # what would sort below the end of a text
+_MIDDLE = 1 << 62
+
+
+def _sorting_text(key: SortKey) -> str:
+    """Return a text for a key; texts sort as keys do."""
+    return "".join(
+        "0"
+        if not is_there
+        else f"1{part + _MIDDLE:020d}"
+        if isinstance(part, int)
+        else f"1{part.translate(_LOWEST)}\x01"
+        for is_there, part in key
+    )
+
+
+def _in_order(spool: IO[bytes], places: Iterable[tuple[int, int, str]]) -> Iterator[bytes]:
     for start, length, _ in places:
         spool.seek(start)
         yield spool.read(length)

@@ -100,13 +100,20 @@ def test_execute_when_nothing_is_to_be_done_reads_only_lists(
 ) -> None:
     run_toy(tmp_path / "run", lines, Options(workers=0))
     read: list[int] = []
-    real = Journal.blobs
+    lists: set[int] = set()
+    real, pieces = Journal.blobs, Journal.blob_pieces
 
     def blobs(self: Journal, seqs: object) -> dict[int, bytes]:
         found = real(self, seqs)  # type: ignore[arg-type]
         read.extend(found)
         return found
 
+    def blob_pieces(self: Journal, seq: int) -> Iterator[bytes]:
+        lists.add(seq)
+        return pieces(self, seq)
+
     monkeypatch.setattr(Journal, "blobs", blobs)
+    monkeypatch.setattr(Journal, "blob_pieces", blob_pieces)
     run_toy(tmp_path / "run", lines, Options(workers=0))
-    assert len(read) == 3  # what the expand and the two gathers brought forth
+    assert read == []
+    assert len(lists) == 3  # what the expand and the two gathers brought forth

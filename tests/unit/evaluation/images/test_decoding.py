@@ -1,4 +1,4 @@
-"""How often each picture is decoded: once to check it, and once by each stage that looks at it."""
+"""How often a picture is opened, by the check and by each stage that looks at it; it is decoded once."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,14 +9,16 @@ import pytest
 
 from fabula.evaluation.outputs import checked
 from fabula.evaluation.shots import found
-from fabula.media.images import Picture, open_picture
+from fabula.media import images
+from fabula.media.images import DECODED, DecodedPictures, Picture, encode_image, open_picture
+from fabula.testing.drawn import draw_panel
 
 Evaluate = Callable[..., Any]
 
 
 @pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Where a picture is decoded -> how often, for shots of the drawn method."""
+def asked_for(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Where a picture is opened -> how often, for shots of the drawn method."""
     counts: Counter[str] = Counter()
 
     def counted(what: str) -> Callable[..., Picture]:
@@ -42,12 +44,74 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         ("cids,csd,aesthetic,inception,clip-score", 3, 3),
     ],
 )
-def test_pictures_when_looked_at_are_decoded_once_by_each_stage_that_looks(
-    evaluate: Evaluate, model_x: Path, decoded: Counter[str], metrics: str, shots: int, references: int
+def test_pictures_when_looked_at_are_opened_once_by_each_stage_that_looks(
+    evaluate: Evaluate, model_x: Path, asked_for: Counter[str], metrics: str, shots: int, references: int
 ) -> None:
     evaluate(model_x, metrics=metrics)
     # 14 pictures of shots; 3 stories of 3 characters with 2 references each
-    assert decoded["stages"] == 14 * shots + 18 * references
-    assert decoded["check"] == 14
+    assert asked_for["stages"] == 14 * shots + 18 * references
+    assert asked_for["check"] == 14
     evaluate(model_x, metrics=metrics)
-    assert decoded["stages"] == 14 * shots + 18 * references, "a finished run looks at nothing again"
+    assert asked_for["stages"] == 14 * shots + 18 * references, "a finished run looks at nothing again"
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
+    """First bytes of what is decoded -> how often; nothing is decoded yet."""
+    counts: Counter[bytes] = Counter()
+    load = images._load
+
+    def counted(opened: Any, where: str) -> None:
+        counts[opened.fp.getvalue()] += 1
+        load(opened, where)
+
+    monkeypatch.setattr(images, "_load", counted)
+    DECODED.clear()
+    return counts
+
+
+def test_pictures_when_many_stages_look_are_decoded_once_in_an_evaluation(
+    evaluate: Evaluate, model_x: Path, shot_set: Path, loads: Counter[bytes]
+) -> None:
+    evaluate(model_x, metrics="cids,csd,aesthetic,inception,clip-score")
+    shots = {path.read_bytes() for path in model_x.rglob("*.png")}
+    assert shots <= set(loads)
+    assert set(loads.values()) == {1}
+
+
+def test_results_when_nothing_is_kept_decoded_are_the_same(
+    evaluate: Evaluate, model_x: Path, tmp_path: Path, loads: Counter[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate(model_x, metrics="cids,csd", out="kept")
+    assert max(loads.values()) == 1
+    monkeypatch.setattr(images, "DECODED", DecodedPictures(0))
+    evaluate(model_x, metrics="cids,csd", out="anew")
+    assert max(loads.values()) > 3
+    kept, anew = ((tmp_path / name / "images.jsonl").read_bytes() for name in ("kept", "anew"))
+    assert kept == anew
+
+
+def test_open_when_pixels_are_changed_by_one_leaves_those_of_others_alone(tmp_path: Path) -> None:
+    data = encode_image(draw_panel(3), format="png")
+    first = open_picture(data)
+    before = first.image.tobytes()
+    first.image.paste((1, 2, 3), (0, 0, 5, 5))
+    assert open_picture(data).image.tobytes() == before
+
+
+def test_kept_pictures_when_there_is_no_more_room_go_oldest_first() -> None:
+    pictures = DecodedPictures(1000)
+    small, other, large = (images._Decoded(images_of(side), (side, side), "PNG", ()) for side in (9, 8, 12))
+    for name, decoded in (("a", small), ("b", other), ("c", small), ("d", small), ("e", large)):
+        pictures.put(name, decoded)
+    assert pictures.get("e") is None  # it would push out most others
+    assert pictures.get("a") is small and pictures.held == 3 * (81 * 3 + 64)
+    pictures.put("f", small)
+    assert pictures.get("b") is None and pictures.get("a") is small
+    assert pictures.held <= 1000
+
+
+def images_of(side: int) -> Any:
+    from PIL import Image
+
+    return Image.new("RGB", (side, side))
