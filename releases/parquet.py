@@ -70,7 +70,7 @@ def features_of(table: Table) -> dict[str, Json]:
     for column in table.columns:
         value: Json = {"dtype": _DTYPES.get(column.kind), "_type": "Value"}
         if column.kind in ("texts", "integers"):
-            value = {"feature": value, "_type": "List"}
+            value = {"feature": value, "_type": "Sequence"}  # what versions before 4 call a list, too
         features[column.name] = {"_type": "Image"} if column.kind == "picture" else value
     return features
 

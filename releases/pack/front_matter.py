@@ -114,8 +114,8 @@ def table_info(
 
 def _listed(name: str, feature: Json) -> dict[str, Json]:
     """Return a feature as front matter lists it."""
-    if feature["_type"] == "List":
-        return {"name": name, "list": feature["feature"]["dtype"]}
+    if feature["_type"] == "Sequence":
+        return {"name": name, "sequence": feature["feature"]["dtype"]}
     return {"name": name, "dtype": feature.get("dtype", "image")}
 
 

@@ -46,7 +46,7 @@ def test_front_matter_when_packed_has_columns_and_sizes_of_every_table(packed: P
         names = [feature["name"] for feature in info["features"]]
         assert names == pq.read_schema(paths[0]).names
     scenes = next(info for info in values["dataset_info"] if info["config_name"] == "scenes")
-    kinds = {one["name"]: one.get("dtype") or f"list of {one['list']}" for one in scenes["features"]}
+    kinds = {one["name"]: one.get("dtype") or f"list of {one['sequence']}" for one in scenes["features"]}
     assert (kinds["scene_index"], kinds["characters"]) == ("int64", "list of string")
 
 
