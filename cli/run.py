@@ -182,6 +182,7 @@ def merge(
     *,
     out: Path | None = None,
     gather: bool = False,
+    sources: Sequence[Path] = (),
     workers: int | None = None,
     pool: str = "local",
     max_cost: float | None = None,
@@ -196,6 +197,7 @@ def merge(
     Options:
         shards: Run folders of all shards, in any order.
         gather: Run only stages that need all items; shards go on with --reuse RUN.
+        sources: New place of sources that were moved: files, or a folder with them.
         workers: Worker processes [all cores].
         pool: Where stages run that ask no model: local or ray [local].
         max_cost: Most USD that the run may cost in all, that of the shards included [no limit].
@@ -211,7 +213,7 @@ def merge(
     folder = run_folder(out, "runs/whole")
     reporter = choose_reporter(as_json=as_json)
     with summary_first(folder, as_json=as_json):
-        how = Merge(workers=workers, max_cost=max_cost, gather_only=gather, pool=pool)
+        how = Merge(workers=workers, max_cost=max_cost, gather_only=gather, pool=pool, sources=tuple(sources))
         result = merge_runs(shards, folder, how, reporter=reporter)
     show(result, as_json=as_json)
     return 0

@@ -206,7 +206,7 @@ def plan_calls(
     known = Path(request.folder) if use_known else None
     with replies_in(past.journals) as find:
         totals = rehearse(some, stand_in, Script(config, told, past.has, known, find)).totals
-    share = _share(totals, request.options)
+    share = _share(totals, request.options, sample)
     day = date.fromisoformat(creation_of(request)[:10])
     if request.options.retry_failed:
         past = past.question_by_question()
@@ -235,8 +235,11 @@ def _first_items(request: RunRequest, sample: int | None) -> RunRequest:
     return replace(request, options=replace(options, limit=sample, workers=0))
 
 
-def _share(totals: Mapping[str, int], wanted: Options) -> float:
+def _share(totals: Mapping[str, int], wanted: Options, sample: int | None) -> float:
     """Return which share of the items that are to run was rehearsed."""
+    if wanted.shard is not None and not wanted.items:  # its items wait before the end
+        own = min(sum(totals.values()), wanted.limit or sum(totals.values()))
+        return 1.0 if sample is None or own <= sample else sample / own
     left, tried = totals.get("pending", 0), sum(totals.values()) - totals.get("pending", 0)
     if wanted.items or not tried:
         return 1.0

@@ -47,12 +47,14 @@ class Merge:
         max_cost: USD that the run may cost in all, what the shards have cost included; None for no limit.
         gather_only: run only stages that need all items; what comes after them is left to the shards.
         pool: where stages run that ask no model, ``local`` or ``ray``.
+        sources: where sources are that have moved since the shards were made, as for going on with a run.
     """
 
     workers: int | None = None
     max_cost: float | None = None
     gather_only: bool = False
     pool: str = "local"
+    sources: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ def merge_shards(
         out,
         kind.pipeline,
         replace(config, run=replace(config.run, attempts=attempts)),
-        manifests[folder].source_list(folder),
+        manifests[folder].source_list(folder, how.sources),
         created_at=first.created_at,
         options=options,
         complete=True,

@@ -1,4 +1,4 @@
-"""The files of a finished run: ``finish`` writes them, unless those on disk are what it would write."""
+"""The files of a finished run: its pipeline writes them, unless those on disk are what it would write."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

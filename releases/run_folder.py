@@ -51,6 +51,12 @@ def finished_run(folder: Path, form: ReleaseForm) -> Iterator[FinishedRun]:
 
 
 def _finished_report(folder: Path) -> RunReport:
+    shard = read_manifest(folder).shard
+    if shard is not None:
+        raise RunError(
+            str(folder), what=f"this is shard {shard} of a run, not a whole one",
+            fix="make one run of all shards: fabula run merge SHARD... --out RUN",
+        )  # fmt: skip
     report = read_report(folder)
     pending = report.totals["pending"]
     if pending:

@@ -401,7 +401,7 @@ def _missing(path: Path, error: OSError) -> UserError:
     begun = (path.parent / "run.json").is_file()
     fix = (
         "the run is not finished: give the command that began it again, it continues; what it has so far is"
-        " written by fabula export archive RUN --so-far --out FOLDER"
+        " written by fabula export archive RUN --so-far --out FOLDER; shards become one by fabula run merge"
         if begun
         else "give the folder of an evaluation, such as fabula evaluate writes"
     )

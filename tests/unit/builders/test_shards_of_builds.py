@@ -10,7 +10,9 @@ import pytest
 from fabula.builders.katha.building import BuildOptions
 from fabula.builders.shots.building import ShotOptions
 from fabula.engine.merging import Merge
-from fabula.kinds.verbs import build, merge_runs
+from fabula.errors import RunError
+from fabula.kinds.verbs import build, merge_runs, pack
+from fabula.releases.options import PackOptions
 from fabula.testing.endurance import rounds
 from fabula.testing.killing import kill_after
 
@@ -72,3 +74,10 @@ def test_merge_when_killed_at_any_moment_ends_with_the_bytes_of_one_run(
             assert code in (0, -signal.SIGKILL)
             events += 7
         assert files_of(out) == whole
+
+
+def test_pack_when_the_folder_is_a_shard_says_to_merge_first(stories: Path, tmp_path: Path) -> None:
+    build("shots", stories, tmp_path / "part", ShotOptions(created_at=CREATED, workers=0, shard="1/2"))
+    with pytest.raises(RunError, match="shard 1/2 of a run") as raised:
+        pack(tmp_path / "part", tmp_path / "release", PackOptions("0.1.0", license="CC0-1.0"))
+    assert "fabula run merge" in raised.value.fix

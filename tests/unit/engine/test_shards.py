@@ -166,6 +166,18 @@ def test_merge_when_a_shard_was_made_further_since_takes_what_is_new(build: Buil
     assert merge(*folders, out=out).report.totals["made"] == 38
 
 
+def test_merge_when_shards_and_sources_have_moved_finds_them_by_content(
+    build: Build, tmp_path: Path, source: Path
+) -> None:
+    build("whole")
+    moved = [part.rename(tmp_path / f"elsewhere-{part.name}") for part in shards(build, tmp_path)]
+    (tmp_path / "new").mkdir()
+    place = source.rename(tmp_path / "new" / source.name)
+    merge(*moved, out=tmp_path / "merged", sources=(place,))
+    whole, merged = files_of(tmp_path / "whole"), files_of(tmp_path / "merged")
+    assert whole["lines.jsonl"] == merged["lines.jsonl"]
+
+
 @pytest.mark.parametrize(
     "case", ["missing", "twice", "whole", "settings", "count", "sources", "time", "unfinished"]
 )

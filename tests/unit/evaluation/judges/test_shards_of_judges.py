@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula.engine.merging import Merge
-from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
+from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.kinds.verbs import merge_runs
 from fabula.releases.loading import Release
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release, judged_release
@@ -27,8 +27,8 @@ def files_of(run: Path) -> dict[str, bytes]:
     }
 
 
-def judge_shards(release: Release, boards: Sequence[Path], folder: Path, of: int) -> None:
-    """Judge boards at once and in shards, and compare the bytes, the questions and the costs."""
+def judge_shards(release: Release, boards: Sequence[Path], folder: Path, of: int) -> int:
+    """Judge boards at once and in shards; compare bytes, questions and costs; return how many were asked."""
     with ModelServer(JudgeModel(release.records, TABLE)) as server:
         judge = f"{server.openai_url}#one"
         given = {
@@ -45,12 +45,18 @@ def judge_shards(release: Release, boards: Sequence[Path], folder: Path, of: int
         assert server.count == 2 * asked
     assert files_of(folder / "merged") == files_of(folder / "whole")
     assert merged.spent == pytest.approx(sum(use.cost for use in merged.report.models)) and merged.spent > 0
+    return asked
 
 
 def test_evaluation_of_two_methods_when_made_in_shards_asks_about_each_text_once(tmp_path: Path) -> None:
     release = drawn_release(tmp_path / "release")
     boards = [draw_outputs(tmp_path / name, release.records, side=16) for name in ("first", "second")]
-    judge_shards(release, boards, tmp_path, 3)
+    asked = judge_shards(release, boards, tmp_path, 3)
+    calls = []
+    for shard in (None, "1/3", "2/3", "3/3"):
+        options = EvaluateOptions(judges=("openai:x",), shard=shard, workers=0)
+        calls.append(estimate_evaluation(release.path, boards, tmp_path / "new", options).calls)
+    assert calls[0] == sum(calls[1:]) > asked, "pairs are asked about too"
 
 
 @pytest.mark.endurance
