@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..experiments.desk import ExperimentOptions
 
 
-@command("experiment run", "experiments.desk:ExperimentOptions", without=("replace_sources",))
+@command("experiment run", "experiments.desk:ExperimentOptions", without=("replace_sources", "stage_costs"))
 def run(
     study: Path,
     *,
@@ -34,6 +34,7 @@ def run(
         study: The study, a TOML file; see docs/experiments.md.
         out: Folder of the study; made if missing, continued if there.
         parts: Only this part: pictures, judgements, compass, evaluators, plants or tables.
+        max_cost: Most USD that the study may cost in all [no limit].
         dry_run: Only print calls, pictures, USD and hours.
 
     Examples:
