@@ -103,7 +103,7 @@ class RunReport:
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``report.json`` holds.
 
-        Tokens of caches stand there only where there are some, so that reports without them stay as they were.
+        Tokens of caches stand there only where there are some: reports without them stay as they were.
         """
         document = plain_fields(self)
         for use in document["models"]:

@@ -19,7 +19,7 @@ def said(*args: str) -> str:
 def build(tmp_path: Path) -> tuple[str, ...]:
     source = tmp_path / "stories.jsonl"
     story = {"title": "A", "language": "en", "text": "A fox ran. It slept.", "source_collection": "c"}
-    source.write_text(json.dumps({**story, "rights_status": "public_domain"}) + "\n")
+    source.write_text(json.dumps({**story, "rights_status": "public_domain_or_rights_compatible"}) + "\n")
     model = ("--model", "http://127.0.0.1:1/v1#toy")
     return ("build", "katha", str(source), *model, "--out", str(tmp_path / "run"))
 
