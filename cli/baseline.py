@@ -52,7 +52,7 @@ def copy_paste(*, release: Path, out: Path, as_json: bool = False) -> int:
 JUDGED = "evaluation.katha.requests:EvaluateOptions"
 SET_BY_COMPASS = (
     "split", "subset", "stories", "limit", "matcher", "prompts", "protocol", "questions_only", "items",
-    "replace", "replace_sources",
+    "replace", "replace_sources", "stage_costs",
 )  # fmt: skip
 """Options of evaluations that Semantic Compass sets itself."""
 Weakest = Literal["own", "whole"]
@@ -95,6 +95,7 @@ def compass_tune(
         frames: Folder with frames for bridges; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
         device: Where encoders run: cpu, cuda, mps or auto [cpu].
+        max_cost: Most USD that all of it may cost [no limit].
         out: Folder of the result; made if missing, continued if there.
         dry_run: Only show how many calls of judges and pictures it takes at most.
 
@@ -168,6 +169,7 @@ def compass_apply(
         frames: Folder with frames to be inserted; what is missing is listed there with its prompt.
         renderer: Generator that makes these frames, such as image:openai:gpt-image-1, in place of a folder.
         device: Where encoders run: cpu, cuda, mps or auto [cpu].
+        max_cost: Most USD that all of it may cost [no limit].
         out: Folder of the result; made if missing, continued if there.
         dry_run: Only show how many calls of judges and pictures each arm takes at most.
 

@@ -145,7 +145,8 @@ class Command:
                 if each.name in (*self.without, *self._own(), *taken) or _is_no_option(hints[each.name]):
                     continue
                 needed = each.default is MISSING and each.default_factory is MISSING
-                hint = Sequence[str] if each.name == LIMITS and STAGES in hints else hints[each.name]
+                by_stage = each.name == LIMITS and STAGES in hints and STAGES not in self.without
+                hint = Sequence[str] if by_stage else hints[each.name]
                 usual = each.default if "options" in self._own() and each.default is not MISSING else None
                 named = inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY)
                 taken[each.name] = _parameter(

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from ..experiments.desk import ExperimentOptions
 
 
-@command("experiment run", "experiments.desk:ExperimentOptions", without=("replace_sources", "shard"))
+@command(
+    "experiment run",
+    "experiments.desk:ExperimentOptions",
+    without=("replace_sources", "shard", "stage_costs"),
+)
 def run(
     study: Path,
     *,
@@ -34,6 +38,7 @@ def run(
         study: The study, a TOML file; see docs/experiments.md.
         out: Folder of the study; made if missing, continued if there.
         parts: Only this part: pictures, judgements, compass, evaluators, plants or tables.
+        max_cost: Most USD that the study may cost in all [no limit].
         dry_run: Only print calls, pictures, USD and hours.
 
     Examples:

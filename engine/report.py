@@ -101,8 +101,16 @@ class RunReport:
         return 0.0 if self.totals["rejected"] else 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document that ``report.json`` holds."""
-        return plain_fields(self)
+        """Return the document that ``report.json`` holds.
+
+        Tokens of caches stand there only where there are some: reports without them stay as they were.
+        """
+        document = plain_fields(self)
+        for use in document["models"]:
+            for name in ("cached_tokens", "written_tokens"):
+                if not use[name]:
+                    del use[name]
+        return document
 
     def lines(self) -> list[str]:
         """Return the report as lines for people."""

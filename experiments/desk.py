@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOCAL = (
     *("workers", "pool", "created_at", "retry_failed", "reuse"),
-    *("batch", "batch_deadline", "batch_then_single"),
+    *("batch", "batch_deadline", "batch_then_single", "limit_share"),
 )
 """Options of the command that every run of a study gets."""
 FEW = 100
