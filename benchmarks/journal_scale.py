@@ -4,8 +4,9 @@
 
 A run of two stages with so many items, a word each, and so many replies of 200 bytes for each item is filled
 in at once, with what stages would write. Then every step is a process of its own: ``write`` puts 5,000 more
-results and replies through the journal, on disk at the end; ``open`` opens it; ``survey`` passes all stages; ``status`` is `fabula run status`; ``show`` looks one item up; ``export`` copies the journal and reads
-every item, as an export of what there is so far does; ``again`` is the run with nothing to do.
+results and replies through the journal, on disk at the end; ``open`` opens it; ``survey`` passes all stages;
+``status`` is `fabula run status`; ``show`` looks one item up; ``export`` copies the journal and reads every
+item, as an export of what there is so far does; ``again`` is the run with nothing to do.
 """
 
 import argparse
