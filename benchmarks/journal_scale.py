@@ -1,28 +1,34 @@
-"""Measure a journal as it grows: time per item, peak memory and the size of the file.
+"""Measure a journal as it grows: processor time per item, peak memory and the size of the file.
 
     python benchmarks/journal_scale.py --items 10000,100000 --replies 1
 
-A run of two stages is made with so many items, a word each, and so many replies of 200 bytes for each
-item are put beside them. Then every step is a process of its own: ``open`` opens the journal; ``survey``
-passes all stages; ``status`` is `fabula run status`; ``show`` looks one item up; ``export`` copies the
-journal and reads every item, as an export of what there is so far does; ``again`` is the run with nothing to
-do.
+A run of two stages with so many items, a word each, and so many replies of 200 bytes for each item is filled
+in at once, with what stages would write. Then every step is a process of its own: ``write`` puts 5,000 more
+results and replies through the journal, on disk at the end; ``open`` opens it; ``survey`` passes all stages;
+``status`` is `fabula run status`; ``show`` looks one item up; ``export`` copies the journal and reads every
+item, as an export of what there is so far does; ``again`` is the run with nothing to do.
 """
 
 import argparse
 import json
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from fabula.engine.calls import Call, call_row
 from fabula.engine.codec import Basis, Encoded, content_key, encode
 from fabula.engine.execute import Options
+from fabula.engine.group_commit import Statement
 from fabula.engine.journal import NAME, Entry, Journal
+from fabula.engine.journal_file import PUT_RESULT
 from fabula.engine.manifest import make_manifest, read_manifest, write_manifest
 from fabula.engine.pipeline import SOURCES, Pipeline, load_pipeline
 from fabula.engine.replay import replayed
@@ -36,63 +42,101 @@ from fabula.schemas.canonical import digest
 from fabula.testing.toy_pipeline import HERE, run_toy
 
 PIPELINE = Pipeline("scale", (f"{HERE}:READ", f"{HERE}:WORK"), f"{__name__}:no_outputs")
-TOGETHER = 1000
-STEPS = ("make", "ask", "open", "survey", "status", "show", "export", "again")
+TOGETHER, WORDS, WRITTEN = 10_000, 977, 5000
+OWN = (1, digest({}), digest({}))
+STEPS = ("fill", "write", "open", "survey", "status", "show", "export", "again")
 
 
 def no_outputs(folder: Path, items: object) -> None:
     """Write nothing: what is measured is the journal."""
 
 
-def make(folder: Path, items: int, _: int) -> None:
-    """Write what a run of both stages writes, without the stages."""
+def fill(folder: Path, items: int, replies: int) -> None:
+    """Write what a run of both stages writes, without the stages, and replies; nothing waits for the disk."""
     source = folder / "items.txt"
     source.write_text("item_00000000 word0\n", "utf-8")
     run_toy(folder / "run", source, Options(workers=0, limit=0), pipeline=PIPELINE)
     with source.open("w", encoding="utf-8") as lines:
-        lines.writelines(f"item_{number:08d} word{number % 977}\n" for number in range(items))
+        lines.writelines(f"item_{number:08d} word{number % WORDS}\n" for number in range(items))
     loaded = load_pipeline(PIPELINE)
     manifest, printed = read_manifest(folder / "run"), fingerprint(Source("lines", source))
     config, root = manifest.config(loaded), [printed.field()]
     listed = (printed.as_json(folder / "run"),)
     write_manifest(folder / "run", make_manifest(loaded, config, listed, manifest.created_at))
-    with Journal.open(folder / "run") as journal:
+    with Journal.open(folder / "run", writable=False) as journal:
         read, work = (Walk(loaded, config, journal).basis(stage) for stage in loaded.stages)
-        put(journal, Basis(SOURCES, 1, {}, {}), SOURCES, root_key(root), encode(Made({SOURCES: root})))
-        listing = []
+    words = [encode(Made({"words": [f"word{number}"]})) for number in range(WORDS)]
+    texts = [encode(Made({"text": f"word{number}!"})) for number in range(WORDS)]
+    listing = []
+
+    def rows() -> Iterator[Statement]:
+        top = Entry(root_key(root), SOURCES, SOURCES, "item", *OWN, {}, encode(Made({SOURCES: root})))
+        yield PUT_RESULT, row_of(1, top)
         for number in range(items):
-            item, words = f"item_{number:08d}", encode(Made({"words": [f"word{number % 977}"]}))
-            (sha256,) = (words.outputs or {}).values()
+            item, word = f"item_{number:08d}", words[number % WORDS]
+            (sha256,) = (word.outputs or {}).values()
             key = content_key("read_lines", item, ["made", None, None, "words", sha256])
-            put(journal, read, item, key, words)
-            text = encode(Made({"text": f"word{number % 977}!"}))
-            put(journal, work, item, work.key(item, [sha256]), text, {"words": sha256})
+            yield PUT_RESULT, row_of(2 * number + 2, entry(read, item, key, word, {}))
+            made = entry(work, item, work.key(item, [sha256]), texts[number % WORDS], {"words": sha256})
+            yield PUT_RESULT, row_of(2 * number + 3, made)
             listing.append([item, key])
-        key, table = read.key(SOURCES, [digest(root)]), encode(Made({"items": listing}))
-        put(journal, read, SOURCES, key, table, {SOURCES: digest(root)}, "table")
+        table = entry(read, SOURCES, read.key(SOURCES, [digest(root)]), encode(Made({"items": listing})),
+                      {SOURCES: digest(root)}, "table")  # fmt: skip
+        yield PUT_RESULT, row_of(2 * items + 2, table)
+        yield from (call_row(call_of(number)) for number in range(items * replies))
+
+    with closing(sqlite3.connect(folder / "run" / NAME, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.execute("DELETE FROM results")
+        left = rows()
+        while some := list(islice(left, TOGETHER)):
+            connection.execute("BEGIN")
+            for sql, values in some:
+                connection.execute(sql, values)
+            connection.execute("COMMIT")
 
 
-def put(
-    journal: Journal, basis: Basis, item: str, key: str, encoded: Encoded, inputs: object = None,
-    part: str = "item",
-) -> None:  # fmt: skip
-    """Queue one result."""
-    version, settings, libraries = basis.version, basis.settings_digest, basis.libraries_digest
-    given = inputs or {}
-    journal.put(Entry(key, basis.stage, item, part, version, settings, libraries, given, encoded))
+def entry(
+    basis: Basis, item: str, key: str, made: Encoded, inputs: Mapping[str, str], part: str = "item"
+) -> Entry:
+    """Return one result as the journal takes it."""
+    head = (basis.version, basis.settings_digest, basis.libraries_digest)
+    return Entry(key, basis.stage, item, part, *head, inputs, made)
 
 
-def ask(folder: Path, items: int, replies: int) -> None:
+def row_of(seq: int, made: Entry) -> tuple[object, ...]:
+    """Return one result as a row."""
+    kept, inputs = made.encoded, json.dumps(dict(made.inputs))
+    head = (
+        seq,
+        made.key,
+        made.stage,
+        made.item,
+        made.part,
+        made.version,
+        made.settings,
+        made.libraries,
+        inputs,
+    )
+    return (*head, kept.status, None, None, None, json.dumps(dict(kept.outputs or {})), kept.blob)
+
+
+def call_of(number: int) -> Call:
+    """Return a call with a reply of 200 bytes."""
+    request = ChatRequest("openai:scale", (Message("user", (f"question {number}",)),))
+    reply = Reply("ok", f"{number:08d} ".ljust(200, "abcdefghij"[number % 10]), usage=Usage(20, 50))
+    return Call(request.key(), 0, "work", request.model, request.canonical(), reply, 0.0001, 1)
+
+
+def write(folder: Path, items: int, replies: int) -> None:
     with Journal.open(folder / "run") as journal:
-        for number in range(items * replies):
-            request = ChatRequest("openai:scale", (Message("user", (f"question {number}",)),))
-            text = f"{number:08d} ".ljust(200, "abcdefghij"[number % 10])
-            usage = Usage(20, 50)
-            call = Call(
-                request.key(), 0, "work", request.model, request.canonical(),
-                Reply("answered", text, usage=usage), 0.0001, 1,
-            )  # fmt: skip
-            journal.write(call_row(call))
+        for number in range(WRITTEN):
+            key = digest(["more", number])
+            made = encode(Made({"text": f"word{number % WORDS}!"}))
+            journal.put(Entry(key, "more", f"item_{number:08d}", "item", *OWN, {"words": key}, made))
+            if replies:
+                journal.write(call_row(call_of(items * replies + number)))
+        journal.flush()
 
 
 def open_only(folder: Path, _: int, __: int) -> None:
@@ -108,7 +152,7 @@ def survey(folder: Path, items: int, _: int) -> None:
 def status(folder: Path, items: int, replies: int) -> None:
     state = run_status(folder / "run", PIPELINE)
     assert state.totals["made"] == items
-    assert sum(use.calls for use in state.models) == items * replies
+    assert sum(use.calls for use in state.models) >= items * replies
 
 
 def show(folder: Path, items: int, _: int) -> None:
@@ -125,27 +169,23 @@ def again(folder: Path, items: int, _: int) -> None:
     assert sum(stage.reused for stage in report.stages) == 2 * items
 
 
-COMMANDS = dict(zip(STEPS, (make, ask, open_only, survey, status, show, export, again), strict=True))
+COMMANDS = dict(zip(STEPS, (fill, write, open_only, survey, status, show, export, again), strict=True))
 
 
-def measured(step: str, folder: Path, items: int, replies: int) -> tuple[float, float]:
-    """Return seconds and the peak resident memory, in MiB, of one step in a process of its own."""
+def measured(step: str, folder: Path, items: int, replies: int) -> list[float]:
+    """Return seconds, processor seconds and peak resident MiB of one step in a process of its own."""
     command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-    done = subprocess.run(
-        [*command, "--items", str(items), "--replies", str(replies)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    seconds, peak = json.loads(done.stdout)
-    return seconds, peak
+    command += ["--items", str(items), "--replies", str(replies)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    figures: list[float] = json.loads(done.stdout)
+    return figures
 
 
 def run_step(step: str, folder: Path, items: int, replies: int) -> None:
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     COMMANDS[step](folder, items, replies)
-    seconds = time.perf_counter() - began
-    print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+    figures = [time.perf_counter() - began, time.process_time() - used]
+    print(json.dumps([*figures, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 
 
 def main() -> None:
@@ -161,16 +201,18 @@ def main() -> None:
     if given.step:
         run_step(given.step, given.folder, sizes[0], given.replies)
         return
-    print("| items | replies | step | seconds | us/item | peak MiB | journal MB |")
-    print("|---:|---:|---|---:|---:|---:|---:|")
+    print("| items | replies | step | seconds | CPU s | CPU us/item | peak MiB | journal MB |")
+    print("|---:|---:|---|---:|---:|---:|---:|---:|")
     for items in sizes:
         folder = given.folder or Path(tempfile.mkdtemp(prefix="fabula-scale-"))
         folder.mkdir(parents=True, exist_ok=True)
         for step in given.steps.split(","):
-            seconds, peak = measured(step, folder, items, given.replies)
+            seconds, used, peak = measured(step, folder, items, given.replies)
             size = (folder / "run" / NAME).stat().st_size / 1e6
-            counts, each = f"{items:,} | {items * given.replies:,}", seconds / items * 1e6
-            print(f"| {counts} | {step} | {seconds:.1f} | {each:.0f} | {peak:.0f} | {size:.0f} |", flush=True)
+            each = used / (WRITTEN if step == "write" else items) * 1e6
+            counts = f"{items:,} | {items * given.replies:,} | {step}"
+            row = f"{counts} | {seconds:.1f} | {used:.1f} | {each:.0f} | {peak:.0f} | {size:.0f}"
+            print(f"| {row} |", flush=True)
         if given.folder is None:
             shutil.rmtree(folder)
 
