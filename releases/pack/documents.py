@@ -35,6 +35,8 @@ from .front_matter import front_matter, front_matter_text
 _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
 
+EDITION = 2
+"""Raised where the same facts make other documents than before; releases of the first edition do not say it."""
 Origin = Mapping[str, Json]
 """Where a release comes from: tools, run, prompts and sources, as ``release.json`` keeps them."""
 ORIGIN = ("tools", "run", "prompts", "inputs")
@@ -257,6 +259,7 @@ def head(facts: Facts, origin: Origin, visibility: str) -> dict[str, Json]:
     """Return what ``release.json`` begins with."""
     return {
         "format": FORMAT,
+        "edition": EDITION,
         "kind": facts.form.kind,
         "schema_version": SCHEMA_VERSION,
         "visibility": visibility,

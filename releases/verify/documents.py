@@ -26,7 +26,7 @@ from ..diff.changes import changes_between, path_text
 from ..diff.since import Since
 from ..form import Facts, LeftOut, Reading
 from ..options import METADATA, PackOptions, licence
-from ..pack.documents import ORIGIN, Origin, documents_of, file_entries, tools
+from ..pack.documents import EDITION, ORIGIN, Origin, documents_of, file_entries, tools
 from ..pack.front_matter import check_front_matter, parse_front_matter
 from ..parquet import measured
 
@@ -36,13 +36,10 @@ _OF_DOCUMENTS = ("fabula", "jinja2", "pyyaml", "pydantic")
 
 
 def made_by_these_tools(document: Mapping[str, Any]) -> bool:
-    """Return whether this Fabula, with these libraries, would write the same documents byte for byte.
-
-    ``inputs`` came with the first version whose documents can be made again whole.
-    """
+    """Return whether this Fabula, with these libraries, would write the same documents byte for byte."""
     stated, ours = document.get("tools"), tools()
     same = isinstance(stated, dict) and all(stated.get(name) == ours[name] for name in _OF_DOCUMENTS)
-    return same and "inputs" in document
+    return same and document.get("edition") == EDITION
 
 
 @dataclass(frozen=True, slots=True)
