@@ -196,7 +196,8 @@ def _tell_rest(request: RunRequest, reporter: "Reporter") -> None:
     plan = plan_calls(request, without_models(request.config), use_known=True)
     limit = request.options.max_cost
     more: dict[str, object] = {} if limit is None else {"max_cost": limit}
-    reporter.emit(Event("plan", data={"calls": plan.calls, "cost": plan.cost, **more}))
+    told = {"calls": plan.calls, "cost": plan.cost, "stages": plan.stage_costs()}
+    reporter.emit(Event("plan", data={**told, **more}))
 
 
 def write_funnel(folder: Path) -> tuple[Step, ...] | None:
