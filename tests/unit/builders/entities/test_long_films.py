@@ -155,12 +155,14 @@ def test_segments_when_damaged_count_as_not_there(tmp_path: Path) -> None:
     assert segments.get(0) is None
 
 
-@pytest.mark.parametrize("codec", ["mpeg4", "mjpeg"])
+@pytest.mark.parametrize(("codec", "ending"), [("mpeg4", "mkv"), ("mjpeg", "mkv"), ("mpeg4", "avi")])
 @pytest.mark.parametrize("start", [1, 37, 100, 230])
-def test_frames_when_begun_anywhere_are_those_of_the_whole(tmp_path: Path, codec: str, start: int) -> None:
+def test_frames_when_begun_anywhere_are_those_of_the_whole(
+    tmp_path: Path, codec: str, ending: str, start: int
+) -> None:
     pixels = "yuvj420p" if codec == "mjpeg" else "yuv420p"
     path = write_frames(
-        tmp_path / "f.mkv", draw_takes(TAKES, (64, 48)), Encoder(codec, pixels=pixels, key_every=12)
+        tmp_path / f"f.{ending}", draw_takes(TAKES, (64, 48)), Encoder(codec, pixels=pixels, key_every=12)
     )
     whole = list(small_video(path).frames())
     part = list(small_video(path).frames(start, whole[start - 1]))
