@@ -36,7 +36,7 @@ _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
 
 EDITION = 2
-"""Raised where the same facts make other documents than before; releases of the first edition do not say it."""
+"""Raised where the same facts make other documents than before; releases of the first do not say it."""
 Origin = Mapping[str, Json]
 """Where a release comes from: tools, run, prompts and sources, as ``release.json`` keeps them."""
 ORIGIN = ("tools", "run", "prompts", "inputs")
