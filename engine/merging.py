@@ -35,6 +35,7 @@ _TOGETHER = 500
 _COPIED = "shard copied "
 """What the name of a fact starts with that says how far a shard was copied."""
 _WHOLE = ("batches", "batch_requests", "batch_pictures")
+_SUMS = ("attempts", "cost", "input_tokens", "output_tokens", "cached_tokens", "written_tokens")
 _LIST = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
 
 
@@ -356,8 +357,7 @@ class _Copying:
 
     def _put_call(self, columns: Sequence[str], row: Mapping[str, Any]) -> None:
         key = (row["request"], row["sample"])
-        sums = "cost, attempts, input_tokens, output_tokens"
-        sql = f"SELECT {sums}, reply FROM calls WHERE request = ? AND sample = ?"
+        sql = f"SELECT {', '.join(_SUMS)}, reply FROM calls WHERE request = ? AND sample = ?"
         *known, reply = self._kept.execute(sql, key).fetchone() or (None,)
         if reply is None:
             self._put("calls", columns, tuple(row[name] for name in columns))
@@ -365,9 +365,9 @@ class _Copying:
         if reply != row["reply"]:
             self._copied["others"].append(key)
         if row["attempts"]:
-            mine = (row["cost"], row["attempts"], row["input_tokens"], row["output_tokens"])
-            total = [_sum(*pair) for pair in zip(known, mine, strict=True)] if known[1] else mine
-            names = "cost = ?, attempts = ?, input_tokens = ?, output_tokens = ?"
+            mine = tuple(row[name] for name in _SUMS)
+            total = [_sum(*pair) for pair in zip(known, mine, strict=True)] if known[0] else mine
+            names = ", ".join(f"{name} = ?" for name in _SUMS)
             self._kept.execute(f"UPDATE calls SET {names} WHERE request = ? AND sample = ?", (*total, *key))
 
     def results(self) -> None:

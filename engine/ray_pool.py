@@ -209,7 +209,7 @@ class RayPool:
 
     def _send(self, shift: "_Shift", stopping: Callable[[], bool]) -> None:
         busy = {errand.actor for errand in shift.flying.values()}
-        for actor in sorted(self._team, key=lambda one: one not in shift.proven)[: self.workers]:
+        for actor in sorted(self._team, key=lambda actor: actor not in shift.proven)[: self.workers]:
             if actor in busy or stopping():
                 continue
             chunk = shift.flight.next_chunk()

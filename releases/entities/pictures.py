@@ -55,7 +55,9 @@ def read_rights(path: Path) -> dict[str, VideoRights]:
             row = VideoRights.model_validate_json(line)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
-            problems += [_problem(f"{where} {format_path(one['loc'])}", str(one["msg"])) for one in details]
+            problems += [
+                _problem(f"{where} {format_path(detail['loc'])}", str(detail["msg"])) for detail in details
+            ]
             continue
         if row.video in known:
             problems.append(_problem(where, f"{row.video!r} has a line already"))
@@ -106,8 +108,8 @@ def write_pictures(
         made.append(_kept(draft, data, line, of_video, counts, line.kind))
     if made:
         made.sort(key=_order)
-        write_atomic(draft / PICTURES, jsonl_lines(one.as_json() for one in made))
-    gone = len(taken) - sum(one.kind != "thumbnail" for one in made)
+        write_atomic(draft / PICTURES, jsonl_lines(picture.as_json() for picture in made))
+    gone = len(taken) - sum(picture.kind != "thumbnail" for picture in made)
     if gone:
         yield (
             f"{gone} pictures of shots and people stay out, as nobody said that their videos are under a "

@@ -176,8 +176,8 @@ class Hub:
             return False
 
         def call(api: "HfApi") -> bool:
-            place = f"{self.endpoint}/api/datasets/{self.repo}/xet-write-token/{MAIN}"
-            reply = get_session().get(place, headers=build_hf_headers(token=api.token))
+            address = f"{self.endpoint}/api/datasets/{self.repo}/xet-write-token/{MAIN}"
+            reply = get_session().get(address, headers=build_hf_headers(token=api.token))
             hf_raise_for_status(reply)
             return constants.HUGGINGFACE_HEADER_X_XET_ENDPOINT in reply.headers
 
@@ -197,9 +197,9 @@ class Hub:
         from huggingface_hub.utils._http import hf_raise_for_status
 
         def call(api: "HfApi") -> bytes:
-            place = hf_hub_url(self.repo, path, repo_type=DATASET, revision=commit, endpoint=self.endpoint)
+            address = hf_hub_url(self.repo, path, repo_type=DATASET, revision=commit, endpoint=self.endpoint)
             headers = {**build_hf_headers(token=api.token), "Range": f"bytes={start}-{stop - 1}"}
-            reply = get_session().get(place, headers=headers, follow_redirects=True)
+            reply = get_session().get(address, headers=headers, follow_redirects=True)
             hf_raise_for_status(reply)
             data: bytes = reply.content
             return data if reply.status_code == _PART else data[start:stop]
