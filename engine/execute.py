@@ -20,6 +20,7 @@ from ..errors import (
     TargetError,
 )
 from ..schemas.canonical import sha256_file, write_atomic
+from ..schemas.disks import network_disk
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
@@ -28,7 +29,7 @@ from .calls import model_uses
 from .config import RunConfig
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
-from .journal_file import network_disk, unwritable
+from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .manifest import (
     EPOCH,

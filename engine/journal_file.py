@@ -1,7 +1,6 @@
 """The file under the journal: its tables, how it is opened, and what its errors mean."""
 
 import math
-import os
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -19,12 +18,6 @@ OLDEST = 1
 """The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used, 3 no
 batches, 4 did not say of which prompt a call is, nor how many of its tokens a service had kept."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
-_NETWORK = (
-    "nfs", "cifs", "smb", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "fuse.glusterfs",
-    "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.mountpoint-s3", "fuse.rclone", "fuse.juicefs",
-    "fuse.ceph", "wekafs",
-)  # fmt: skip
-"""How the names of network file systems start, as Linux has them."""
 _WAL_LIMIT = 64 * 1024 * 1024
 
 PUT_RESULT = f"INSERT OR REPLACE INTO results VALUES ({','.join('?' * 15)})"
@@ -209,25 +202,6 @@ def copy_journal(folder: Path, target: Path, without: Collection[str]) -> None:
         source.backup(copy)
         with copy:
             copy.executemany("DELETE FROM results WHERE stage = ?", [(stage,) for stage in without])
-
-
-def network_disk(folder: Path) -> str | None:
-    """Return the kind of the network file system that a folder is on, such as ``nfs4``; None for a local one.
-
-    Only Linux tells; elsewhere None.
-    """
-    try:
-        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    place, kinds = os.path.realpath(folder), {}
-    for mount in mounts:
-        _, where, kind, *_ = mount.split(" ")
-        where = where.replace("\\040", " ")
-        if place == where or place.startswith(where.rstrip("/") + "/"):
-            kinds[where] = kind
-    kind = kinds[max(kinds, key=len)] if kinds else ""
-    return kind if kind.startswith(_NETWORK) else None
 
 
 def prepare(path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..schemas.disks import network_disk
 from .keys import Redactor, find_key
 from .limits import STEP, RateLimit, SystemClock
 from .options import ModelOptions
@@ -25,9 +26,6 @@ PATIENCE = 10.0
 """Seconds of that after which the file counts as held for ever, such as by a process that was halted."""
 OLD = 7 * 86400.0
 """Seconds after which a key that nobody has used is forgotten."""
-_NETWORK = frozenset(
-    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs")
-)
 _BUSY_ERRORS = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _TABLE = """CREATE TABLE IF NOT EXISTS limits (
     name TEXT PRIMARY KEY, requests REAL, tokens REAL, hold REAL, stamp REAL
@@ -163,8 +161,8 @@ class SharedLimit:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            kind = file_system(self._path.parent)
-            if kind in _NETWORK:
+            kind = network_disk(self._path.parent)
+            if kind is not None:
                 raise OSError(
                     f"its folder is on a network disk ({kind}), where files cannot be locked reliably"
                 )
@@ -207,24 +205,3 @@ def shared_limit(
     about = (spec.text, options.base_url or "", find_key(spec, options, redactor))
     name = hashlib.sha256("\0".join(("limits", *about)).encode()).hexdigest()
     return SharedLimit(user_cache_path("fabula") / FILE, name, own, tell)
-
-
-def file_system(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str | None:
-    """Return the type of the file system that a folder is on; None where the system does not tell.
-
-    Args:
-        folder: the folder.
-        mounts: the list of what is mounted where, as Linux gives it.
-    """
-    try:
-        lines = mounts.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    where, kind = folder.resolve(), None
-    longest = -1
-    for line in lines:
-        _, point, form, *_ = line.split(" ")
-        place = Path(point.replace("\\040", " "))
-        if where.is_relative_to(place) and len(place.parts) >= longest:
-            longest, kind = len(place.parts), form
-    return kind

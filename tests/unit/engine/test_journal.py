@@ -6,14 +6,12 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fabula.engine.calls import calls_of, model_uses
 from fabula.engine.codec import decode, encode
 from fabula.engine.journal import NAME, Entry, Journal
-from fabula.engine.journal_file import network_disk
 from fabula.engine.stage import Failed, Made
 from fabula.errors import RunError, TargetError
 
@@ -117,7 +115,7 @@ def test_open_when_written_before_models_could_be_asked_can_be_read_and_goes_on(
         assert len(list(journal.heads("work"))) == 1
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 14
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("4",)
+        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("5",)
     connection.close()
 
 
@@ -228,19 +226,3 @@ def test_put_when_disk_is_full_says_so(tmp_path: Path) -> None:
     acknowledged, message = fill(command)
     assert acknowledged > 0
     assert "the disk is full" in message
-
-
-def test_network_disk_when_a_folder_is_below_a_mount_names_its_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mounts = (
-        f"/dev/vda / ext4 rw 0 0\nhost:/home {tmp_path}/a\\040b nfs4 rw 0 0\nhere {tmp_path}/c tmpfs rw 0 0\n"
-    )
-    real = Path.read_text
-
-    def read(path: Path, *args: Any, **given: Any) -> str:
-        return mounts if str(path) == "/proc/self/mounts" else real(path, *args, **given)
-
-    monkeypatch.setattr(Path, "read_text", read)
-    found = [network_disk(tmp_path / name) for name in ("a b/run", "c/run", "run")]
-    assert found == ["nfs4", None, None]

@@ -14,7 +14,7 @@ from fabula.models.client import ModelClient
 from fabula.models.keys import Redactor
 from fabula.models.limits import RateLimit
 from fabula.models.options import ModelOptions
-from fabula.models.shared_limits import FILE, PATIENCE, SharedLimit, file_system, shared_limit
+from fabula.models.shared_limits import FILE, PATIENCE, SharedLimit, shared_limit
 from fabula.models.spec import parse_spec
 from fabula.testing.clock import FakeClock
 
@@ -214,13 +214,3 @@ def test_file_when_another_process_holds_it_is_waited_for_and_not_for_ever(house
     assert len(house.told) == 1
     assert f"held it for {PATIENCE:g} s" in house.told[0]
     holder.close()
-
-
-def test_file_system_when_the_folder_is_on_a_network_disk_is_told(tmp_path: Path) -> None:
-    mounts = tmp_path / "mounts"
-    mounts.write_text(
-        f"/dev/sda1 / ext4 rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\nproc /proc proc rw 0 0\n"
-    )
-    assert file_system(tmp_path / "cache", mounts) == "nfs4"
-    assert file_system(Path("/usr"), mounts) == "ext4"
-    assert file_system(tmp_path, tmp_path / "none") is None
