@@ -172,7 +172,8 @@ def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(
 def as_format_2(path: Path) -> None:
     """Make a journal what the version before would have written."""
     with closing(sqlite3.connect(path)) as journal, journal:
-        journal.execute("ALTER TABLE calls DROP COLUMN doubt")
+        for column in ("doubt", "prompt", "cached_tokens", "written_tokens"):
+            journal.execute(f"ALTER TABLE calls DROP COLUMN {column}")
         journal.execute("UPDATE meta SET value = '2' WHERE name = 'format'")
         for key, blob in journal.execute("SELECT request, reply FROM calls").fetchall():
             reply = unpacked(blob)
