@@ -15,9 +15,9 @@ from pathlib import Path
 
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.execute import Options
-from fabula.engine.merging import Merge, merge_shards
+from fabula.engine.machines.merging import Merge, merge_shards
+from fabula.engine.machines.shards import Shard
 from fabula.engine.running import RunKind
-from fabula.engine.shards import Shard
 from fabula.testing.made_stories import write_stories
 from fabula.testing.toy_pipeline import run_toy, toy
 
@@ -38,7 +38,7 @@ def build(folder: Path, stories: int, pools: tuple[str, ...]) -> None:
     print("| pool | workers | s | stories/s |\n|---|---:|---:|---:|")
     for pool in pools:
         if pool == "ray":
-            from fabula.engine.ray_pool import connect
+            from fabula.engine.machines.ray_pool import connect
 
             connect()
         for workers in (1, 2):

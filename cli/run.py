@@ -111,7 +111,7 @@ def archive(run: Path, *, out: Path | None = None, remove: bool = False, as_json
         fabula run archive runs/mine
         fabula run archive runs/mine --out /backup/mine.tar.zst --remove
     """
-    from ..engine.archive_run import archive_run
+    from ..engine.finished.archive_run import archive_run
 
     show(archive_run(run, out, remove=remove), as_json=as_json)
     return 0
@@ -130,7 +130,7 @@ def restore(archive: Path, *, out: Path | None = None, as_json: bool = False) ->
     Examples:
         fabula run restore /backup/mine.tar.zst --out runs/mine
     """
-    from ..engine.archive_run import restore_run
+    from ..engine.finished.archive_run import restore_run
 
     show(restore_run(archive, out), as_json=as_json)
     return 0
@@ -148,7 +148,7 @@ def compact(run: Path, *, as_json: bool = False) -> int:
     Examples:
         fabula run compact runs/mine
     """
-    from ..engine.compact_run import compact_run
+    from ..engine.finished.compact_run import compact_run
     from ..kinds.verbs import pipeline_of
 
     show(compact_run(run, pipeline_of(run)), as_json=as_json)
@@ -206,7 +206,7 @@ def merge(
         fabula run merge runs/part-1 runs/part-2 runs/part-3 --out runs/whole
         fabula run merge runs/part-* --gather --out runs/whole
     """
-    from ..engine.merging import Merge
+    from ..engine.machines.merging import Merge
     from ..engine.progress import choose_reporter
     from ..kinds.verbs import merge_runs
 

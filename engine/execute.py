@@ -31,6 +31,9 @@ from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
+from .machines.pools import open_pools
+from .machines.reuse import Reused, check_reused
+from .machines.shards import STATE, Shard, check_same_shard
 from .manifest import (
     EPOCH,
     LAST_SEEN,
@@ -47,14 +50,11 @@ from .manifest import (
 from .model_pool import ModelPool
 from .outputs import write_outputs
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
-from .pools import open_pools
 from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
 from .report import NAME as REPORT
 from .report import ItemReport, RunReport, StageReport, meaning, read_report, write_report
-from .reuse import Reused, check_reused
 from .runner import Means, Options, Runner
-from .shards import STATE, Shard, check_same_shard
 from .sources import EDITS, Fingerprint, Source, fingerprints, with_added
 from .stage import PROGRESS
 from .walk import Items

@@ -23,8 +23,8 @@ from ..schemas.values import Own
 from .config import MODELS, RUN, RunConfig, config_from, models_of, parse_set
 from .journal import Journal
 from .journal_file import unwritable
+from .machines.shards import Shard
 from .pipeline import LoadedPipeline, library_versions, prompt_hashes
-from .shards import Shard
 from .sources import Source, path_in, relocated, source_field
 
 NAME = "run.json"

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from ..errors import ConfigError, MissingRequirement
 from ..models.spec import ModelSettings
-from .shards import Shard
+from .machines.shards import Shard
 from .stage import Item, Shape, StageSpec
 
 SOURCES = "sources"

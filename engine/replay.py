@@ -22,12 +22,12 @@ from .execute import STORE, WORK, RunRequest
 from .journal import NAME as JOURNAL
 from .journal import Journal
 from .journal_file import explained
+from .machines.reuse import check_reused
 from .manifest import Manifest, read_manifest
 from .model_pool import ModelPool
 from .pipeline import LoadedPipeline, Pipeline, load_pipeline
 from .pool import WorkerPool
 from .progress import SilentReporter
-from .reuse import check_reused
 from .runner import Means, Options, Runner
 from .stage import UNASKED, NoAnswer
 from .walk import LazyItems, Walk

@@ -136,8 +136,8 @@ class RunOptions:
             more: other fields of :class:`.runner.Options`, such as ``limit``.
         """
         from .batches.settings import Batching
+        from .machines.shards import Shard
         from .runner import Options
-        from .shards import Shard
 
         batching = Batching(on=self.batch, deadline=self.batch_deadline, then_single=self.batch_then_single)
         return Options(

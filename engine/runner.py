@@ -14,13 +14,13 @@ from .batches.settings import Batching
 from .codec import Basis, Encoded, content_key, decode, encode
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions
+from .machines.pools import check_pool
+from .machines.reuse import Held, Reused
+from .machines.shards import NOT_CHOSEN, WAITS, Shard
 from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import Pool
-from .pools import check_pool
 from .progress import Event, Reporter
-from .reuse import Held, Reused
-from .shards import NOT_CHOSEN, WAITS, Shard
 from .spilled import Spilled
 from .stage import UNAVAILABLE, Child, Made, Tools
 from .walk import Group, LazyItems, Table, Walk, root_key

@@ -10,9 +10,9 @@ from typing import Any
 from ..errors import RunError
 from .codec import Basis
 from .journal import Head, Journal, Known, Listing, Origin, read_listing
+from .machines.shards import WAITS
 from .manifest import Manifest, read_manifest
 from .pipeline import MODEL, PROMPT, SOURCES, LoadedPipeline, Pipeline, Stage, load_pipeline
-from .shards import WAITS
 from .sources import fingerprint, with_edits
 from .spilled import Spilled, keys_only
 from .walk import Group, Items, Ref, Table, Walk, root_key

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
     from ..builders.edit_files import AppliedFile
     from ..builders.preview import Preview
-    from ..engine.merging import Merge, MergedRun
+    from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
@@ -74,7 +74,7 @@ def merge_runs(
     *,
     reporter: "Reporter | None" = None,
 ) -> "MergedRun":
-    """Make one run of the shards of a run of any kind; see :func:`fabula.engine.merging.merge_shards`.
+    """Make one run of its shards, of any kind; see :func:`fabula.engine.machines.merging.merge_shards`.
 
     Args:
         shards: the run folders of all its shards.
@@ -86,7 +86,7 @@ def merge_runs(
         RunError: these are not all the finished shards of one run; what is wrong with each is named.
         FabulaError: as :func:`fabula.engine.execute.execute`.
     """
-    from ..engine.merging import Merge, merge_shards
+    from ..engine.machines.merging import Merge, merge_shards
 
     if not shards:
         raise ConfigError("SHARD", what="no shard is given", fix="name the run folders of all shards")

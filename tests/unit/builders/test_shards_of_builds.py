@@ -9,7 +9,7 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions
 from fabula.builders.shots.building import ShotOptions
-from fabula.engine.merging import Merge
+from fabula.engine.machines.merging import Merge
 from fabula.errors import RunError
 from fabula.kinds.verbs import build, merge_runs, pack
 from fabula.releases.options import PackOptions

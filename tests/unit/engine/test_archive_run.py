@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from fabula.engine import archive_run as archiving
-from fabula.engine.archive_run import archive_run, restore_run
-from fabula.engine.compact_run import compact_run
+from fabula.engine.finished import archive_run as archiving
+from fabula.engine.finished.archive_run import archive_run, restore_run
+from fabula.engine.finished.compact_run import compact_run
 from fabula.engine.journal import Journal
 from fabula.engine.lock import hold
 from fabula.engine.report import RunReport
@@ -155,7 +155,7 @@ def test_restore_when_a_member_leads_elsewhere_refuses(finished: Path, tmp_path:
 PROGRAM = """
 import os, signal, shutil, sys, tarfile
 from pathlib import Path
-from fabula.engine import archive_run as archiving
+from fabula.engine.finished import archive_run as archiving
 left = int(sys.argv[2])
 def dying(real):
     def step(*given, **named):

@@ -20,12 +20,12 @@ import pytest
 
 from fabula.builders.entities.building import EntityOptions
 from fabula.builders.katha.building import BuildOptions
-from fabula.engine import ray_pool
 from fabula.engine.codec import decode, encode
 from fabula.engine.execute import Options
+from fabula.engine.machines import ray_pool
+from fabula.engine.machines.pools import open_pools
+from fabula.engine.machines.ray_pool import RayPool
 from fabula.engine.pipeline import load_pipeline
-from fabula.engine.pools import open_pools
-from fabula.engine.ray_pool import RayPool
 from fabula.engine.stage import Made, Tools
 from fabula.engine.worker import Job, Task
 from fabula.errors import ConfigError, MissingRequirement

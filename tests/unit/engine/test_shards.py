@@ -12,11 +12,11 @@ import pytest
 from fabula.engine.codec import encode
 from fabula.engine.execute import Options
 from fabula.engine.journal import Entry, Journal
-from fabula.engine.merging import Merge, MergedRun, merge_shards
+from fabula.engine.machines.merging import Merge, MergedRun, merge_shards
+from fabula.engine.machines.shards import WAITS, Shard
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.report import RunReport
 from fabula.engine.running import Again, RunKind, continue_as
-from fabula.engine.shards import WAITS, Shard
 from fabula.engine.stage import Made
 from fabula.engine.status import run_status
 from fabula.errors import ConfigError, RunError
@@ -133,7 +133,7 @@ def test_run_when_another_has_the_same_results_takes_them_over(build: Build, tmp
 def test_merge_when_killed_while_copying_goes_on_to_the_same_bytes(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fabula.engine import merging
+    from fabula.engine.machines import merging
 
     build("whole")
     folders, out = shards(build, tmp_path), tmp_path / "merged"

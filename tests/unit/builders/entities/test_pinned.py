@@ -31,13 +31,13 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shot_network, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(package)])
     )
     monkeypatch.setattr(shot_network, "identity", lambda: "transnetv2@9")
-    plain = shot_detection.detect
+    plain = shot_detection.detect_in
 
-    def detect(path: Path, method: str, **more: Any) -> Any:
+    def detect(video: Any, method: str, **more: Any) -> Any:
         assert method == "transnetv2"
-        return plain(path, "histogram", **more)
+        return plain(video, "histogram", **more)
 
-    monkeypatch.setattr(detect_shots, "detect", detect)
+    monkeypatch.setattr(detect_shots, "detect_in", detect)
     return package / "weights.pth"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.merging import Merge
+from fabula.engine.machines.merging import Merge
 from fabula.kinds.verbs import merge_runs
 from fabula.models.vision import store
 from fabula.testing.alignment_model import AlignmentModel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.merging import Merge
+from fabula.engine.machines.merging import Merge
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.kinds.verbs import merge_runs
 from fabula.releases.loading import Release

@@ -17,18 +17,18 @@ from typing import IO, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ..errors import FabulaError, InputError, RunError, TargetError, UserError
-from ..schemas.canonical import file_mode, pretty_bytes, sha256_file
-from ..schemas.plain_files import open_plain
-from ..schemas.values import Own
-from . import journal_file
-from .batches.books import running_lines
-from .execute import is_settled
-from .journal_file import NAME as JOURNAL
-from .journal_file import explained, unwritable
-from .lock import HOLDER, LOCK, hold, is_private
-from .manifest import read_manifest
-from .runner import Options
+from ...errors import FabulaError, InputError, RunError, TargetError, UserError
+from ...schemas.canonical import file_mode, pretty_bytes, sha256_file
+from ...schemas.plain_files import open_plain
+from ...schemas.values import Own
+from .. import journal_file
+from ..batches.books import running_lines
+from ..execute import is_settled
+from ..journal_file import NAME as JOURNAL
+from ..journal_file import explained, unwritable
+from ..lock import HOLDER, LOCK, hold, is_private
+from ..manifest import read_manifest
+from ..runner import Options
 
 SUFFIX = ".tar.zst"
 LIST = "archive.json"

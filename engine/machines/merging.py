@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunError
-from . import journal_file
-from .calls import model_uses
-from .execute import ATTEMPTS, STORE, Options, RunRequest, prepare_folder
-from .journal import NAME as JOURNAL
-from .journal import Journal
-from .journal_file import explained
-from .lock import hold, is_private, keep_private
-from .manifest import NAME as MANIFEST
-from .manifest import Manifest, read_manifest
-from .pipeline import load_pipeline
-from .report import RunReport
+from ...errors import RunError
+from .. import journal_file
+from ..calls import model_uses
+from ..execute import ATTEMPTS, STORE, Options, RunRequest, prepare_folder
+from ..journal import NAME as JOURNAL
+from ..journal import Journal
+from ..journal_file import explained
+from ..lock import hold, is_private, keep_private
+from ..manifest import NAME as MANIFEST
+from ..manifest import Manifest, read_manifest
+from ..pipeline import load_pipeline
+from ..report import RunReport
+from ..runner import PLACES
+from ..running import RunKind
+from ..sources import EDITS
 from .reuse import take_file
-from .runner import PLACES
-from .running import RunKind
 from .shards import STATE, Shard
-from .sources import EDITS
 
 _TOGETHER = 500
 _COPIED = "shard copied "
@@ -132,7 +132,7 @@ def merge_shards(
     Raises:
         RunError: a folder is no shard, is not finished, or is damaged; a shard is missing or there twice; or
             one was made from other sources or with other settings. Each is named.
-        FabulaError: as :func:`.execute.execute`.
+        FabulaError: as :func:`..execute.execute`.
     """
     out = Path(out).absolute()
     manifests = {Path(folder).absolute(): read_manifest(Path(folder)) for folder in folders}

@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from ..errors import ConfigError
-from ..schemas.values import Own
+from ...errors import ConfigError
+from ...schemas.values import Own
 
 WAITS = "waits for fabula run merge: the stage needs the items of all shards"
 """Why an item of a shard stops at a gather stage."""

@@ -1,7 +1,7 @@
 """Which pool map stages run in: processes of this machine, or actors of a Ray cluster."""
 
-from ..errors import ConfigError
-from .pool import Pool, WorkerPool, default_workers
+from ...errors import ConfigError
+from ..pool import Pool, WorkerPool, default_workers
 
 POOLS = ("local", "ray")
 

@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from ..errors import RunError
-from ..models.spec import ModelSettings
-from . import journal_file
-from .calls import call_row, calls_of
-from .codec import Encoded
-from .group_commit import Statement
-from .journal import Entry, Head, Journal
-from .manifest import NAME as MANIFEST
-from .manifest import read_manifest
-from .stage import StageSpec
+from ...errors import RunError
+from ...models.spec import ModelSettings
+from .. import journal_file
+from ..calls import call_row, calls_of
+from ..codec import Encoded
+from ..group_commit import Statement
+from ..journal import Entry, Head, Journal
+from ..manifest import NAME as MANIFEST
+from ..manifest import read_manifest
+from ..stage import StageSpec
 
 _TOGETHER = 200
 _STORED = re.compile(rb'"([\w-]*[0-9a-f]{64}[\w.-]*)"')

@@ -2,7 +2,7 @@
 
 Work goes only to actors that have answered: one that dies while it starts costs no item a try. A chunk that
 is lost with its actor, or with a node, is run again item by item. An item that is lost alone has failed after
-:data:`.pool.LOST_TRIES` tries; where the actor had not finished anything of the stage yet, its imports and
+:data:`..pool.LOST_TRIES` tries; where the actor had not finished anything of the stage yet, its imports and
 models among that, a loss counts a quarter. Ray's own retries are off: they would hide the count.
 
 Ray is imported here alone, and only by who asks for it.
@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, MissingRequirement
-from .codec import Encoded, encode
-from .pool import IDLE, LOST_TRIES, Flight, Result, default_workers, run_inline
-from .stage import Failed
-from .worker import Job, Task
+from ...errors import ConfigError, MissingRequirement
+from ..codec import Encoded, encode
+from ..pool import IDLE, LOST_TRIES, Flight, Result, default_workers, run_inline
+from ..stage import Failed
+from ..worker import Job, Task
 
 ADDRESS = "RAY_ADDRESS"
 """The variable, Ray's own, that names a cluster which is there already."""
@@ -44,14 +44,14 @@ class Worker:
 
     def ready(self) -> str:
         """Import what all stages need; return the version of Fabula on this node."""
-        from .. import __version__
-        from . import worker
+        from ... import __version__
+        from .. import worker
 
         return f"{__version__}" if worker else ""
 
     def run(self, job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
-        """Run a stage on some items; as :func:`.worker.run_chunk`."""
-        from .worker import run_chunk
+        """Run a stage on some items; as :func:`..worker.run_chunk`."""
+        from ..worker import run_chunk
 
         return run_chunk(job, tasks)
 
@@ -138,7 +138,7 @@ def cluster_workers() -> int:
 
 
 class RayPool:
-    """Runs map stages on items in actors; it has the face of :class:`.pool.WorkerPool`.
+    """Runs map stages on items in actors; it has the face of :class:`..pool.WorkerPool`.
 
     Args:
         workers: actors that work at once; they start with the first item. 0 works in this process.
@@ -168,7 +168,7 @@ class RayPool:
         self._team, self._starting = set(), {}
 
     def run(self, job: Job, tasks: Iterable[Task], stopping: Callable[[], bool]) -> Iterator[list[Result]]:
-        """Yield results in small groups as they come; as :meth:`.pool.WorkerPool.run`.
+        """Yield results in small groups as they come; as :meth:`..pool.WorkerPool.run`.
 
         Raises:
             MissingRequirement: the stage needs something that is not installed, Ray is not, or actors cannot
@@ -296,7 +296,7 @@ class _Shift:
 
 
 def _check_version(there: str) -> None:
-    from .. import __version__
+    from ... import __version__
 
     if there != __version__:
         raise MissingRequirement(

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunError
-from . import journal_file
-from .batches.books import running_lines
-from .execute import is_settled
-from .journal import Head, Known, read_listing
-from .journal_file import NAME as JOURNAL
-from .journal_file import explained
-from .lock import hold
-from .manifest import read_manifest
-from .pipeline import Pipeline, Stage
-from .runner import Options
-from .survey import Survey, surveyed
+from ...errors import RunError
+from .. import journal_file
+from ..batches.books import running_lines
+from ..execute import is_settled
+from ..journal import Head, Known, read_listing
+from ..journal_file import NAME as JOURNAL
+from ..journal_file import explained
+from ..lock import hold
+from ..manifest import read_manifest
+from ..pipeline import Pipeline, Stage
+from ..runner import Options
+from ..survey import Survey, surveyed
 
 _TOGETHER = 1000
 _UNUSED = (
