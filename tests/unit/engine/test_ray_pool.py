@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
+import fabula
 from fabula.builders.entities.building import EntityOptions
 from fabula.builders.katha.building import BuildOptions
 from fabula.engine.codec import decode, encode
@@ -43,7 +44,7 @@ needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip in
 CREATED = "2026-01-01T00:00:00Z"
 JOB = Job(f"{HERE}:WORK", Tools(WorkSettings(), CREATED))
 SHOTS = ("AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1", "BC2", "A3", "D1", "AD2")
-SAMPLES = Path(ray_pool.__file__).parents[1] / "builders" / "katha" / "samples"
+SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def pool(cluster: Any) -> Iterator[RayPool]:
-    with RayPool(2, item_timeout=6.0) as pool:
+    with RayPool(2, item_timeout=30.0) as pool:  # the first item of an actor has its imports in it
         yield pool
 
 
