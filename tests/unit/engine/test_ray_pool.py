@@ -41,6 +41,9 @@ from fabula.testing.toy_pipeline import HERE, WorkSettings, run_toy, toy
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
 needs_ray = pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install fabula[scale]")
+only_in_endurance = pytest.mark.skipif(
+    not os.environ.get(VARIABLE), reason="starting Ray again and again takes minutes: by make endurance"
+)
 CREATED = "2026-01-01T00:00:00Z"
 JOB = Job(f"{HERE}:WORK", Tools(WorkSettings(), CREATED))
 SHOTS = ("AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1", "BC2", "A3", "D1", "AD2")
@@ -204,6 +207,7 @@ def killing(count: int, seed: int) -> Iterator[list[int]]:
 @needs_ray
 @pytest.mark.waits
 @pytest.mark.endurance
+@only_in_endurance
 def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_local_pool(
     cluster: Any,
     tmp_path: Path,
@@ -222,6 +226,7 @@ def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_l
 @needs_ray
 @pytest.mark.waits
 @pytest.mark.endurance
+@only_in_endurance
 def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_local_pool(
     cluster: Any,
     tmp_path: Path,
@@ -251,7 +256,7 @@ def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_loca
 @needs_ray
 @pytest.mark.waits
 @pytest.mark.endurance
-@pytest.mark.skipif(not os.environ.get(VARIABLE), reason="each kill starts a cluster: only by make endurance")
+@only_in_endurance
 def test_katha_when_the_driver_is_killed_goes_on_from_the_journal(starter: Any, tmp_path: Path) -> None:
     stories, gold = SAMPLES / "stories.jsonl", SAMPLES / "gold.jsonl"
     options = BuildOptions(records=gold, created_at=CREATED, workers=0)
