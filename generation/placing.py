@@ -1,7 +1,5 @@
 """Pictures of a generation run as folders of outputs, one for each method, as evaluations read them."""
 
-import os
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 from ..engine.execute import STORE
 from ..errors import InputError, TargetError, UserError
-from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
+from ..schemas.canonical import Json, jsonl_lines, link_or_copy, pretty_bytes, write_atomic
 from ..schemas.plain_files import parse_json, read_plain
 from .pipeline import GENERATIONS
 
@@ -102,14 +100,7 @@ def link_from_store(source: Path, target: Path) -> None:
     if not source.is_file():
         fix = "remove the run's store and journal, and generate into a new folder with --reuse and this run"
         raise InputError([UserError(str(source), what="a file is gone from the run's store", fix=fix)])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(source, part)
-    except OSError:
-        shutil.copyfile(source, part)
-    part.replace(target)
+    link_or_copy(source, target)
 
 
 def _truths(rows: Sequence[Row]) -> Iterator[Json]:

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -126,6 +127,22 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Put a file at a place whole or not at all, without a copy where the disk can do so.
+
+    Raises:
+        OSError: the source cannot be read, or the place not be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    part.unlink(missing_ok=True)
+    try:
+        os.link(source, part)
+    except OSError:
+        shutil.copyfile(source, part)
+    part.replace(target)
 
 
 @contextmanager

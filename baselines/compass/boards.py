@@ -1,7 +1,5 @@
 """Storyboards as Semantic Compass handles them: frames in order, and folders of outputs made of them."""
 
-import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +9,7 @@ from ...errors import TargetError
 from ...evaluation.outputs.checked import nothing_to_judge
 from ...evaluation.outputs.named import MANIFEST
 from ...evaluation.outputs.storyboards import check_outputs
-from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
+from ...schemas.canonical import Json, link_or_copy, pretty_bytes, sha256_file, write_atomic
 from ...schemas.katha import StoryRecord
 from .scoring import inserted
 
@@ -200,11 +198,4 @@ def _link(source: Path, target: Path) -> None:
         if target.samefile(source) or sha256_file(target) == sha256_file(source):
             return
         target.unlink()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(source, part, follow_symlinks=True)
-    except OSError:
-        shutil.copyfile(source, part)
-    part.replace(target)
+    link_or_copy(source, target)

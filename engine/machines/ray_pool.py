@@ -45,9 +45,9 @@ class Worker:
     def ready(self) -> str:
         """Import what all stages need; return the version of Fabula on this node."""
         from ... import __version__
-        from .. import worker
+        from .. import worker  # noqa: F401
 
-        return f"{__version__}" if worker else ""
+        return __version__
 
     def run(self, job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
         """Run a stage on some items; as :func:`..worker.run_chunk`."""

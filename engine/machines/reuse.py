@@ -6,9 +6,7 @@ as ones that cost nothing here, and with the files of the store that its fields 
 go.
 """
 
-import os
 import re
-import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -18,6 +16,7 @@ from typing import Self
 
 from ...errors import RunError
 from ...models.spec import ModelSettings
+from ...schemas.canonical import link_or_copy
 from .. import journal_file
 from ..calls import call_row, calls_of
 from ..codec import Encoded
@@ -147,11 +146,4 @@ def take_file(source: Path, target: Path) -> None:
     """Take a file of a store over into another one, unless it is there; it is linked where that works."""
     if target.exists() or not source.is_file():
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(source, part)
-    except OSError:
-        shutil.copyfile(source, part)
-    part.replace(target)
+    link_or_copy(source, target)

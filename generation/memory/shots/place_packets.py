@@ -1,7 +1,5 @@
 """The packets of a finished run as folders: for each shot its ``packet.json`` and its pictures."""
 
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 from ....engine.execute import STORE
 from ....engine.manifest import read_manifest
 from ....errors import InputError, TargetError, UserError
-from ....schemas.canonical import pretty_bytes, sha256_bytes, write_atomic
+from ....schemas.canonical import link_or_copy, pretty_bytes, sha256_bytes, write_atomic
 from ....schemas.plain_files import parse_json, read_plain, reason_of
 from .load_shots import BANK
 from .packets import PACKET, Packet
@@ -123,13 +121,7 @@ def _place(source: Path, target: Path, sha256: str) -> None:
         raise InputError([UserError(str(source), what=what, fix=FIX)]) from error
     if sha256_bytes(data) != sha256:
         raise InputError([UserError(str(source), what="it was changed since the packets were made", fix=FIX)])
-    part = target.with_name(f".{target.name}.part")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(source, part)
-    except OSError:
-        shutil.copyfile(source, part)
-    part.replace(target)
+    link_or_copy(source, target)
 
 
 def _sweep(root: Path, wanted: set[Path]) -> None:
