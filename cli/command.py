@@ -20,7 +20,8 @@ from typer.models import ParameterInfo
 
 from ..engine.run_options import costs_of
 from ..errors import FabulaError
-from .common import guarded, warn
+from .common import chosen_form, guarded, warn
+from .completion import completer
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 Anything = Any  # a function, a class or an annotation, of which only Python knows what it is
@@ -49,6 +50,9 @@ MEANINGS = {
     "as_json": "Print JSON for scripts; the same as --format json.",
 }
 """Parameter -> what it means where neither its command nor a class of options says it."""
+PLAIN = "How to print it: text or json."
+"""What ``--format`` means where a command has no tables."""
+_FORM = inspect.Parameter("form", inspect.Parameter.KEYWORD_ONLY)
 LIMITS, STAGES = "max_cost", "stage_costs"
 """A limit in all, and a mapping of limits by stage: on the command line one option for both."""
 LAST = ("everything", "form", "as_json")
@@ -104,12 +108,19 @@ class Command:
             for own in self._own().values()
             if own.name not in ("options", "given")
         ]
+        if "form" not in self._own():
+            listed.append(_parameter(_FORM, str, None, "--format", meanings | {"form": PLAIN}))
         last = [parameter for parameter in listed if parameter.name in LAST]
         first = [parameter for parameter in listed if parameter not in last]
         run.__signature__ = inspect.Signature([*first, *self._taken().values(), *last])  # type: ignore[attr-defined]
         return run
 
     def _call(self, **values: Any) -> int | None:  # noqa: ANN401 - the options of any command
+        if "form" not in self._own():
+            form = chosen_form(
+                values.pop("form", None), as_json=bool(values.get("as_json")), forms=("text", "json")
+            )
+            values |= {"as_json": True} if form == "json" else {}
         taken = {name: values.pop(name) for name in self._taken() if name in values}
         if isinstance(limits := taken.pop(LIMITS, None), float | tuple):
             total, stages = costs_of(limits) if isinstance(limits, tuple) else (limits, {})
@@ -251,6 +262,7 @@ def _parameter(
         annotation, given = get_args(annotation)
         info = copy.copy(given) if isinstance(given, ParameterInfo) else info
     info.help = _LISTED.sub(lambda match: ", ".join(_load(match[1])), meanings[named.name])
+    info.autocompletion = completer(named.name)
     if option:
         info.param_decls = (flag,)
     annotation = _plain(annotation)

@@ -64,14 +64,14 @@ def show(result: Shown, *, as_json: bool) -> None:
         say(*result.lines())
 
 
-def chosen_form(form: str | None, *, as_json: bool) -> str:
-    """Return in which form a result with tables is printed; ``--json`` is short for ``--format json``.
+def chosen_form(form: str | None, *, as_json: bool, forms: Sequence[str] = FORMS) -> str:
+    """Return in which of the forms a result is printed; ``--json`` is short for ``--format json``.
 
     Raises:
         ConfigError: there is no such form, or both options are given and differ.
     """
-    if form is not None and form not in FORMS:
-        raise ConfigError("--format", what=f"{form} is none of {', '.join(FORMS)}", fix="use one of these")
+    if form is not None and form not in forms:
+        raise ConfigError("--format", what=f"{form} is none of {', '.join(forms)}", fix="use one of these")
     if as_json and form not in (None, "json"):
         raise ConfigError("--json", what=f"--json and --format {form} are both given", fix="leave one out")
     return "json" if as_json else form or "text"
@@ -191,7 +191,7 @@ def guarded(command: Callable[P, int | None], name: str = "") -> Callable[P, Non
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         from .folders import misfits, refuse_misfits
 
-        as_json = bool(kwargs.get("as_json"))
+        as_json = bool(kwargs.get("as_json")) or kwargs.get("form") == "json"
         try:
             refuse_misfits(name, kwargs)
             code = command(*args, **kwargs) or ExitCode.OK

@@ -1,9 +1,11 @@
 """Entry point of the ``fabula`` command. It lists the verbs and does nothing else."""
 
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from . import (  # noqa: F401 - each notes its commands
     audit,
@@ -36,49 +38,82 @@ from . import (  # noqa: F401 - each notes its commands
     validate,
 )
 from .command import COMMANDS, examples
+from .common import emit, say
 
-VERBS = {
-    "init": "",
-    "doctor": "",
-    "build": "Build records from source material.",
-    "import": "Bring published data and results into folders like our own.",
-    "export": "Copy data and results into a folder of their own.",
-    "run": "Look at a run; check its journal; retry failures.",
-    "edit": "",
-    "extend": "",
-    "validate": "",
-    "stats": "",
-    "audit": "",
-    "release": "Package, verify and compare releases.",
-    "publish": "",
-    "fetch": "",
-    "outputs": "Check generated storyboards and videos.",
-    "evaluate": "Have judges look at generated outputs.",
-    "score": "",
-    "compare": "",
-    "correlate": "",
-    "calibrate": "",
-    "report": "",
-    "review": "Have people review records and outputs: studies, pages, votes.",
-    "baseline": "Make the outputs of a baseline.",
-    "experiment": "Run studies of plans, renderers, seeds and judges.",
-    "memory": "Remember entities for generators; make shots of episodes.",
-    "prompts": "The prompt files.",
-    "models": "Check language models and models that look at pictures.",
-    "schemas": "The published JSON Schemas, and the words that fields may hold.",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Make a benchmark": {
+        "init": "",
+        "build": "Build records from source material.",
+        "import": "Bring published data and results into folders like our own.",
+        "extend": "",
+        "edit": "",
+        "memory": "Remember entities for generators; make shots of episodes.",
+    },
+    "Check it": {
+        "validate": "",
+        "audit": "",
+        "stats": "",
+        "outputs": "Check generated storyboards and videos.",
+    },
+    "Publish it": {
+        "release": "Package, verify and compare releases.",
+        "publish": "",
+        "fetch": "",
+        "export": "Copy data and results into a folder of their own.",
+    },
+    "Evaluate generators": {
+        "evaluate": "Have judges look at generated outputs.",
+        "score": "",
+        "compare": "",
+        "correlate": "",
+        "baseline": "Make the outputs of a baseline.",
+        "experiment": "Run studies of plans, renderers, seeds and judges.",
+    },
+    "Ask people": {
+        "review": "Have people review records and outputs: studies, pages, votes.",
+        "calibrate": "",
+    },
+    "Look at it": {
+        "run": "Look at a run; check its journal; retry failures.",
+        "report": "",
+        "doctor": "",
+        "models": "Check language models and models that look at pictures.",
+        "prompts": "The prompt files.",
+        "schemas": "The published JSON Schemas, and the words for fields.",
+    },
 }
-"""Verb -> what its nouns do, in the order of --help; empty for a verb that has none."""
-OPTIONS = {"no_args_is_help": True, "add_completion": False, "rich_markup_mode": None}
+"""Heading of --help -> verb -> what its nouns do, empty for a verb that has none."""
+VERBS = {verb: about for verbs in GROUPS.values() for verb, about in verbs.items()}
+
+
+class Grouped(TyperGroup):
+    """The verbs, under the headings of :data:`GROUPS`."""
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002
+        """Return the verbs in the order of their groups."""
+        return [verb for verb in VERBS if verb in self.commands]
+
+    def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401, ARG002
+        """Write each group under its heading, all verbs in one column."""
+        width = max(map(len, VERBS))
+        limit = formatter.width - 6 - width
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(f"{verb:{width}}", self.commands[verb].get_short_help_str(limit)) for verb in verbs]
+                )
+
 
 app = typer.Typer(
     name="fabula",
+    cls=Grouped,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     help="Build, validate, release and evaluate visual-story benchmarks.",
     epilog=examples(
         "fabula build katha stories.jsonl --planner rules --out runs/mine",
         "fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --allow-drafts --out dist/mine",
+        "fabula --install-completion",
     ),
 )
 for _verb, _about in VERBS.items():
@@ -90,21 +125,41 @@ for _verb, _about in VERBS.items():
         app.add_typer(_group)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from .. import __version__
+def _tell_version(*, as_json: bool) -> None:
+    from .. import __version__
 
-        sys.stdout.write(f"fabula {__version__}\n")
-        raise typer.Exit
+    if not as_json:
+        say(f"fabula {__version__}")
+        return
+    import platform
+    import re
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    libraries: dict[str, str | None] = {}
+    for needed in requires("fabula") or ():
+        name = re.split(r"[\s\[<>=!~;]", needed, maxsplit=1)[0]
+        if "extra ==" not in needed:
+            try:
+                libraries[name] = version(name)
+            except PackageNotFoundError:
+                libraries[name] = None
+    machine = {"python": platform.python_version(), "platform": platform.platform()}
+    emit({"fabula": __version__, **machine, "libraries": libraries})
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --version: print JSON for scripts.")] = False,
 ) -> None:
-    """Build, validate, release and evaluate visual-story benchmarks."""
+    if version:
+        _tell_version(as_json=as_json)
+        raise typer.Exit
+    if as_json:
+        raise typer.BadParameter("goes before a command only with --version; commands have their own --json")
+    if context.invoked_subcommand is None:  # pragma: no cover - Typer shows the help before
+        raise typer.Exit(2)
 
 
 def main() -> None:
