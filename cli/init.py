@@ -56,6 +56,12 @@ STORY = {
     "title": "The Lion and the Mouse",
 }
 
+SAMPLES = {
+    "stories.jsonl": "stories.jsonl", "records.jsonl": "gold.jsonl",
+    "later_stories.jsonl": "later_stories.jsonl", "later_records.jsonl": "later_gold.jsonl",
+}  # fmt: skip
+"""File that is written -> the file of samples that it is."""
+
 
 def _stories(samples: bool) -> dict[str, list[bytes]]:
     """Return the story files to write: one example, or the samples that come with the package."""
@@ -66,10 +72,7 @@ def _stories(samples: bool) -> dict[str, list[bytes]]:
     if not samples:
         return {"stories.jsonl": list(jsonl_lines([STORY]))}
     folder = files("fabula.builders.katha") / "samples"
-    return {
-        "stories.jsonl": [(folder / "stories.jsonl").read_bytes()],
-        "records.jsonl": [(folder / "gold.jsonl").read_bytes()],
-    }
+    return {name: [(folder / kept).read_bytes()] for name, kept in SAMPLES.items()}
 
 
 @command("init")
@@ -78,7 +81,7 @@ def init(folder: Path = Path(), *, samples: bool = False, as_json: bool = False)
 
     Options:
         folder: Folder to make the files in.
-        samples: Write the 24 sample fables and their complete records instead.
+        samples: Write 24 sample fables, three more for later, and their complete records instead.
 
     Examples:
         fabula init my-benchmark
