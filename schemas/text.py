@@ -151,3 +151,12 @@ def counted(count: int, noun: str) -> str:
 def plural(noun: str) -> str:
     """Return the plural of a noun."""
     return PLURALS.get(noun, f"{noun}s")
+
+
+def tallied(count: int, nouns: str) -> str:
+    """Return a count with what was counted, named in the plural: 1 hidden story, 23 lines of a.jsonl."""
+    if "." in nouns:
+        return f"{counted(count, 'line')} of {nouns}"
+    if count == 1:
+        nouns = re.sub(r"(ies|(?<=[^s])s)\b", lambda end: "y" if end[0] == "ies" else "", nouns, count=1)
+    return f"{count:,} {nouns}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..errors import UserError
 from ..schemas.canonical import Json
+from ..schemas.text import counted, tallied
 from ..schemas.values import Issue
 
 KEPT_PER_CODE = 1000
@@ -43,7 +44,7 @@ class CheckReport:
     @property
     def looked(self) -> str:
         """What was looked at, as text for people."""
-        return ", ".join(f"{count} {name}" for name, count in self.checked.items())
+        return ", ".join(tallied(count, name) for name, count in self.checked.items())
 
     def about(self) -> dict[str, Json]:
         """Return what was checked, and how, as plain JSON."""
@@ -87,7 +88,7 @@ class ValidationReport(CheckReport):
         lines = [
             f"  {count:6} {levels[code]:7} {code}{_unshown(count)}" for code, count in self.counts.items()
         ]
-        return "\n".join([f"checked {self.looked}: {sum(self.counts.values())} findings", *lines])
+        return "\n".join([f"checked {self.looked}: {counted(sum(self.counts.values()), 'finding')}", *lines])
 
 
 def _unshown(count: int) -> str:
