@@ -51,12 +51,9 @@ demo: .venv/installed
 # The documentation site, in build/site: texts of docs/, and reference pages made from code. It loads nothing from elsewhere.
 docs: .venv/installed-docs
 	rm -rf build/docs build/site
-	mkdir -p build/docs
-	cp -r docs/. build/docs
-	for page in CONTRIBUTING CHANGELOG SECURITY; do \
-		sed 's#](docs/#](#g' $$page.md >build/docs/$$(echo $$page | tr A-Z a-z).md; \
-	done
-	cp -r examples releases build/docs 2>/dev/null || true
+	mkdir -p build/docs/releases && cp -r docs/. examples build/docs && cp -r releases/history build/docs/releases
+	for page in CONTRIBUTING CHANGELOG SECURITY; do cp $$page.md build/docs/$$(echo $$page | tr A-Z a-z).md; done
+	sed -i -E 's#\]\((docs|\.\.)/#](#g; s#\]\(CONTRIBUTING#](contributing#g' build/docs/*.md
 	$(BIN)/python -m fabula.cli.reference build/docs/reference
 	$(BIN)/zensical build --strict
 	@echo "documentation: $(CURDIR)/build/site/index.html"
