@@ -58,7 +58,7 @@ def _stories(folder: Path) -> "Release":
 
 
 def _audit() -> "RunKind":
-    from ..audit.auditing import RUN
+    from ..audits.auditing import RUN
 
     return RUN
 
