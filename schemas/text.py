@@ -151,3 +151,10 @@ def counted(count: int, noun: str) -> str:
 def plural(noun: str) -> str:
     """Return the plural of a noun."""
     return PLURALS.get(noun, f"{noun}s")
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters, those of direction too, made visible."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
