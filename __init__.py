@@ -5,12 +5,12 @@
     run = fabula.build("katha", "stories.jsonl", "runs/mine")
     fabula.pack("runs/mine", "dist/mine-0.1.0", version="0.1.0", license="CC-BY-4.0")
     release = fabula.load("dist/mine-0.1.0")
-    evaluation = fabula.evaluate(release.path, "boards/x", "runs/eval", judges=[JUDGE])
+    evaluation = fabula.evaluate(release.path, "boards/x", "runs/eval", judges=["openai:gpt-4.1-mini"])
     evaluation.score().to_pandas()
 
 Records: ``build``, ``extend``, ``validate``, ``audit``. Releases: ``pack``, ``verify``, ``load``, ``diff``,
-``publish``, ``fetch``. Evaluations: ``evaluate``, ``score``, ``compare``, ``report``, ``experiment``. Each does
-what the command of its name does, and its result is an object that a notebook shows: ``to_pandas()``,
+``publish``, ``fetch``. Evaluations: ``evaluate``, ``score``, ``compare``, ``report``, ``experiment``. Each
+does what the command of its name does, and its result is an object that a notebook shows: ``to_pandas()``,
 ``to_polars()``, ``to_latex()``, ``plot()``. Classes are the options of these functions; each option can be
 given by keyword as well. docs/python.md has a tour.
 

@@ -49,7 +49,7 @@ def build(
 
     Example:
         >>> import fabula
-        >>> run = fabula.build("katha", "stories.jsonl", "runs/mine", limit=4, progress=False)
+        >>> run = fabula.build("katha", "stories.jsonl", "runs/mine", progress=False)
         >>> run.totals["made"]
         4
     """
@@ -145,7 +145,7 @@ def audit(
 
     Example:
         >>> import fabula
-        >>> audit = fabula.audit("runs/mine", "gold.jsonl", resamples=0)
+        >>> audit = fabula.audit("runs/mine", gold="runs/gold", resamples=0)
         >>> bool(audit.scores)
         True
     """

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol, TextIO
 
 from ..schemas.canonical import canonical_text
@@ -236,10 +237,9 @@ class NotebookReporter:
     SHOWN = 12  # lines
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display
-
-        self._html, self._lines = HTML, list[str]()
-        self._shown = display(HTML(""), display_id=True)
+        shown: Any = import_module("IPython.display")
+        self._html, self._lines = shown.HTML, list[str]()
+        self._shown = shown.display(shown.HTML(""), display_id=True)
 
     def emit(self, event: Event) -> None:
         """Move the bar, or add a line."""

@@ -86,8 +86,14 @@ def dataset_dict(folder: Path, name: str | None = None) -> "DatasetDict":
     """Return a flat table of a release as ``datasets`` loads it from its folder; as :func:`arrow_table`."""
     import datasets
 
-    with _readable(folder):
-        return datasets.load_dataset(str(folder), _chosen(folder, name))
+    quiet = datasets.utils.are_progress_bars_disabled()
+    datasets.utils.disable_progress_bars()  # it is a folder of this machine, and takes a moment
+    try:
+        with _readable(folder):
+            return datasets.load_dataset(str(folder), _chosen(folder, name))
+    finally:
+        if not quiet:
+            datasets.utils.enable_progress_bars()
 
 
 def _chosen(folder: Path, name: str | None) -> str:

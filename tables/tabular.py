@@ -45,7 +45,8 @@ class Tabular:
             MissingRequirement: pandas is not installed.
         """
         _library("pandas")
-        return self.to_arrow(name).to_pandas(split_blocks=True, self_destruct=True)
+        frame: pd.DataFrame = self.to_arrow(name).to_pandas(split_blocks=True, self_destruct=True)
+        return frame
 
     def to_polars(self, name: str | None = None) -> "pl.DataFrame":
         """Return one of its tables as a polars frame; as :meth:`to_arrow`.
