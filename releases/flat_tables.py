@@ -1,6 +1,7 @@
 """The flat tables of a release for those who work with its data: as Arrow, and as ``datasets`` loads them."""
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -84,7 +85,9 @@ def arrow_table(folder: Path, name: str | None = None) -> "pa.Table":
 
 def dataset_dict(folder: Path, name: str | None = None) -> "DatasetDict":
     """Return a flat table of a release as ``datasets`` loads it from its folder; as :func:`arrow_table`."""
-    import datasets
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")  # no bar is shown
+        import datasets
 
     quiet = datasets.utils.are_progress_bars_disabled()
     datasets.utils.disable_progress_bars()  # it is a folder of this machine, and takes a moment

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ...errors import ConfigError
 from ...schemas.canonical import csv_text
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ...tables.grid import Cell, Grid, arrow_of, latex_of
+from ...tables.grid import Cell, Grid, latex_of
 from ..stats.paired import Paired
 from .model import CountTable, Measure, ScoreRow, ScoreTable, Unit
 from .people import plain_score
@@ -22,6 +23,7 @@ Row: TypeAlias = tuple[Cell, ...]
 
 COLUMNS = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
 """Columns of the CSV: a score or a count on a line, values as fractions."""
+NUMBERS = ("value", "low", "high", "numerator", "denominator")
 REMARK = "Remark"
 _MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\\": r"\\", "*": r"\*", "_": r"\_", "<": "&lt;"})
 
@@ -57,12 +59,29 @@ def score_rows(table: Table) -> Iterator[Row]:
 def long_table(tables: Iterable[Table], name: str | None = None) -> "pa.Table":
     """Return tables as one Arrow table, a number a row, under :data:`COLUMNS`; values as fractions.
 
+    A value that is a text stands in a last column, ``text``, and has no number.
+
     Args:
         tables: in order.
         name: only the tables of this name.
+
+    Raises:
+        ConfigError: there is none of that name.
     """
-    return arrow_of(
-        COLUMNS, (row for table in tables if name in (None, table.name) for row in score_rows(table))
+    import pyarrow as pa
+
+    some = [table for table in tables if name in (None, table.name)]
+    if not some and name is not None:
+        fix = "use one of the names in the column table of to_pandas()"
+        raise ConfigError(f"table {name}", what="there is no such table", fix=fix)
+    rows = [row for table in some for row in score_rows(table)]
+    texts = [row[3] if isinstance(row[3], str) else None for row in rows]
+    cells = {column: [row[number] for row in rows] for number, column in enumerate(COLUMNS)}
+    cells["value"] = [None if isinstance(value, str) else value for value in cells["value"]]
+    kinds = {column: pa.float64() if column in NUMBERS else pa.string() for column in COLUMNS}
+    return pa.table(
+        {column: pa.array(values, kinds[column]) for column, values in cells.items()}
+        | {"text": pa.array(texts, pa.string())}
     )
 
 

@@ -1,4 +1,4 @@
-"""The notebooks in ``examples/``, executed by a real kernel beside real files, and what a notebook asks of us."""
+"""The notebooks in ``examples/``, executed by a real kernel beside real files; and what notebooks need."""
 
 import os
 import re
@@ -48,7 +48,7 @@ def test_notebook_when_executed_gives_the_outputs_that_it_is_stored_with(name: s
     assert [cell.get("outputs") for cell in made.cells] == [cell.get("outputs") for cell in stored.cells]
     text = path.read_text("utf-8")
     assert len(text) < 200_000
-    assert not re.search(r'/(tmp|home|root|work|Users)/|https?://|\\"stderr\\"', text)
+    assert not re.search(r'/(tmp|home|root|work|Users)/|"stderr"', text)
 
 
 IN_A_LOOP = """
