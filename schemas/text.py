@@ -160,3 +160,10 @@ def tallied(count: int, nouns: str) -> str:
     if count == 1:
         nouns = re.sub(r"(ies|(?<=[^s])s)\b", lambda end: "y" if end[0] == "ies" else "", nouns, count=1)
     return f"{count:,} {nouns}"
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters, those of direction too, made visible."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
