@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, MissingRequirement
+from ...schemas.shared_files import STORE, VECTORS
 from ..codec import Encoded, encode
 from ..pool import IDLE, LOST_TRIES, Flight, Result, default_workers, run_inline
 from ..stage import Failed
@@ -195,10 +196,13 @@ class RayPool:
         if self._ray is not None:
             return
         self._ray = connect()
-        needs: dict[str, float] = {"num_cpus": 1 if os.environ.get(ADDRESS) else 0}  # here we count ourselves
+        needs: dict[str, Any] = {"num_cpus": 1 if os.environ.get(ADDRESS) else 0}  # here we count ourselves
         gpus = int(self._ray.cluster_resources().get("GPU", 0)) if self.devices else 0
         if gpus:
             self.workers, needs = gpus, {"num_cpus": 0, "num_gpus": 1}
+        shared = {name: os.environ[name] for name in (STORE, VECTORS) if os.environ.get(name)}
+        if shared:  # nodes have an environment of their own
+            needs["runtime_env"] = {"env_vars": shared}
         self._kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
 
     def _recruit(self) -> None:

@@ -116,9 +116,8 @@ class Reused:
         return entry, statements
 
     def _take_files(self, blob: bytes, store: Path) -> None:
-        with suppress(zlib.error):  # a damaged result is found by whoever reads it
-            for name in {match.decode("ascii") for match in _STORED.findall(zlib.decompress(blob))}:
-                take_file(store / name, self._store / name)
+        for name in stored_names(blob):
+            take_file(store / name, self._store / name)
 
 
 def _open(folder: Path, opened: ExitStack) -> _Run:
@@ -140,6 +139,13 @@ def check_reused(folder: Path) -> None:
     """
     with ExitStack() as opened:
         _open(folder, opened)
+
+
+def stored_names(blob: bytes) -> frozenset[str]:
+    """Return what may be names of stored files in the fields of a result."""
+    with suppress(zlib.error):  # a damaged result is found by whoever reads it
+        return frozenset(match.decode("ascii") for match in _STORED.findall(zlib.decompress(blob)))
+    return frozenset()
 
 
 def take_file(source: Path, target: Path) -> None:
