@@ -28,7 +28,10 @@ from fabula.schemas.shared_files import STORE, SharedFiles
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.run_files import differing
 
+REPORT = ("report.json",)
+"""It says what was there already."""
 TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
 
 
@@ -110,15 +113,6 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         yield judged
 
 
-def files_of(run: Path) -> dict[str, bytes]:
-    """Every file of a run but its journal, its lock, and the report, which says what was there already."""
-    return {
-        str(path.relative_to(run)): path.read_bytes()
-        for path in run.rglob("*")
-        if path.is_file() and not path.name.startswith(("journal.sqlite", "run.lock", "report.json"))
-    }
-
-
 def name_of(data: bytes) -> str:
     return f"{sha256_bytes(data)}.png"
 
@@ -128,18 +122,17 @@ def test_run_when_files_are_shared_has_the_bytes_of_a_local_one_and_finds_them_w
     judged: Judged, at: Callable[[str], str], out: Path, place: str
 ) -> None:
     at(place)
-    whole = files_of(judged.local)
     judged.evaluate(out / "run")
-    assert files_of(out / "run") == whole and any(name.startswith(FOLDER) for name in whole)
+    assert differing(out / "run", judged.local, REPORT) == [] and any((out / "run" / FOLDER).iterdir())
     asked = judged.server.count
     shutil.rmtree(out / "run" / FOLDER)
     judged.evaluate(out / "run")
-    assert files_of(out / "run") == whole
+    assert differing(out / "run", judged.local, REPORT) == []
     assert judged.server.count == asked
     at("")
     archive_run(out / "run", out / "run.tar.zst")
     restore_run(out / "run.tar.zst", out / "restored")
-    assert files_of(out / "restored") == whole, "a finished run is whole by itself"
+    assert differing(out / "restored", judged.local, REPORT) == [], "a finished run is whole by itself"
 
 
 def test_shards_when_their_files_are_shared_merge_without_them(
@@ -151,7 +144,7 @@ def test_shards_when_their_files_are_shared_merge_without_them(
         judged.evaluate(part, shard=f"{number}/2")
         shutil.rmtree(part / FOLDER)
     merge_runs(parts, out / "merged", Merge(workers=0))
-    assert files_of(out / "merged") == files_of(judged.local)
+    assert differing(out / "merged", judged.local, REPORT) == []
 
 
 def test_file_when_it_is_half_written_there_is_written_again_and_never_read(
@@ -222,7 +215,7 @@ def test_run_when_the_place_goes_away_on_the_way_fails_items_and_tries_them_agai
     assert {item.code for item in read_report(out / "run").items} == {UNAVAILABLE}
     Bucket.puts_left = float("inf")
     judged.evaluate(out / "run")
-    assert files_of(out / "run") == files_of(judged.local)
+    assert differing(out / "run", judged.local, REPORT) == []
     asked = [entry.asked.key for entry in judged.server.log[before:]]
     assert len(asked) == len(set(asked)), "nothing was asked twice"
 

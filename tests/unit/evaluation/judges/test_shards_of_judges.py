@@ -14,17 +14,9 @@ from fabula.testing.endurance import rounds
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.model_server import ModelServer
+from fabula.testing.run_files import differing
 
 TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
-
-
-def files_of(run: Path) -> dict[str, bytes]:
-    """Every file of a run but its journal and its lock."""
-    return {
-        str(path.relative_to(run)): path.read_bytes()
-        for path in run.rglob("*")
-        if path.is_file() and not path.name.startswith(("journal.sqlite", ".lock"))
-    }
 
 
 def judge_shards(release: Release, boards: Sequence[Path], folder: Path, of: int) -> int:
@@ -43,7 +35,7 @@ def judge_shards(release: Release, boards: Sequence[Path], folder: Path, of: int
         assert server.count == 2 * asked
         merged = merge_runs(parts, folder / "merged", Merge(workers=0))
         assert server.count == 2 * asked
-    assert files_of(folder / "merged") == files_of(folder / "whole")
+    assert differing(folder / "merged", folder / "whole") == []
     assert merged.spent == pytest.approx(sum(use.cost for use in merged.report.models)) and merged.spent > 0
     return asked
 
