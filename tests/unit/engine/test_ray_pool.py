@@ -23,6 +23,7 @@ import fabula
 from fabula.builders.entities.building import EntityOptions
 from fabula.builders.katha.building import BuildOptions
 from fabula.engine.codec import decode, encode
+from fabula.engine.execute import STORE as FOLDER
 from fabula.engine.execute import Options
 from fabula.engine.journal_file import NAME as JOURNAL
 from fabula.engine.machines import ray_pool
@@ -34,6 +35,7 @@ from fabula.engine.worker import Job, Task
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
 from fabula.kinds.verbs import build
+from fabula.schemas.shared_files import STORE
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.endurance import VARIABLE, rounds
@@ -254,6 +256,7 @@ def test_katha_when_workers_are_killed_again_and_again_writes_the_bytes_of_the_l
 def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_local_pool(
     cluster: Any,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("av")
     films = [write_episode(tmp_path / name, SHOTS, name)[0] for name in ("first", "second")]
@@ -269,12 +272,15 @@ def test_entities_when_built_on_two_devices_that_die_write_the_bytes_of_the_loca
 
     made("local", workers=0)
     assert len((tmp_path / "local/episodes.jsonl").read_text().splitlines()) == 2
+    monkeypatch.setenv(STORE, f"file://{tmp_path}/shared")  # actors are told
     left = rounds(10)
     while left > 0:
         with killing(tmp_path / f"ray{left}", left) as killed:
             made(f"ray{left}", workers=1, pool="ray")
         assert differing(tmp_path / f"ray{left}", tmp_path / "local") == []
         left -= len(killed)
+    shared = {path.name for path in (tmp_path / "shared").rglob("*.jpg")}
+    assert shared == {path.name for path in (tmp_path / "local" / FOLDER).iterdir()}
 
 
 @needs_ray
