@@ -19,7 +19,7 @@ from ..errors import (
     RunError,
     TargetError,
 )
-from ..media.kept_files import bring_files, check_shared_store
+from ..media.kept_files import check_shared_store
 from ..schemas.canonical import sha256_file, write_atomic
 from ..schemas.disks import network_disk
 from ..schemas.shared_files import STORE as SHARED
@@ -34,7 +34,7 @@ from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .machines.pools import open_pools
-from .machines.reuse import Reused, check_reused, stored_names
+from .machines.reuse import Reused, bring_stored, check_reused
 from .machines.shards import STATE, Shard, check_same_shard
 from .manifest import (
     EPOCH,
@@ -379,9 +379,7 @@ def _run(
     root = runner.put_root([entry.field() for entry in prints])
     runner.journal.flush()
     runner.walk(root)
-    if os.environ.get(SHARED):  # what was kept on other machines: a run that is finished is whole by itself
-        for blob in runner.journal.all_blobs():
-            bring_files((name for name in stored_names(blob) if "." in name), folder / STORE)
+    bring_stored(runner.journal, folder / STORE)  # a run that is finished is whole by itself
     report = make_report(runner)
     options = runner.means.options
     if options.shard is not None:

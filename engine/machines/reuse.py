@@ -6,6 +6,7 @@ as ones that cost nothing here, and with the files of the store that its fields 
 go.
 """
 
+import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Self
 
 from ...errors import RunError
+from ...media.kept_files import bring_files
 from ...models.spec import ModelSettings
 from ...schemas.canonical import link_or_copy
+from ...schemas.shared_files import STORE as SHARED
 from .. import journal_file
 from ..calls import call_row, calls_of
 from ..codec import Encoded
@@ -146,6 +149,17 @@ def stored_names(blob: bytes) -> frozenset[str]:
     with suppress(zlib.error):  # a damaged result is found by whoever reads it
         return frozenset(match.decode("ascii") for match in _STORED.findall(zlib.decompress(blob)))
     return frozenset()
+
+
+def bring_stored(journal: Journal, store: Path) -> None:
+    """Copy files that results name, and that the store of their run lacks, from where files are shared.
+
+    Raises:
+        PlaceUnavailable: the place cannot be used now.
+    """
+    if os.environ.get(SHARED):
+        for blob in journal.all_blobs():
+            bring_files((name for name in stored_names(blob) if "." in name), store)
 
 
 def take_file(source: Path, target: Path) -> None:
