@@ -3,15 +3,18 @@
 Ray takes seconds to start: all tests here share one cluster, which knows two devices, and most its actors.
 """
 
+import atexit
 import importlib.util
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import sys
 import threading
+import types
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -105,6 +108,34 @@ def test_pool_when_ray_is_not_installed_says_how_to_get_it(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingRequirement, match=r"fabula\[scale\]"):
         open_pools("ray", 2, 1.0)
+
+
+@pytest.mark.parametrize("failures", [ray_pool.CLUSTERS - 1, ray_pool.CLUSTERS])
+def test_connect_when_a_cluster_does_not_come_up_tries_again_and_then_says_so(
+    monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    """Ray raises a bare ``Exception`` where its own processes take longer than 30 s to start."""
+    tried: list[Path] = []
+
+    class BusyRay(types.ModuleType):
+        def init(self, *, _temp_dir: str, **_: Any) -> None:
+            tried.append(Path(_temp_dir))
+            if len(tried) <= failures:
+                raise Exception("The current node timed out during startup.")
+
+        def is_initialized(self) -> bool:
+            return False
+
+        def shutdown(self) -> None:
+            pass
+
+    monkeypatch.setitem(sys.modules, "ray", BusyRay("ray"))
+    monkeypatch.setattr(atexit, "register", lambda *_: None)
+    refused = pytest.raises(MissingRequirement, match="less busy")
+    with refused if failures == ray_pool.CLUSTERS else nullcontext():
+        ray_pool.connect()
+    assert [folder.exists() for folder in tried] == [False, False, failures < ray_pool.CLUSTERS]
+    shutil.rmtree(tried[-1], ignore_errors=True)
 
 
 def test_pool_when_there_is_no_such_one_is_refused() -> None:
