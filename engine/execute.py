@@ -19,8 +19,10 @@ from ..errors import (
     RunError,
     TargetError,
 )
+from ..media.kept_files import check_shared_store
 from ..schemas.canonical import sha256_file, write_atomic
 from ..schemas.disks import network_disk
+from ..schemas.shared_files import STORE as SHARED
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
@@ -32,7 +34,7 @@ from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .machines.pools import open_pools
-from .machines.reuse import Reused, check_reused
+from .machines.reuse import Reused, bring_stored, check_reused
 from .machines.shards import STATE, Shard, check_same_shard
 from .manifest import (
     EPOCH,
@@ -127,6 +129,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
             _tidy(folder)
             request = with_attempts(request)
+            _check_shared(request)
             report = _execute(folder, loaded, request, told_to, stopper)
     except KeyboardInterrupt:
         text = "stopped at once; what was committed is kept, and the same command continues it"
@@ -155,10 +158,31 @@ def _tell_running(folder: Path, reporter: Reporter) -> None:
         reporter.emit(Event("batch", data={"message": "\n".join(lines)}))
 
 
+def _is_private(request: RunRequest) -> bool:
+    """Whether a run holds secrets, or what only its owner may read."""
+    return request.pipeline.private or any(is_private(source.path) for source in request.sources)
+
+
+def _check_shared(request: RunRequest) -> None:
+    """Refuse to share files that cannot be shared, or must not be.
+
+    Raises:
+        ConfigError: only the owner may read them. PlaceUnavailable: the place cannot be used.
+    """
+    if not os.environ.get(SHARED):
+        return
+    if _is_private(request):
+        raise ConfigError(
+            SHARED, what="this run is for its owner alone, and its files would lie there for others",
+            fix="unset the variable for this command",
+        )  # fmt: skip
+    check_shared_store()
+
+
 @contextmanager
 def _kept_private(folder: Path, request: RunRequest) -> Iterator[None]:
-    """Keep a run from everybody but its owner where it holds secrets, or what only the owner may read."""
-    if not (request.pipeline.private or any(is_private(source.path) for source in request.sources)):
+    """Keep a private run from everybody but its owner."""
+    if not _is_private(request):
         yield
         return
     keep_private(folder)  # the folder first: what is written into it takes its rights
@@ -355,6 +379,7 @@ def _run(
     root = runner.put_root([entry.field() for entry in prints])
     runner.journal.flush()
     runner.walk(root)
+    bring_stored(runner.journal, folder / STORE)  # a run that is finished is whole by itself
     report = make_report(runner)
     options = runner.means.options
     if options.shard is not None:
