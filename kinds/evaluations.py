@@ -1,10 +1,13 @@
 """The verbs of evaluation with the protocol looked up by the name that archives bear."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine.hooks import Hooks
 from ..engine.manifest import read_manifest as read_run
+from ..engine.progress import Event
 from ..errors import ConfigError, InputError, RunError, UserError
 from ..evaluation.archive.archive import read_manifest
 from ..releases.loading import kind_of
@@ -75,7 +78,15 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
         ConfigError: an option says nothing about such evaluations, or a definition does not exist.
     """
     scoring, given = _scoring([folder], options, _options)
-    return scoring.score(folder, _chosen(given))
+    made = scoring.score(folder, _chosen(given))
+    hooks = Hooks(Path(folder), lambda text: warnings.warn(text, stacklevel=3))
+    if hooks and scoring.tables is not None:
+        from ..evaluation.report.formats import COLUMNS, score_rows
+
+        rows = [row for table in scoring.tables(made) for row in score_rows(table)]
+        scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        hooks.tell(Event("score", data={"rows": scores}))
+    return made
 
 
 def compare(
