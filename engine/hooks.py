@@ -1,23 +1,24 @@
 """Hooks: what packages are told of runs, calls and scores, by the entry-point group ``fabula.hooks``.
 
-An entry point names what is called with the folder of a run or evaluation and returns what is called with each
-event. Events are those of :class:`.progress.Event`, and three that only hooks are told of:
+An entry point names what is called with the folder of a run or evaluation, and returns what is called with
+each event. Events are those of :class:`.progress.Event`, and three that only hooks are told of:
 
 =========  ==================================================================================
 kind       data
 =========  ==================================================================================
 item-done  ``item``, ``status``, ``code``, ``reason`` of an item that a map stage has finished
-call       of a call of a model that was answered, and is on disk: ``model``, ``item`` is not known here,
-           ``outcome``, ``attempts``, ``input_tokens``, ``output_tokens``, ``cost`` (USD; None: not known)
+call       of a call of a model whose reply is on disk, unless it came in a batch: ``model``, ``outcome``,
+           ``attempts``, ``input_tokens``, ``output_tokens``, ``cost`` (USD; None where it is not known)
 score      of scores that were computed: ``rows``, each with the columns of ``fabula score --format csv``
 =========  ==================================================================================
 
-They are called in the thread that executes the run, one after the other. One that raises never stops a run: it
-is told once in a warning, and that hook hears nothing more of this run.
+They are called in the thread that executes the run, one after the other. One that raises never stops a run:
+that is told once in a warning, and the hook hears nothing more of this run.
 """
 
 import os
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TypeAlias
@@ -44,7 +45,7 @@ class Hooks:
         self._folder, self._warn = folder, warn
         self._hooks: dict[str, Hook] = {}
         for entry in _entries():
-            self._try(entry.name, lambda entry=entry: self._open(entry))
+            self._try(entry.name, partial(self._open, entry))
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
@@ -52,7 +53,7 @@ class Hooks:
     def tell(self, event: Event) -> None:
         """Tell every hook of an event."""
         for name, hook in list(self._hooks.items()):
-            self._try(name, lambda hook=hook: hook(event))
+            self._try(name, partial(hook, event))
 
     def _open(self, entry: EntryPoint) -> None:
         self._hooks[entry.name] = entry.load()(self._folder)

@@ -2,7 +2,8 @@
 
 Set ``FABULA_MLFLOW=mlruns``. Each run folder is one MLflow run, whose id follows from the folder's path, so
 that a run that goes on is logged on. Parameters are the settings; metrics are scores, and counts of items,
-calls, tokens and USD by stage; tags name folder and pipeline. ``mlflow ui --backend-store-uri mlruns`` shows it.
+calls, tokens and USD by stage; tags name folder and pipeline. ``mlflow ui --backend-store-uri mlruns``
+shows it.
 """
 
 import hashlib
@@ -101,7 +102,7 @@ class MlflowLog:
     def _state(self, status: int) -> None:
         path, now = self._run / "meta.yaml", int(time.time() * 1000)
         begun = yaml.safe_load(path.read_text("utf-8"))["start_time"] if path.exists() else now
-        about = {
+        about: dict[str, Any] = {
             "run_id": self._id, "run_uuid": self._id, "run_name": self._folder.name, "status": status,
             "experiment_id": EXPERIMENT, "artifact_uri": (self._run / "artifacts").as_uri(),
             "start_time": begun, "end_time": None if status == RUNNING else now, "lifecycle_stage": "active",
