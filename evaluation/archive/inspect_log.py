@@ -2,8 +2,8 @@
 
 The form is log schema version 2: a ZIP with ``header.json``, ``summaries.json``, ``_journal/start.json`` and
 a file for each sample. A sample is what one judge was asked once; votes are its epochs. Of several attempts at
-a vote the last one is taken. A sample's score is the outcome of its reply, with what was read from it. How
-right an answer is, is a matter of scoring: the header has the scores that were computed.
+a vote the last one is taken. A sample's score is the outcome of its reply, with what was read from it. How right
+an answer is, is a matter of scoring: the header has the scores that were computed.
 """
 
 import json

@@ -58,7 +58,7 @@ def hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = (
         "[fabula.hooks]\nlog = house_hooks:Log\na-broken = house_hooks:Broken\ngone = house_hooks:Nothing\n"
     )
-    (about / "entry_points.txt").write_text(named)
+    (about / "entry_points.txt").write_text(f"[fabula.hooks]\n{named}")
     monkeypatch.syspath_prepend(site)
 
 
