@@ -1,9 +1,9 @@
 """An archive as a log of inspect_ai, which its viewer opens; inspect_ai is not needed to write it.
 
-The form is log schema version 2: a ZIP with ``header.json``, ``summaries.json``, ``_journal/start.json`` and
-a file for each sample. A sample is what one judge was asked once; votes are its epochs. Of several attempts at
-a vote the last one is taken. A sample's score is the outcome of its reply, with what was read from it. How right
-an answer is, is a matter of scoring: the header has the scores that were computed.
+The form is log schema version 2: a ZIP with ``header.json``, ``summaries.json``, ``_journal/start.json``, and
+a file for each sample. A sample is what one judge was asked once; votes are its epochs. Of several attempts
+at a vote the last one is taken. A sample's score is the outcome of its reply, with what was read from it.
+How right an answer is, is a matter of scoring: the header has the scores that were computed.
 """
 
 import json
