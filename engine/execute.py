@@ -29,6 +29,7 @@ from .batches.books import running_lines
 from .budget import asked_singly, check_models
 from .calls import model_uses
 from .config import RunConfig
+from .hooks import Hooked
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
@@ -121,8 +122,8 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)
-    told_to = reporter if reporter is not None else SilentReporter()
     folder = Path(request.folder).absolute()
+    told_to = Hooked(reporter if reporter is not None else SilentReporter(), folder)
     prepare_folder(folder)
     stopper = Stopper(lambda: told_to.emit(Event("stopping")))
     try:
@@ -227,7 +228,7 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
 
 
 def _execute(
-    folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Reporter, stopper: Stopper
+    folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Hooked, stopper: Stopper
 ) -> RunReport:
     known = _known_manifest(folder, loaded)
     last = known.source_list(folder) if known else ()
@@ -281,6 +282,7 @@ def _execute(
             is_settled(folder, options),
             reused if options.reuse else None,
             folder / WORK,
+            reporter.hooks.tell if reporter.hooks else None,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -356,7 +358,7 @@ def is_settled(folder: Path, options: Options) -> bool:
     return False
 
 
-def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Reporter) -> ModelPool:
+def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Hooked) -> ModelPool:
     options, day = request.options, date.fromisoformat(manifest.created_at[:10])
     config = request.config
     models = config.models
@@ -366,6 +368,7 @@ def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, repor
     return ModelPool(
         journal, models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
         batching=options.batching, tell=reporter.emit, stage_costs=options.stage_costs,
+        tell_call=reporter.hooks.tell if reporter.hooks else None,
     )  # fmt: skip
 
 
