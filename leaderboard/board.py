@@ -74,7 +74,9 @@ class Board(Own):
     units: int = Field(description="How many stories, episodes or videos are judged for one method.")
     panels: int | None = Field(description="Pictures or videos of one method with one seed, where known.")
     asked: dict[str, int] = Field(description="What/condition -> replies that one method with one seed has.")
-    least_coverage: float = Field(ge=0, le=1, description="Least share of outputs and of replies to be ranked.")
+    least_coverage: float = Field(
+        ge=0, le=1, description="Least share of outputs and of replies to be ranked."
+    )
     planted: Planted | None = Field(default=None, description="Planted outputs, if there are some.")
     published: tuple[str, ...] = Field(default=(), description="Published tables that are shown beside it.")
 

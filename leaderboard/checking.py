@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import FabulaError, InputError, UserError
 from ..evaluation.archive.archive import Archive, read_archive
-from ..evaluation.archive.replies import last_attempts, lacks
+from ..evaluation.archive.replies import lacks, last_attempts
 from ..evaluation.report.formats import Table, written
 from ..releases.hidden.commitments import read_salt
 from ..releases.hidden.marks import Marks, marks_of
@@ -19,7 +19,16 @@ from ..schemas.judgement import EvaluationManifest
 from ..schemas.plain_files import read_plain
 from ..schemas.text import counted
 from ..schemas.values import Issue, Score
-from .board import OF_DATA, Board, Leaderboard, Retraction, read_leaderboard, score_tables, scores_of_method, what_of
+from .board import (
+    OF_DATA,
+    Board,
+    Leaderboard,
+    Retraction,
+    read_leaderboard,
+    score_tables,
+    scores_of_method,
+    what_of,
+)
 from .opening import SCORES, SUBMISSION, Opened, opened
 from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
 from .submission import Submission, archive_of, beside_any, read_submission, release_of, submissions_in
@@ -184,7 +193,9 @@ def _checked(
         board = next((one for one in leaderboard.boards if one.name == row.submission.board), None)
         if board is None:
             message = f"there is no board {row.submission.board}"
-            return _with(row, Issue(SUBMISSION, "$.board", "no-board", message, "name a board of the leaderboard"))
+            return _with(
+                row, Issue(SUBMISSION, "$.board", "no-board", message, "name a board of the leaderboard")
+            )
         row = replace(row, board=board)
         issues = [*row.issues, *_own_issues(row, files, board)]
         issues += _leaks(files, releases[board.name], secrets.get(board.name))
@@ -273,8 +284,12 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
         methods = set(archive.manifest.subject.get("methods") or ())
         planted = set() if board.planted is None else {board.planted.method}
         if methods - planted != {submission.method}:
-            message = f"its archive is about {', '.join(sorted(methods)) or 'no method'}, not {submission.method}"
-            return _with(row, Issue("evaluation.json", "$.subject", "other-method", message, "submit one method"))
+            message = (
+                f"its archive is about {', '.join(sorted(methods)) or 'no method'}, not {submission.method}"
+            )
+            return _with(
+                row, Issue("evaluation.json", "$.subject", "other-method", message, "submit one method")
+            )
         row = _with(row, *_protocol_issues(board, archive.manifest))
         row = _with(row, *_strangers(archive, release))
         with archive_of(files.folder, submission.method, board) as single:
@@ -295,7 +310,9 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
 def _protocol_issues(board: Board, manifest: EvaluationManifest) -> Iterator[Issue]:
     for difference in board.differences(manifest):
         part = difference.path.partition(".")[0]
-        code = "other-release" if part in OF_DATA else "other-prompts" if part == "prompts" else "other-protocol"
+        code = (
+            "other-release" if part in OF_DATA else "other-prompts" if part == "prompts" else "other-protocol"
+        )
         message = f"the board has {str(difference.first)[:160]}, and this is {str(difference.second)[:160]}"
         yield Issue(
             "evaluation.json", f"$.protocol.{difference.path}", code, message, "evaluate as the board asks"
@@ -346,7 +363,9 @@ def _coverage(archive: Archive, submission: Submission, board: Board) -> tuple[f
     unasked, unreached = lacks(archive.manifest.environment)
     if unasked or unreached:
         message = f"the evaluation is not finished: {unasked} questions and {unreached} outputs are missing"
-        issues.append(Issue("evaluation.json", "$", "coverage", message, "finish it: run the same command again"))
+        issues.append(
+            Issue("evaluation.json", "$", "coverage", message, "finish it: run the same command again")
+        )
     return min((share for share, _ in shares), default=1.0), issues
 
 

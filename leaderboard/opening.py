@@ -168,5 +168,7 @@ def _too_large() -> Issue:
     return _issue("$", "too-large", f"a submission has {most}", "leave pictures out (--frames 0)")
 
 
-def _issue(where: str, code: str, message: str, cure: str = "make it with fabula leaderboard submit") -> Issue:
+def _issue(
+    where: str, code: str, message: str, cure: str = "make it with fabula leaderboard submit"
+) -> Issue:
     return Issue(where, "$", code, message, cure)

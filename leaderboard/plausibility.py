@@ -68,7 +68,9 @@ def copied(every: Iterable[Replies]) -> Iterator[tuple[str, Issue]]:
                 shared = replies.raw.keys() & other.raw.keys()
                 same = sum(replies.raw[key] == other.raw[key] for key in shared)
                 if len(shared) >= FEW and same >= SAME * len(shared):
-                    message = f"{same:,} of {len(shared):,} replies about its outputs are those to {other.name}"
+                    message = (
+                        f"{same:,} of {len(shared):,} replies about its outputs are those to {other.name}"
+                    )
                     yield replies.name, _issue("copied-answers", f"{message}, word for word")
                 else:
                     continue
@@ -141,7 +143,9 @@ def planted_issues(planted: Planted, archive: Archive, score: Score | None) -> I
     about = (archive.manifest.subject.get("methods") or {}).get(planted.method)
     if about is None or score is None or score.value is None:
         cure = f"judge the planted outputs, too: another --outputs, of method {planted.method}"
-        yield Issue("evaluation.json", "$.subject", "planted-missing", "the planted outputs were not judged", cure)
+        yield Issue(
+            "evaluation.json", "$.subject", "planted-missing", "the planted outputs were not judged", cure
+        )
     elif about.get("outputs_sha256") != planted.outputs_sha256:
         yield _issue("planted-changed", "the planted outputs are not those of the maintainer")
     elif not planted.low <= score.value <= planted.high:

@@ -216,7 +216,9 @@ def _deliver(draft: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as packed:
             for path in sorted(path for path in draft.rglob("*") if path.is_file()):
-                entry = zipfile.ZipInfo(path.relative_to(draft).as_posix())  # no date: the same bytes each time
+                entry = zipfile.ZipInfo(
+                    path.relative_to(draft).as_posix()
+                )  # no date: the same bytes each time
                 entry.external_attr = 0o644 << 16
                 packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     except OSError as error:
@@ -227,7 +229,9 @@ def _deliver(draft: Path, target: Path) -> None:
 def _fitting(leaderboard: Leaderboard, run: Path) -> Board:
     """Return the board that an evaluation fits; where it fits none, say where it differs from the nearest."""
     manifest = read_manifest(run)
-    differing = [(board.differences(manifest), board) for board in leaderboard.boards if board.subset == "public"]
+    differing = [
+        (board.differences(manifest), board) for board in leaderboard.boards if board.subset == "public"
+    ]
     fitting = [board for differences, board in differing if not differences]
     if len(fitting) == 1:
         return fitting[0]
@@ -272,7 +276,9 @@ def archive_of(folder: Path, method: str, board: Board) -> Iterator[Path]:
                 shutil.copyfile(folder / name, Path(scratch) / name)
         subject = {**archive.manifest.subject, "methods": {method: methods.get(method, {})}}
         own = [judgement for judgement in archive.judgements if judgement.method in (None, method)]
-        write_archive(Path(scratch), archive.manifest.model_copy(update={"subject": subject}), merged([("", own)]))
+        write_archive(
+            Path(scratch), archive.manifest.model_copy(update={"subject": subject}), merged([("", own)])
+        )
         yield Path(scratch)
 
 
@@ -321,7 +327,9 @@ def read_submission(folder: Path) -> Submission:
         return Submission.model_validate_json(read_plain(folder / SUBMISSION, 1 << 22))
     except OSError as error:
         what = f"it has no {SUBMISSION}: {error.strerror or error}"
-        raise InputError([UserError(SUBMISSION, what=what, fix="make it with fabula leaderboard submit")]) from error
+        raise InputError(
+            [UserError(SUBMISSION, what=what, fix="make it with fabula leaderboard submit")]
+        ) from error
     except ValidationError as error:
         raise InputError(invalid(SUBMISSION, error)) from error
 
@@ -339,7 +347,10 @@ def submission_named(folder: Path, name: str) -> Iterator[tuple[Opened, Submissi
         raise ConfigError(name, what="there is no such submission", fix=f"name one of: {there}")
     with opened(paths[name], beside_any()) as found:
         if not found.usable:
-            problems = [UserError(f"{name} {issue.where}", what=issue.message, fix=issue.cure) for issue in found.issues]
+            problems = [
+                UserError(f"{name} {issue.where}", what=issue.message, fix=issue.cure)
+                for issue in found.issues
+            ]
             raise InputError(problems)
         yield found, read_submission(found.folder)
 
