@@ -27,7 +27,8 @@ def init(folder: Path, *, options: "BoardOptions", as_json: bool = False) -> int
 
     Examples:
         fabula leaderboard init board --release dist/mine-0.1.0 --like runs/eval-baseline
-        fabula leaderboard init board --release user/mine@0.2.0 --like runs/eval-b --published vistorybench-lite
+        fabula leaderboard init board --release user/mine@0.2.0 --like runs/eval-b --published
+            vistorybench-lite
     """
     from ..leaderboard.board import init
 

@@ -42,7 +42,7 @@ Subset = Literal["public", "hidden"]
 
 
 class Planted(Own):
-    """Outputs that every submission is judged with beside its own, and of which the maintainer knows the score.
+    """Outputs that everybody has judged beside their own, and of which the maintainer knows the score.
 
     A judge that looks scores them as the maintainer's did; answers that were made up, or copied from the
     accepted ones, do not.
@@ -342,6 +342,11 @@ def question_of(judgement: Judgement) -> tuple[object, ...]:
         judgement.kind, judgement.unit, judgement.item, judgement.condition, judgement.judge.spec,
         judgement.vote,
     )  # fmt: skip
+
+
+def seeds_of(what: str, seeds: int) -> int:
+    """Return how often a kind of question is asked: of each seed, but the text alone once."""
+    return 1 if what.endswith("/text") else seeds
 
 
 def what_of(judgement: Judgement) -> str:

@@ -1,4 +1,4 @@
-"""Checking a leaderboard: each submission by itself, and all against each other. Nothing that is found raises."""
+"""Checking a leaderboard: each submission by itself, and all against each other; findings never raise."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import FabulaError, InputError, UserError
 from ..evaluation.archive.archive import Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
+from ..evaluation.judging.leakage import WINDOW_WORDS, Secret
 from ..evaluation.report.formats import Table, written
 from ..releases.hidden.commitments import read_salt
 from ..releases.hidden.marks import Marks, marks_of
@@ -17,7 +18,7 @@ from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest
 from ..schemas.plain_files import read_plain
-from ..schemas.text import counted
+from ..schemas.text import counted, normalize_answer
 from ..schemas.values import Issue, Score
 from .board import (
     OF_DATA,
@@ -27,6 +28,7 @@ from .board import (
     read_leaderboard,
     score_tables,
     scores_of_method,
+    seeds_of,
     what_of,
 )
 from .opening import SCORES, SUBMISSION, Opened, opened
@@ -224,7 +226,8 @@ def _own_issues(row: Checked, files: Opened, board: Board) -> Iterator[Issue]:
     if submission.name != row.name:
         message = f"it calls itself {submission.name}, and lies in {row.path.name}"
         yield Issue(SUBMISSION, "$.name", "name", message, "give the file or folder its name")
-    for name in sorted({*submission.files, *files.names} - {SUBMISSION}):
+    strange = {issue.where for issue in files.issues}
+    for name in sorted({*submission.files, *files.names} - {SUBMISSION} - strange):
         stated, file = submission.files.get(name), files.folder / name
         if not file.is_file():
             yield Issue(name, "$", "file-missing", "the file is not there", "make the submission again")
@@ -240,8 +243,7 @@ def _leaks(files: Opened, release: Path | None, secrets: Secrets | None) -> Iter
     """Yield hidden stories in names and contents of files, and ids that the public release does not have."""
     known = _public_ids(release)
     for name in files.names:
-        text = " ".join(_WORDS.split(name))
-        messages = [] if secrets is None else secrets.marks.findings(text)
+        messages = _quoted(name, secrets)
         named = None if secrets is None else secrets.marks.named(name)
         if named is not None or (named := _foreign(name, known)) is not None:
             messages = [f"names {named!r}, which is not of the public release", *messages]
@@ -252,6 +254,15 @@ def _leaks(files: Opened, release: Path | None, secrets: Secrets | None) -> Iter
         if secrets is not None:
             found = search(files.folder, secrets.marks, secrets.salt)
             yield from (replace(issue, cure=LEAK) for issue in found if not issue.where.startswith("store/"))
+
+
+def _quoted(name: str, secrets: Secrets | None) -> list[str]:
+    """Return what the name of a file tells of hidden texts; names of few words tell none."""
+    text = normalize_answer(" ".join(_WORDS.split(name)))
+    if secrets is None or len(text.split()) < WINDOW_WORDS:
+        return []
+    quoted = any(Secret("$", normalize_answer(whole)).shown_in(text) for whole in secrets.marks.whole)
+    return ["holds words of a hidden story"] if quoted else []
 
 
 def _public_ids(release: Path | None) -> frozenset[str]:
@@ -292,7 +303,7 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
             )
         row = _with(row, *_protocol_issues(board, archive.manifest))
         row = _with(row, *_strangers(archive, release))
-        with archive_of(files.folder, submission.method, board) as single:
+        with archive_of(files.folder, submission.method) as single:
             row = replace(row, tables=tuple(score_tables(single, release)))
         row = _with(row, *_planted(board, archive, release, files.folder))
     except FabulaError as error:
@@ -333,7 +344,7 @@ def _planted(board: Board, archive: Archive, release: Path | None, folder: Path)
         return
     score = None
     if board.planted.method in (archive.manifest.subject.get("methods") or {}):
-        with archive_of(folder, board.planted.method, board) as single:
+        with archive_of(folder, board.planted.method) as single:
             tables = score_tables(single, release)
         score = scores_of_method(tables, board.planted.method).get(board.rank_by)
     yield from planted_issues(board.planted, archive, score)
@@ -352,7 +363,7 @@ def _coverage(archive: Archive, submission: Submission, board: Board) -> tuple[f
         if judgement.method in (None, submission.method) and judgement.outcome == "answered":
             answered[what_of(judgement)] = answered.get(what_of(judgement), 0) + 1
     for what, count in board.asked.items():
-        wanted_replies = count * (1 if what.endswith("/text") else submission.seeds)
+        wanted_replies = count * seeds_of(what, submission.seeds)
         share = answered.get(what, 0) / wanted_replies
         shares.append((share, f"{answered.get(what, 0):,} of {wanted_replies:,} replies to {what}"))
     issues = [

@@ -1,4 +1,4 @@
-"""Opening submissions that anybody may have made: folders and zip files, with limits, nothing outside touched."""
+"""Opening submissions that anybody may have made: folders and zip files, with limits."""
 
 import os
 import re

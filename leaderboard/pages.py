@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import (
     Cases,
+    CountRow,
     CountTable,
     Measure,
     Plot,
@@ -19,7 +20,7 @@ from ..evaluation.report.model import (
 )
 from ..schemas.text import counted
 from ..schemas.values import Score
-from .board import Board
+from .board import Board, seeds_of
 from .checking import Checked
 from .hidden import HiddenRow
 from .standing import Standing
@@ -27,6 +28,8 @@ from .standing import Standing
 SPLIT = " · "
 """What stands between a method and a part in the rows of a table by parts."""
 UNDECLARED = "undeclared"
+DRAWN = ("percent", "points", "number", "plain")
+"""Units of measures that a polar chart has."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ class Line:
 
 
 CELLS = (
-    "Subset", "Seeds", "Outputs and replies", "Panels", "Judge calls", "Judges", "Conditions", "Model", "Prompt rewriting",
-    "Overlap with training data", "Run by",
+    "Subset", "Seeds", "Outputs and replies", "Panels", "Judge calls", "Judges", "Conditions", "Model",
+    "Prompt rewriting", "Overlap with training data", "Run by",
 )  # fmt: skip
 
 
@@ -174,7 +177,7 @@ def ranking_of(standing: Standing) -> Ranking:
         f"table-{board.name}",
         f"Ranked by {board.ranking.label}{better}",
         "Ranks are ranges: a method is surely better than another where the 95 % interval of their paired "
-        "difference excludes zero; methods that cannot be told apart share ranks. In brackets 95 % intervals.",
+        "difference excludes zero; others share ranks. In brackets 95 % intervals.",
         board.measures,
         tuple(_line(row, standing) for row in standing.rows),
     )
@@ -184,23 +187,26 @@ def _line(row: Checked, standing: Standing) -> Line:
     submission, board, rank = row.submission, standing.board, standing.ranks[row.name]
     assert submission is not None
     missing = submission.undeclared
-    note = f"{UNDECLARED}: {', '.join(missing).lower()}" if missing else "all declared"
-    calls = sum(
-        count * (1 if what.endswith("/text") else submission.seeds) for what, count in board.asked.items()
-    )
+    note = f"{len(missing)} of {len(submission.declared())} {UNDECLARED}" if missing else "all declared"
     version = " ".join(text for text in (submission.model, submission.model_version) if text)
     dated = f"{version} ({submission.model_date})" if version and submission.model_date else version
     return Line(
         submission.method, f"methods/{row.name}.html", str(rank), rank.low, note, not missing,
         tuple(row.scores.get(measure.name) for measure in board.measures),
         (
-            subset_of(board), str(submission.seeds), _percent(row.coverage),
-            "–" if board.panels is None else f"{board.panels * submission.seeds:,}", f"{calls:,}",
-            ", ".join(board.judges), conditions_of(board), dated or UNDECLARED,
+            *_taken(board, submission.seeds, row.coverage), dated or UNDECLARED,
             submission.prompt_rewriting or UNDECLARED, submission.training_overlap or UNDECLARED,
             submission.ran_by or UNDECLARED,
         ),
     )  # fmt: skip
+
+
+def _taken(board: Board, seeds: int, coverage: float | None) -> tuple[str, ...]:
+    """Return what every row states: subset, seeds, coverage, panels, calls, judges, conditions."""
+    calls = sum(count * seeds_of(what, seeds) for what, count in board.asked.items())
+    panels = "–" if board.panels is None else f"{board.panels * seeds:,}"
+    shown = (subset_of(board), str(seeds), _percent(coverage), panels, f"{calls:,}")
+    return (*shown, ", ".join(board.judges) or "none", conditions_of(board))
 
 
 def _percent(value: float | None) -> str:
@@ -217,14 +223,10 @@ def unranked_table(rows: Sequence[Checked]) -> CountTable:
     )  # fmt: skip
 
 
-def _unranked(row: Checked):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    from ..evaluation.report.model import CountRow
-
-    errors = [issue for issue in row.issues if issue.level == "error"]
-    shown = [f"{issue.message} ({issue.where})" for issue in errors[:3]]
-    if len(errors) > 3:
-        shown.append(f"and {len(errors) - 3} more")
-    codes = list(dict.fromkeys(issue.code for issue in errors))
+def _unranked(row: Checked) -> CountRow:
+    errors = {issue.code: issue for issue in reversed(row.issues) if issue.level == "error"}
+    codes = list(reversed(errors))
+    shown = [f"{errors[code].message} ({errors[code].where})" for code in codes]
     if row.retraction is not None:
         shown.insert(0, f"retracted on {row.retraction.date}: {row.retraction.reason}")
         codes.insert(0, "retracted")
@@ -275,12 +277,15 @@ def first_parts(standing: Standing) -> dict[str, dict[str, ScoreRow]]:
 
 
 def polar_of(standing: Standing) -> Polar | None:
-    """Return a polar chart of each method: by parts (such as dimensions), else by measure; None below three."""
+    """Return a polar chart of each method: by parts, such as dimensions, or measures; None below three."""
     board, parts = standing.board, first_parts(standing)
     measure = board.ranking
     if len(parts) >= 3:
         values = {
-            row.name: {part: scored[row.name].scores.get(board.rank_by) for part, scored in parts.items() if row.name in scored}
+            row.name: {
+                part: scored[row.name].scores.get(board.rank_by)
+                for part, scored in parts.items() if row.name in scored
+            }
             for row in standing.rows
         }  # fmt: skip
         axes = [(part, measure) for part in parts]
@@ -297,8 +302,8 @@ def polar_of(standing: Standing) -> Polar | None:
         return None
     ends = {name: _ends(name, values) for name, _ in axes}
     return Polar(
-        note=f"{what}; a longer sector is better. Shares reach the outer circle at their best possible value, other "
-        "numbers at the best of all ranked methods. The line across a sector is its 95 % interval.",
+        note=f"{what}; a longer sector is better. Shares reach the outer circle at their best possible "
+        "value, other numbers at the best of all ranked methods. Lines across are 95 % intervals.",
         axes=tuple(
             PolarAxis(name=name, label=name, group=one.label, digits=2, full=_full(one, ends[name]))
             for name, one in axes
@@ -306,7 +311,9 @@ def polar_of(standing: Standing) -> Polar | None:
         charts=tuple(
             PolarChart(
                 method=row.submission.method if row.submission else row.name,
-                sectors=tuple(_sector(name, one, values[row.name].get(name), ends[name]) for name, one in axes),
+                sectors=tuple(
+                    _sector(name, one, values[row.name].get(name), ends[name]) for name, one in axes
+                ),
                 values={name: score for name, score in values[row.name].items() if score is not None},
             )
             for row in standing.rows
@@ -349,10 +356,8 @@ def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
             row.method, "", row.rank, index, f"run by the maintainer on {row.date}", True,
             tuple(row.scores.get(measure.name) for measure in board.measures),
             (
-                subset_of(board), str(row.seeds), _percent(row.coverage), "–" if board.panels is None
-                else f"{board.panels * row.seeds:,}", f"{sum(board.asked.values()):,}", ", ".join(board.judges),
-                conditions_of(board), row.model or UNDECLARED, row.prompt_rewriting or UNDECLARED,
-                row.training_overlap or UNDECLARED, "the maintainer",
+                *_taken(board, row.seeds, row.coverage), row.model or UNDECLARED,
+                row.prompt_rewriting or UNDECLARED, row.training_overlap or UNDECLARED, "the maintainer",
             ),
         )
         for index, row in enumerate(rows, 1)
@@ -360,6 +365,6 @@ def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
     better = {"low": ", lower is better", "high": ", higher is better"}.get(board.ranking.better or "", "")
     return Ranking(
         f"table-{board.name}", f"Hidden test, ranked by {board.ranking.label}{better}",
-        "The maintainer ran each generator's command on the hidden stories; no archive is published. In brackets 95 % "
-        "intervals.", board.measures, lines,
+        "The maintainer ran each generator's command on the hidden stories; no archive is published. In "
+        "brackets 95 % intervals.", board.measures, lines,
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Whether a submission's replies can be what judges said who looked: copies, constants, impossible values, plants.
+"""Whether replies can be what judges said who looked: copies, constants, impossible values, plants.
 
-What is found here is a reason to leave a row unranked until its makers have explained it; it proves no intent.
+What is found is a reason to leave a row unranked until its makers have explained it; it proves no intent.
 """
 
 import math
@@ -45,9 +45,9 @@ def replies_of(name: str, submitted: str, method: str, archive: Archive) -> Repl
     """Return the replies about a method's outputs."""
     about = (archive.manifest.subject.get("methods") or {}).get(method) or {}
     shown = {
-        (*question_of(judgement), judgement.seed): judgement.raw
+        (*question_of(judgement), judgement.seed): judgement.raw or canonical_text(judgement.parsed)
         for judgement in last_attempts(archive.judgements)
-        if judgement.method == method and judgement.raw is not None
+        if judgement.method == method and judgement.outcome == "answered"
     }
     return Replies(name, submitted, about.get("outputs_sha256"), shown)
 

@@ -5,26 +5,27 @@ Where a paper prints two numbers for one cell, both stand here, in tables of the
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from pydantic import Field
 
 from ..errors import ConfigError
 from ..evaluation.report.model import Measure, ScoreRow, ScoreTable
-from ..schemas.plain_files import parse_json
 from ..schemas.values import Own, Score
+
+Cell = float | tuple[float, float] | None
+"""A printed number, or it and half the width of its printed interval; shares as fractions."""
 
 
 class PublishedTable(Own):
     """Rows of one printed table."""
 
     key: str = Field(description="Name on the command line.")
-    paper: str = Field(description="Short title of the paper.")
+    paper: str = Field(description="The benchmark that the paper is about.")
     place: str = Field(description="Which table it is, and which part of it.")
     about: str = Field(description="What was scored, by whom.")
     disagrees: tuple[str, ...] = Field(default=(), description="Where the paper prints other numbers.")
-    measures: tuple[Measure, ...] = Field(description="Columns; values are as they are printed.")
-    rows: dict[str, tuple[float | None, ...]] = Field(description="Method -> its numbers, by column.")
+    measures: tuple[Measure, ...] = Field(description="Columns.")
+    rows: dict[str, tuple[Cell, ...]] = Field(description="Method -> its numbers, by column.")
 
     def table(self) -> ScoreTable:
         """Return it as a table of scores."""
@@ -32,35 +33,32 @@ class PublishedTable(Own):
         return ScoreTable(
             name=f"published-{self.key}",
             title=f"{self.paper}, {self.place}",
-            note=" ".join(
-                [f"{self.about} Published, not run by us: no intervals, no archive.", *self.disagrees]
-            ),
+            note=" ".join([f"{self.about} Published, not run by us.", *self.disagrees]),
             measures=self.measures,
             rows=tuple(
-                ScoreRow(label=method, scores=dict(zip(names, map(_printed, values), strict=True)))
-                for method, values in self.rows.items()
+                ScoreRow(label=method, scores=dict(zip(names, map(_printed, cells), strict=True)))
+                for method, cells in self.rows.items()
             ),
         )
 
 
-def _printed(value: float | None) -> Score:
-    if value is None:
+class _Document(Own):
+    tables: tuple[PublishedTable, ...]
+
+
+def _printed(cell: Cell) -> Score:
+    if cell is None:
         return Score(value=None, status="undefined", reason="not printed")
-    return Score(value=value, status="ok")
+    value, half = cell if isinstance(cell, tuple) else (cell, None)
+    ends = {} if half is None else {"low": round(value - half, 6), "high": round(value + half, 6)}
+    return Score(value=value, status="ok", **ends)
 
 
 @cache
 def published_tables() -> dict[str, PublishedTable]:
     """Return all published tables by their keys."""
-    document: Any = parse_json((files(__package__) / "published.json").read_bytes())
-    tables = [PublishedTable.model_validate_json(_text(each)) for each in document["tables"]]
-    return {table.key: table for table in tables}
-
-
-def _text(document: Any) -> bytes:  # noqa: ANN401 - any JSON
-    from ..schemas.canonical import canonical_bytes
-
-    return canonical_bytes(document)
+    content = (files(__package__) / "published.json").read_bytes()
+    return {table.key: table for table in _Document.model_validate_json(content).tables}
 
 
 def published_table(key: str) -> PublishedTable:
@@ -71,8 +69,6 @@ def published_table(key: str) -> PublishedTable:
     """
     known = published_tables()
     if key not in known:
-        there = ", ".join(known)
-        raise ConfigError(
-            "--published", what=f"there is no published table {key}", fix=f"choose one of: {there}"
-        )
+        what, fix = f"there is no published table {key}", f"choose one of: {', '.join(known)}"
+        raise ConfigError("--published", what=what, fix=fix)
     return known[key]

@@ -77,7 +77,7 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
     leaderboard = read_leaderboard(folder)
     with submission_named(folder, name) as (files, submission):
         board = leaderboard.board(submission.board)
-        with archive_of(files.folder, submission.method, board) as single:
+        with archive_of(files.folder, submission.method) as single:
             tables = score_tables(single, release or release_of(board, folder))
         try:
             stated = _numbers(read_plain(files.folder / SCORES).decode("utf-8"))

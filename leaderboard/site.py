@@ -120,10 +120,19 @@ def _data(report: Report, boards: Sequence[Standing]) -> dict[str, Any]:
     return {"leaderboard": report.leaderboard.as_json(), "ranks": ranks, **report.as_json()}
 
 
+def _short(key: str) -> str:
+    return re.split(r"[, ]+(?:of|ViStory|numbers)", published_table(key).place)[0]
+
+
 def _readme(report: Report) -> str:
     """Return the card with which the folder is a static Space."""
     title = report.leaderboard.title.replace('"', "'")
-    return f'---\ntitle: "{title}"\nemoji: 📖\ncolorFrom: blue\ncolorTo: indigo\nsdk: static\napp_file: {INDEX}\npinned: false\n---\n\nWritten by `fabula leaderboard build`.\n'
+    head = {
+        "title": f'"{title}"', "emoji": "\N{OPEN BOOK}", "colorFrom": "blue", "colorTo": "indigo",
+        "sdk": "static", "app_file": INDEX, "pinned": "false",
+    }  # fmt: skip
+    lines = [f"{name}: {text}" for name, text in head.items()]
+    return "\n".join(["---", *lines, "---", "", "Written by `fabula leaderboard build`.", ""])
 
 
 def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator[Page]:
@@ -135,7 +144,7 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
         sections.append(Section("unranked", "Not ranked", tables=(unranked_table(left),)))
     sections += [
         Section(
-            f"published-{key}", f"Published: {published_table(key).paper}",
+            f"published-{key}", f"Published: {published_table(key).paper}, {_short(key)}",
             "Rows of another sort: printed in a paper, not run by us, and in no ranking of this page.",
             tables=(published_table(key).table(),),
         )
@@ -143,9 +152,10 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
     ]  # fmt: skip
     warnings = [note for standing in boards for note in standing.notes]
     ranked = sum(len(standing.rows) for standing in boards)
+    undeclared = sum(bool(row.submission and row.submission.undeclared) for row in report.rows)
     facts = {
         "Boards": f"{len(boards):,}", "Ranked": f"{ranked:,}", "Not ranked": f"{len(left):,}",
-        "Undeclared somewhere": f"{sum(bool(row.submission and row.submission.undeclared) for row in report.rows):,}",
+        "Undeclared somewhere": f"{undeclared:,}",
     }  # fmt: skip
     yield Page(
         INDEX, report.leaderboard.title, "Leaderboard", tuple(sections), facts, tuple(warnings), filters=True
@@ -158,11 +168,11 @@ def _board_section(standing: Standing, folder: Path) -> Section:
     board = standing.board
     if board.subset == "hidden":
         rows = hidden_rows(folder, board)
+        hidden = {row.method: row.scores.get(board.rank_by) for row in rows}
+        plot = interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, hidden)
         return Section(
-            board.name, f"{board.title} {board.version}: hidden test", subset="hidden", facts=board_facts(board),
-            ranking=hidden_ranking(board, rows),
-            plots=(interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking,
-                                 {row.method: row.scores.get(board.rank_by) for row in rows}),) if rows else (),
+            board.name, f"{board.title} {board.version}: hidden test", subset="hidden",
+            facts=board_facts(board), ranking=hidden_ranking(board, rows), plots=(plot,) if rows else (),
         )  # fmt: skip
     if not standing.rows:
         return Section(
@@ -173,7 +183,7 @@ def _board_section(standing: Standing, folder: Path) -> Section:
             board_facts(board),
         )
     scores = {label: row.scores.get(board.rank_by) for label, row in _labelled(standing)}
-    links = {f"by {label}": file for label, file, *_ in _views(standing)}
+    links = {label: file for label, file, *_ in _views(standing)}
     return Section(
         board.name, f"{board.title} {board.version}", subset=board.subset, facts=board_facts(board),
         ranking=ranking_of(standing), links=links,
@@ -287,7 +297,9 @@ def _findings(row: Checked) -> CountTable:
     return CountTable(
         name="findings", title="Findings", heading="Finding", columns={"level": "Level", "what": "What"},
         note="An error keeps a row from being ranked; a warning does not.",
-        rows=tuple(CountRow(label=code, values={"level": level, "what": text}) for code, level, text in found),
+        rows=tuple(
+            CountRow(label=code, values={"level": level, "what": text}) for code, level, text in found
+        ),
     )  # fmt: skip
 
 
@@ -298,7 +310,7 @@ def _report(row: Checked, board: Board, folder: Path) -> ReportDocument | None:
         try:
             if board.planted is None:
                 return make_report(found.folder, release)
-            with archive_of(found.folder, row.submission.method, board) as single:
+            with archive_of(found.folder, row.submission.method) as single:
                 return make_report(single, release)
         except FabulaError:
             return None  # its protocol has no page, or what the page needs does not lie in an archive

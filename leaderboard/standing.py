@@ -70,18 +70,17 @@ def standings(report: Report, folder: Path) -> tuple[Standing, ...]:
 
 def _standing(board: Board, report: Report, folder: Path) -> Standing:
     own = [row for row in report.rows if row.board == board]
-    ranked = sorted(
-        (row for row in own if row.ranked and _score(row, board).value is not None), key=_key(board)
-    )
+    valued = [row for row in own if row.ranked and _score(row, board).value is not None]
+    ranked = sorted(valued, key=lambda row: _key(row, board))
     pairs, notes = _told_apart(ranked, board, release_of(board, folder))
     ranks = rank_ranges([row.name for row in ranked], pairs)
     left = tuple(row for row in own if row not in ranked)
     return Standing(board, tuple(ranked), left, ranks, tuple(notes))
 
 
-def _key(board: Board):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _key(row: Checked, board: Board) -> tuple[float, str]:
     sign = 1 if board.ranking.better == "low" else -1
-    return lambda row: (sign * (_score(row, board).value or 0.0), row.name)
+    return sign * (_score(row, board).value or 0.0), row.name
 
 
 def _score(row: Checked, board: Board) -> Score:
@@ -115,7 +114,7 @@ def _told_apart(
     """Return the pairs of which one is surely better, that one first, and what could not be compared."""
     found, notes = [], []
     with ExitStack() as stack:
-        folders = {row.name: _folder(row, board, stack) for row in rows}
+        folders = {row.name: _folder(row, stack) for row in rows}
         for first, second in combinations([row.name for row in rows], 2):
             try:
                 better = surely_better(folders[first], folders[second], board, release)
@@ -127,10 +126,10 @@ def _told_apart(
     return found, notes
 
 
-def _folder(row: Checked, board: Board, stack: ExitStack) -> Path:
+def _folder(row: Checked, stack: ExitStack) -> Path:
     files = stack.enter_context(opened(row.path, beside_any()))
     assert row.submission is not None
-    return stack.enter_context(archive_of(files.folder, row.submission.method, board))
+    return stack.enter_context(archive_of(files.folder, row.submission.method))
 
 
 def surely_better(first: Path, second: Path, board: Board, release: Path | None) -> int:

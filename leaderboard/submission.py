@@ -104,8 +104,8 @@ class Declarations:
         prompt_rewriting: who rewrote prompts before the generator saw them, or none.
         training_overlap: known overlap of the stories with training data, or none.
         ran_by: who ran generator and judges.
-        generator_command: command with which the maintainer makes outputs for the hidden test, with {plans} and
-            {outputs}.
+        generator_command: command with which the maintainer makes outputs for the hidden test, with
+            {plans} and {outputs}.
     """
 
     name: str
@@ -186,7 +186,7 @@ def submit(
     with tempfile.TemporaryDirectory(prefix="fabula-submission-") as scratch:
         draft = Path(scratch) / declarations.name
         export_archive(run, draft, judging_of(run).protocol().archive)
-        with archive_of(draft, methods[0], chosen) as single:
+        with archive_of(draft, methods[0]) as single:
             write_atomic(draft / SCORES, [written(score_tables(single, place), "csv").encode("utf-8")])
         _take_frames(run, place, draft, frames)
         names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
@@ -263,7 +263,7 @@ def release_of(board: Board, folder: Path) -> Path | None:
 
 
 @contextmanager
-def archive_of(folder: Path, method: str, board: Board) -> Iterator[Path]:
+def archive_of(folder: Path, method: str) -> Iterator[Path]:
     """Give an archive of one method alone: where planted outputs were judged, too, a copy without them."""
     archive = read_archive(folder)
     methods = archive.manifest.subject.get("methods") or {}
