@@ -11,7 +11,7 @@ from .common import answer, show, show_findings
 
 if TYPE_CHECKING:
     from ..leaderboard.board import BoardOptions
-    from ..leaderboard.submission import Declarations
+    from ..leaderboard.submission import SubmitOptions
 
 
 @command("leaderboard init", "leaderboard.board:BoardOptions")
@@ -36,18 +36,9 @@ def init(folder: Path, *, options: "BoardOptions", as_json: bool = False) -> int
     return 0
 
 
-@command("leaderboard submit", "leaderboard.submission:Declarations")
+@command("leaderboard submit", "leaderboard.submission:SubmitOptions")
 def submit(
-    run: Path,
-    *,
-    options: "Declarations",
-    leaderboard: Path,
-    out: Path | None = None,
-    board: str | None = None,
-    release: Path | None = None,
-    frames: Annotated[int, typer.Option(min=0)] = 12,
-    date: str | None = None,
-    as_json: bool = False,
+    run: Path, *, options: "SubmitOptions", leaderboard: Path, out: Path | None = None, as_json: bool = False
 ) -> int:
     """Make a submission of an evaluation of one method.
 
@@ -58,10 +49,6 @@ def submit(
         run: Evaluation folder, as `fabula evaluate` wrote it.
         leaderboard: Folder of the leaderboard.
         out: The submission, a folder or a .zip [submissions/NAME in the leaderboard].
-        board: Name of the board [that whose protocol the evaluation fits].
-        release: Release that was judged [that of the board].
-        frames: Pictures of so many stories go along.
-        date: Date of the submission, YYYY-MM-DD [today].
 
     Examples:
         fabula leaderboard submit runs/eval-x --leaderboard board --name model-x --author "A. Author"
@@ -70,8 +57,7 @@ def submit(
     """
     from ..leaderboard.submission import submit
 
-    made = submit(run, leaderboard, options, out=out, board=board, release=release, frames=frames, date=date)
-    show(made, as_json=as_json)
+    show(submit(run, leaderboard, options, out), as_json=as_json)
     return 0
 
 

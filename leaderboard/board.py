@@ -134,7 +134,7 @@ def read_leaderboard(folder: Path) -> Leaderboard:
     """Return what a leaderboard is.
 
     Raises:
-        InputError: its file is missing, or has something that the type does not allow; every problem is told.
+        InputError: its file is missing, or has something that the type does not allow; every problem is about.
     """
     path = folder / FILE
     try:
@@ -210,7 +210,7 @@ class Made:
         """Return what was made, and what a submission takes, as lines for people."""
         board = self.board
         yield f"board {board.name} of {board.title} {board.version} ({board.subset}), in {self.folder}"
-        yield f"ranked by {board.ranking.label}; columns: {', '.join(one.label for one in board.measures)}"
+        yield f"ranked by {board.ranking.label}; columns: {', '.join(measure.label for measure in board.measures)}"
         yield takes(board)
         yield f"next: fabula leaderboard submit EVALUATION --leaderboard {self.folder} --name NAME"
 
@@ -219,7 +219,7 @@ def takes(board: Board) -> str:
     """Return what one submission with one seed takes, in words."""
     shown = "" if board.panels is None else f", {board.panels:,} pictures or videos"
     asked = f"{sum(board.asked.values()):,} calls of {counted(len(board.judges), 'judge')}"
-    return f"a submission with one seed takes: {counted(board.units, 'story or video')}{shown}, {asked}"
+    return f"a submission with one seed takes: {counted(board.units, 'unit')} judged{shown}, {asked}"
 
 
 def init(folder: Path, options: BoardOptions) -> Made:
@@ -266,10 +266,10 @@ def _on_hub(release: Path) -> bool:
 def _board(options: BoardOptions, release: Path | None) -> Board:
     like = options.like
     manifest = read_manifest(like)
-    told = _about(release) if release is not None else {}
-    title = told.get("title") or f"{judging_of(like).scored().title}"
-    version = str(told.get("version") or "unversioned")
-    name = options.board or _slug(f"{told.get('name') or manifest.kind}-{version}")
+    about = _about(release) if release is not None else {}
+    title = about.get("title") or f"{judging_of(like).scored().title}"
+    version = str(about.get("version") or "unversioned")
+    name = options.board or _slug(f"{about.get('name') or manifest.kind}-{version}")
     if options.hidden and options.board is None:
         name = f"{name}-hidden"
     if not re.fullmatch(NAME, name):
@@ -286,8 +286,8 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
         raise ConfigError("--like", what="it judged no method's outputs", fix="give another evaluation")
     method = shown[0]
     units, asked = _asked(lines_of(like / JUDGEMENTS), method)
-    about = manifest.subject["methods"][method]
-    made = [about[key] for key in ("panels", "shots_valid", "valid") if isinstance(about.get(key), int)]
+    subject = manifest.subject["methods"][method]
+    made = [subject[key] for key in ("panels", "shots_valid", "valid") if isinstance(subject.get(key), int)]
     source = None
     if release is not None and not options.hidden:
         given = Path(str(options.release))
@@ -299,7 +299,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
         else sha256_file(release / RELEASE),
         protocol=manifest.protocol, may_differ=options.may_differ,
         measures=headline.measures, rank_by=_rank_by(options, headline, like),
-        units=len(units), panels=made[0] // max(1, len(about.get("seeds") or [None])) if made else None,
+        units=len(units), panels=made[0] // max(1, len(subject.get("seeds") or [None])) if made else None,
         asked=asked, least_coverage=options.least_coverage, planted=planted, published=options.published,
     )  # fmt: skip
 

@@ -160,9 +160,9 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
     rows = [_checked(path, leaderboard, releases, secrets) for path in submissions_in(folder)]
     for board in leaderboard.boards:
         own = [row.replies for row in rows if row.board == board and row.replies is not None]
-        found = list(copied(own))
+        copies = list(copied(own))
         rows = [
-            replace(row, issues=(*row.issues, *(issue for name, issue in found if name == row.name)))
+            replace(row, issues=(*row.issues, *(issue for name, issue in copies if name == row.name)))
             for row in rows
         ]
     return Report(leaderboard, tuple(rows))
@@ -192,7 +192,7 @@ def _checked(
         except InputError as error:
             return replace(row, issues=(*row.issues, *_told("declaration", SUBMISSION, error)))
         assert row.submission is not None
-        board = next((one for one in leaderboard.boards if one.name == row.submission.board), None)
+        board = next((each for each in leaderboard.boards if each.name == row.submission.board), None)
         if board is None:
             message = f"there is no board {row.submission.board}"
             return _with(
@@ -252,8 +252,8 @@ def _leaks(files: Opened, release: Path | None, secrets: Secrets | None) -> Iter
     if files.usable:
         yield from (replace(issue, cure=LEAK) for issue in search_rows(files.folder))
         if secrets is not None:
-            found = search(files.folder, secrets.marks, secrets.salt)
-            yield from (replace(issue, cure=LEAK) for issue in found if not issue.where.startswith("store/"))
+            leaks = search(files.folder, secrets.marks, secrets.salt)
+            yield from (replace(issue, cure=LEAK) for issue in leaks if not issue.where.startswith("store/"))
 
 
 def _quoted(name: str, secrets: Secrets | None) -> list[str]:

@@ -71,15 +71,15 @@ def opened(path: Path, beside: tuple[str, ...] = ()) -> Iterator[Opened]:
 def _listed(folder: Path) -> tuple[tuple[str, ...], list[Issue]]:
     names, issues, size = [], [], 0
     for root, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(root) / name
-            place = path.relative_to(folder).as_posix()
+        for entry in (*folders, *files):
+            path = Path(root) / entry
+            name = path.relative_to(folder).as_posix()
             mode = path.lstat().st_mode
             if stat.S_ISREG(mode):
-                names.append(place)
+                names.append(name)
                 size += path.lstat().st_size
             elif not stat.S_ISDIR(mode):
-                issues.append(_issue(place, "unsafe-file", "this is a link, a pipe or a device"))
+                issues.append(_issue(name, "unsafe-file", "this is a link, a pipe or a device"))
         if len(names) > MOST_FILES or size > LARGEST:
             issues.append(_too_large())
             break

@@ -292,11 +292,14 @@ def polar_of(standing: Standing) -> Polar | None:
         what = f"{measure.label} by part"
     else:
         axes = [
-            (one.label, one)
-            for one in board.measures
-            if one.better and one.unit in ("percent", "points", "number", "plain")
+            (measured.label, measured)
+            for measured in board.measures
+            if measured.better and measured.unit in ("percent", "points", "number", "plain")
         ]
-        values = {row.name: {one.label: row.scores.get(one.name) for _, one in axes} for row in standing.rows}
+        values = {
+            row.name: {measured.label: row.scores.get(measured.name) for _, measured in axes}
+            for row in standing.rows
+        }
         what = "The measures that have a good end"
     if len(axes) < 3 or not standing.rows:
         return None
@@ -305,14 +308,14 @@ def polar_of(standing: Standing) -> Polar | None:
         note=f"{what}; a longer sector is better. Shares reach the outer circle at their best possible "
         "value, other numbers at the best of all ranked methods. Lines across are 95 % intervals.",
         axes=tuple(
-            PolarAxis(name=name, label=name, group=one.label, digits=2, full=_full(one, ends[name]))
-            for name, one in axes
+            PolarAxis(name=name, label=name, group=measured.label, digits=2, full=_full(measured, ends[name]))
+            for name, measured in axes
         ),
         charts=tuple(
             PolarChart(
                 method=row.submission.method if row.submission else row.name,
                 sectors=tuple(
-                    _sector(name, one, values[row.name].get(name), ends[name]) for name, one in axes
+                    _sector(name, measured, values[row.name].get(name), ends[name]) for name, measured in axes
                 ),
                 values={name: score for name, score in values[row.name].items() if score is not None},
             )

@@ -21,7 +21,7 @@ class PublishedTable(Own):
 
     key: str = Field(description="Name on the command line.")
     paper: str = Field(description="The benchmark that the paper is about.")
-    place: str = Field(description="Which table it is, and which part of it.")
+    source: str = Field(description="Which table it is, and which part of it.")
     about: str = Field(description="What was scored, by whom.")
     disagrees: tuple[str, ...] = Field(default=(), description="Where the paper prints other numbers.")
     measures: tuple[Measure, ...] = Field(description="Columns.")
@@ -32,7 +32,7 @@ class PublishedTable(Own):
         names = [measure.name for measure in self.measures]
         return ScoreTable(
             name=f"published-{self.key}",
-            title=f"{self.paper}, {self.place}",
+            title=f"{self.paper}, {self.source}",
             note=" ".join([f"{self.about} Published, not run by us.", *self.disagrees]),
             measures=self.measures,
             rows=tuple(

@@ -24,12 +24,12 @@ class Changed:
     """A number that is not what was submitted; empty where it is not there.
 
     Attributes:
-        place: table, row and measure.
+        number: table, row and measure.
         stated: as it was submitted: value and ends of the interval.
         ours: as it comes out now.
     """
 
-    place: str
+    number: str
     stated: str
     ours: str
 
@@ -65,7 +65,7 @@ class Reproduced:
             return
         yield f"{self.name}: {len(self.differences):,} of {self.numbers:,} numbers differ"
         for each in self.differences[:SHOWN]:
-            yield f"  {each.place}: submitted {each.stated or 'nothing'}, now {each.ours or 'nothing'}"
+            yield f"  {each.number}: submitted {each.stated or 'nothing'}, now {each.ours or 'nothing'}"
 
 
 def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduced:
@@ -91,9 +91,9 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
         name,
         len(places),
         tuple(
-            Changed(place, stated.get(place, ""), ours.get(place, ""))
-            for place in places
-            if stated.get(place) != ours.get(place)
+            Changed(number, stated.get(number, ""), ours.get(number, ""))
+            for number in places
+            if stated.get(number) != ours.get(number)
         ),
     )
 

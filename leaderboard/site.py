@@ -121,7 +121,7 @@ def _data(report: Report, boards: Sequence[Standing]) -> dict[str, Any]:
 
 
 def _short(key: str) -> str:
-    return re.split(r"[, ]+(?:of|ViStory|numbers)", published_table(key).place)[0]
+    return re.split(r"[, ]+(?:of|ViStory|numbers)", published_table(key).source)[0]
 
 
 def _readme(report: Report) -> str:
@@ -218,10 +218,10 @@ def _slug(text: str) -> str:
 def _measure_pages(standing: Standing) -> Iterator[Page]:
     board = standing.board
     for label, file, name, rows in _views(standing):
-        measure = next(one for one in board.measures if one.name == name)
+        measure = next(each for each in board.measures if each.name == name)
         sign = 1 if measure.better == "low" else -1
         ordered = sorted(rows.values(), key=lambda row: _sort_key(row, name, sign))
-        measures = tuple(one for one in board.measures if any(one.name in row.scores for row in ordered))
+        measures = tuple(each for each in board.measures if any(each.name in row.scores for row in ordered))
         table = ScoreTable(
             name="values", title=f"{label}, by method", measures=measures, rows=tuple(ordered),
             note="The rows are in the order of their values; only the index ranks.",
@@ -252,10 +252,10 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
             links["the whole report"] = f"{row.name}-report.html"
         links |= {link: link for link in row.submission.links}
         rank = ranks.get(row.name)
-        place = f"{rank} of {rank.of}" if rank is not None else "not ranked"
+        rank_text = f"{rank} of {rank.of}" if rank is not None else "not ranked"
         declared = {label: text or "undeclared" for label, text in row.submission.declared().items()}
         facts = {
-            "Rank": place,
+            "Rank": rank_text,
             "Subset": subset_of(row.board),
             "Submitted": row.submission.submitted,
             **declared,
@@ -291,14 +291,14 @@ def _tables(row: Checked) -> Iterator[ScoreTable | CountTable]:
 
 
 def _findings(row: Checked) -> CountTable:
-    found = [(issue.code, issue.level, f"{issue.message} ({issue.where})") for issue in row.issues]
+    findings = [(issue.code, issue.level, f"{issue.message} ({issue.where})") for issue in row.issues]
     if row.retraction is not None:
-        found.insert(0, ("retracted", "error", row.retraction.reason))
+        findings.insert(0, ("retracted", "error", row.retraction.reason))
     return CountTable(
         name="findings", title="Findings", heading="Finding", columns={"level": "Level", "what": "What"},
         note="An error keeps a row from being ranked; a warning does not.",
         rows=tuple(
-            CountRow(label=code, values={"level": level, "what": text}) for code, level, text in found
+            CountRow(label=code, values={"level": level, "what": text}) for code, level, text in findings
         ),
     )  # fmt: skip
 
@@ -306,11 +306,11 @@ def _findings(row: Checked) -> CountTable:
 def _report(row: Checked, board: Board, folder: Path) -> ReportDocument | None:
     assert row.submission is not None
     release = release_of(board, folder)
-    with opened(row.path, beside_any()) as found:
+    with opened(row.path, beside_any()) as files:
         try:
             if board.planted is None:
-                return make_report(found.folder, release)
-            with archive_of(found.folder, row.submission.method) as single:
+                return make_report(files.folder, release)
+            with archive_of(files.folder, row.submission.method) as single:
                 return make_report(single, release)
         except FabulaError:
             return None  # its protocol has no page, or what the page needs does not lie in an archive

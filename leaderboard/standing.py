@@ -112,7 +112,7 @@ def _told_apart(
     rows: Sequence[Checked], board: Board, release: Path | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the pairs of which one is surely better, that one first, and what could not be compared."""
-    found, notes = [], []
+    apart, notes = [], []
     with ExitStack() as stack:
         folders = {row.name: _folder(row, stack) for row in rows}
         for first, second in combinations([row.name for row in rows], 2):
@@ -122,8 +122,8 @@ def _told_apart(
                 notes.append(f"{first} and {second} could not be compared: {error}"[:300])
                 continue
             if better:
-                found.append((first, second) if better > 0 else (second, first))
-    return found, notes
+                apart.append((first, second) if better > 0 else (second, first))
+    return apart, notes
 
 
 def _folder(row: Checked, stack: ExitStack) -> Path:

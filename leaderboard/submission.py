@@ -24,11 +24,11 @@ from ..evaluation.report.formats import written
 from ..evaluation.report.pictures import FRAMES, kept_picture
 from ..kinds.evaluations import judging_of, make_report
 from ..media.images import encode, open_picture
+from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
 from ..schemas.plain_files import json_lines, read_plain
 from ..schemas.values import Own
 from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard, score_tables
-from .board import release_folder as fetched_release
 from .opening import SCORES, STORE, SUBMISSION, Opened, opened
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
@@ -120,6 +120,23 @@ class Declarations:
     generator_command: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SubmitOptions(Declarations):
+    """What is declared, and what goes along.
+
+    Attributes:
+        board: name of the board [that whose protocol the evaluation fits].
+        release: release that was judged [that of the board].
+        frames: pictures of so many stories go along, those that the report shows.
+        date: date of the submission, YYYY-MM-DD [today].
+    """
+
+    board: str | None = None
+    release: Path | None = None
+    frames: int = 12
+    date: str | None = None
+
+
 @dataclass(frozen=True)
 class Submitted:
     """A submission that was written.
@@ -141,64 +158,57 @@ class Submitted:
 
     def lines(self) -> Iterable[str]:
         """Return it as lines for people."""
-        one = self.submission
-        size = sum(file.bytes for file in one.files.values())
-        yield f"{self.path}: {one.method} for the board {one.board}, {len(one.files)} files, {size:,} bytes"
-        if one.undeclared:
-            yield f"undeclared: {', '.join(one.undeclared)}"
+        made = self.submission
+        size = sum(file.bytes for file in made.files.values())
+        yield f"{self.path}: {made.method} for the board {made.board}, {len(made.files)} files, {size:,} bytes"
+        if made.undeclared:
+            yield f"undeclared: {', '.join(made.undeclared)}"
         yield "next: fabula leaderboard check LEADERBOARD"
 
 
-def submit(
-    run: Path, folder: Path, declarations: Declarations, *, out: Path | None = None, board: str | None = None,
-    release: Path | None = None, frames: int = 12, date: str | None = None,
-) -> Submitted:  # fmt: skip
+def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:
     """Make a submission of an evaluation.
 
     Args:
         run: the evaluation folder, of one method (and planted outputs, if the board has some).
         folder: the leaderboard.
-        declarations: what is declared.
+        options: what is declared, and what goes along.
         out: the folder, or a file that ends in ``.zip``; None: in the leaderboard.
-        board: name of the board; None for the one that the evaluation's protocol fits.
-        release: the release that was judged; None for the board's.
-        frames: pictures of so many stories go along, those that the report shows.
-        date: of today, YYYY-MM-DD, if not given.
 
     Raises:
-        InputError: the evaluation cannot be read, or fits no board; every difference is told.
+        InputError: the evaluation cannot be read, or fits no board; every difference is named.
         ConfigError: there is no such board, or several methods were judged.
         TargetError: what is to be written is there already, or cannot be written.
     """
     leaderboard = read_leaderboard(folder)
     manifest = read_manifest(run)
-    chosen = leaderboard.board(board) if board else _fitting(leaderboard, run)
+    chosen = leaderboard.board(options.board) if options.board else _fitting(leaderboard, run)
     planted = () if chosen.planted is None else (chosen.planted.method,)
     methods = [name for name in manifest.subject.get("methods") or () if name not in planted]
     if len(methods) != 1:
         what = f"a submission is of one method, and this evaluation has {', '.join(methods) or 'none'}"
         raise ConfigError(str(run), what=what, fix="evaluate each method into a folder of its own")
-    target = out or folder / SUBMISSIONS / declarations.name
+    target = out or folder / SUBMISSIONS / options.name
     if target.exists() and target.suffix == ".zip":
         raise TargetError(str(target), what="the file is there already", fix="choose another --out")
-    place = release or release_of(chosen, folder)
+    judged = options.release or release_of(chosen, folder)
     about = manifest.subject["methods"][methods[0]]
     with tempfile.TemporaryDirectory(prefix="fabula-submission-") as scratch:
-        draft = Path(scratch) / declarations.name
+        draft = Path(scratch) / options.name
         export_archive(run, draft, judging_of(run).protocol().archive)
         with archive_of(draft, methods[0]) as single:
-            write_atomic(draft / SCORES, [written(score_tables(single, place), "csv").encode("utf-8")])
-        _take_frames(run, place, draft, frames)
+            write_atomic(draft / SCORES, [written(score_tables(single, judged), "csv").encode("utf-8")])
+        _take_frames(run, judged, draft, options.frames)
         names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
         try:
             submission = Submission(
                 board=chosen.name, method=methods[0], seeds=max(1, len(about.get("seeds") or ())),
-                submitted=date or datetime.now(UTC).date().isoformat(),
+                submitted=options.date or datetime.now(UTC).date().isoformat(),
                 files={
                     name: File(sha256=sha256_file(draft / name), bytes=(draft / name).stat().st_size)
                     for name in names
                 },
-                **{field.name: getattr(declarations, field.name) for field in fields(declarations)},
+                **{field.name: getattr(options, field.name) for field in fields(Declarations)},
             )  # fmt: skip
         except ValidationError as error:
             raise InputError(invalid("what is declared", error)) from error
@@ -259,7 +269,7 @@ def release_of(board: Board, folder: Path) -> Path | None:
     if board.source is None:
         return None
     inside = folder / board.source
-    return inside if inside.exists() else fetched_release(board.source)
+    return inside if inside.exists() else release_folder(board.source)
 
 
 @contextmanager
@@ -312,9 +322,11 @@ def _small(run: Path, draft: Path, frame: dict[str, Any]) -> dict[str, Any] | No
 
 def submissions_in(folder: Path) -> list[Path]:
     """Return the submissions of a leaderboard, folders and zip files, by name."""
-    place = folder / SUBMISSIONS
-    found = place.iterdir() if place.is_dir() else ()
-    return sorted(path for path in found if path.suffix == ".zip" or (path.is_dir() and path.name[:1] != "."))
+    inside = folder / SUBMISSIONS
+    entries = inside.iterdir() if inside.is_dir() else ()
+    return sorted(
+        path for path in entries if path.suffix == ".zip" or (path.is_dir() and path.name[:1] != ".")
+    )
 
 
 def read_submission(folder: Path) -> Submission:
@@ -345,14 +357,14 @@ def submission_named(folder: Path, name: str) -> Iterator[tuple[Opened, Submissi
     if name not in paths:
         there = ", ".join(paths) or "none"
         raise ConfigError(name, what="there is no such submission", fix=f"name one of: {there}")
-    with opened(paths[name], beside_any()) as found:
-        if not found.usable:
+    with opened(paths[name], beside_any()) as files:
+        if not files.usable:
             problems = [
                 UserError(f"{name} {issue.where}", what=issue.message, fix=issue.cure)
-                for issue in found.issues
+                for issue in files.issues
             ]
             raise InputError(problems)
-        yield found, read_submission(found.folder)
+        yield files, read_submission(files.folder)
 
 
 def beside_any() -> tuple[str, ...]:
