@@ -77,6 +77,7 @@ class Board(Own):
     least_coverage: float = Field(
         ge=0, le=1, description="Least share of outputs and of replies to be ranked."
     )
+    resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of intervals.")
     planted: Planted | None = Field(default=None, description="Planted outputs, if there are some.")
     published: tuple[str, ...] = Field(default=(), description="Published tables that are shown beside it.")
 
@@ -134,7 +135,7 @@ def read_leaderboard(folder: Path) -> Leaderboard:
     """Return what a leaderboard is.
 
     Raises:
-        InputError: its file is missing, or has something that the type does not allow; every problem is about.
+        InputError: its file is missing, or has something that the type does not allow; all is told.
     """
     path = folder / FILE
     try:
@@ -173,6 +174,7 @@ class BoardOptions:
         rank_by: measure that methods are ranked by [that by which the protocol compares methods].
         may_differ: part of the protocol that may differ, such as decoding.
         least_coverage: least share of outputs and of replies that a ranked row has.
+        resamples: bootstrap resamples of intervals and differences.
         hidden: a board of the hidden test: only `fabula leaderboard score-hidden` adds rows.
         planted: method of that evaluation whose outputs are planted: everybody judges them, too.
         published: published table that is shown beside it, such as vistorybench-lite.
@@ -185,6 +187,7 @@ class BoardOptions:
     rank_by: str | None = None
     may_differ: tuple[str, ...] = ()
     least_coverage: float = 0.95
+    resamples: int = 10_000
     hidden: bool = False
     planted: str | None = None
     published: tuple[str, ...] = ()
@@ -210,7 +213,8 @@ class Made:
         """Return what was made, and what a submission takes, as lines for people."""
         board = self.board
         yield f"board {board.name} of {board.title} {board.version} ({board.subset}), in {self.folder}"
-        yield f"ranked by {board.ranking.label}; columns: {', '.join(measure.label for measure in board.measures)}"
+        labels = ", ".join(measure.label for measure in board.measures)
+        yield f"ranked by {board.ranking.label}; columns: {labels}"
         yield takes(board)
         yield f"next: fabula leaderboard submit EVALUATION --leaderboard {self.folder} --name NAME"
 
@@ -276,7 +280,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
         raise ConfigError(
             "--board", what=f"{name} is no name: small letters, digits, . _ -", fix="choose another"
         )
-    tables = score_tables(like, release)
+    tables = score_tables(like, release, options.resamples)
     headline = tables[0]
     assert isinstance(headline, ScoreTable)
     methods = sorted(manifest.subject.get("methods") or ())
@@ -297,7 +301,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
         kind=manifest.kind, source=source,
         manifest_sha256=None if release is None or not (release / RELEASE).is_file()
         else sha256_file(release / RELEASE),
-        protocol=manifest.protocol, may_differ=options.may_differ,
+        protocol=manifest.protocol, may_differ=options.may_differ, resamples=options.resamples,
         measures=headline.measures, rank_by=_rank_by(options, headline, like),
         units=len(units), panels=made[0] // max(1, len(subject.get("seeds") or [None])) if made else None,
         asked=asked, least_coverage=options.least_coverage, planted=planted, published=options.published,
@@ -367,27 +371,36 @@ def _planted(
         what = f"{name} has no {measure} with an interval"
         raise ConfigError("--planted", what=what, fix="plant in 6 stories or more")
     digest = str(manifest.subject["methods"][name].get("outputs_sha256"))
-    slack = score.high - score.low
+    slack = (score.high - score.low) / 2
     return Planted(
         method=name, outputs_sha256=digest, value=score.value, low=score.low - slack, high=score.high + slack
     )
 
 
-def score_tables(folder: Path, release: Path | None) -> list[Table]:
+def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Table]:
     """Return the scores of an evaluation as tables; the first has the columns of its board.
 
     Raises:
         InputError: archive or release cannot be read, or do not belong together.
     """
     scoring = judging_of(folder).scored()
-    options = {"release": release} if release is not None and "release" in scoring.options else {}
-    made = scoring.tables(score(folder, options)) if scoring.tables is not None else ()
+    made = (
+        scoring.tables(score(folder, scoring_options(folder, release, resamples)))
+        if scoring.tables is not None
+        else ()
+    )
     tables = list(made)
     if not tables:
         raise InputError(
             [UserError(str(folder), what="its protocol gives no table of scores", fix="give another")]
         )
     return tables
+
+
+def scoring_options(folder: Path, release: Path | None, resamples: int) -> dict[str, Any]:
+    """Return the options with which an archive of a board is scored and compared."""
+    takes_release = release is not None and "release" in judging_of(folder).scored().options
+    return {"resamples": resamples, **({"release": release} if takes_release else {})}
 
 
 def scores_of_method(tables: Iterable[Table], method: str) -> Mapping[str, Score]:

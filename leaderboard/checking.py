@@ -304,7 +304,7 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
         row = _with(row, *_protocol_issues(board, archive.manifest))
         row = _with(row, *_strangers(archive, release))
         with archive_of(files.folder, submission.method) as single:
-            row = replace(row, tables=tuple(score_tables(single, release)))
+            row = replace(row, tables=tuple(score_tables(single, release, board.resamples)))
         row = _with(row, *_planted(board, archive, release, files.folder))
     except FabulaError as error:
         return _with(row, *_told("damaged", "evaluation.json", error))
@@ -345,7 +345,7 @@ def _planted(board: Board, archive: Archive, release: Path | None, folder: Path)
     score = None
     if board.planted.method in (archive.manifest.subject.get("methods") or {}):
         with archive_of(folder, board.planted.method) as single:
-            tables = score_tables(single, release)
+            tables = score_tables(single, release, board.resamples)
         score = scores_of_method(tables, board.planted.method).get(board.rank_by)
     yield from planted_issues(board.planted, archive, score)
 

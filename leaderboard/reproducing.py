@@ -78,7 +78,7 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
     with submission_named(folder, name) as (files, submission):
         board = leaderboard.board(submission.board)
         with archive_of(files.folder, submission.method) as single:
-            tables = score_tables(single, release or release_of(board, folder))
+            tables = score_tables(single, release or release_of(board, folder), board.resamples)
         try:
             stated = _numbers(read_plain(files.folder / SCORES).decode("utf-8"))
         except (OSError, ValueError) as error:

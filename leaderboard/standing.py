@@ -14,9 +14,9 @@ from pathlib import Path
 
 from ..errors import FabulaError
 from ..evaluation.stats.paired import Paired
-from ..kinds.evaluations import compare, judging_of
+from ..kinds.evaluations import compare
 from ..schemas.values import Score
-from .board import Board
+from .board import Board, scoring_options
 from .checking import Checked, Report
 from .opening import opened
 from .submission import archive_of, beside_any, release_of
@@ -134,8 +134,7 @@ def _folder(row: Checked, stack: ExitStack) -> Path:
 
 def surely_better(first: Path, second: Path, board: Board, release: Path | None) -> int:
     """Return 1 if the first of two archives is surely better, -1 if the second is, 0 if nobody can say."""
-    takes_release = "release" in judging_of(first).scored().options
-    options = {"release": release} if release is not None and takes_release else {}
+    options = scoring_options(first, release, board.resamples)
     made = compare(first, second, options, board.may_differ)
     signs = {_sign(pair) for pair in _of_measure(made.comparisons, board.rank_by)}
     if len(signs) != 1:

@@ -160,7 +160,8 @@ class Submitted:
         """Return it as lines for people."""
         made = self.submission
         size = sum(file.bytes for file in made.files.values())
-        yield f"{self.path}: {made.method} for the board {made.board}, {len(made.files)} files, {size:,} bytes"
+        files = f"{len(made.files)} files, {size:,} bytes"
+        yield f"{self.path}: {made.method} for the board {made.board}, {files}"
         if made.undeclared:
             yield f"undeclared: {', '.join(made.undeclared)}"
         yield "next: fabula leaderboard check LEADERBOARD"
@@ -176,7 +177,7 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
         out: the folder, or a file that ends in ``.zip``; None: in the leaderboard.
 
     Raises:
-        InputError: the evaluation cannot be read, or fits no board; every difference is named.
+        InputError: the evaluation cannot be read, or fits no board; all is told.
         ConfigError: there is no such board, or several methods were judged.
         TargetError: what is to be written is there already, or cannot be written.
     """
@@ -197,7 +198,8 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
         draft = Path(scratch) / options.name
         export_archive(run, draft, judging_of(run).protocol().archive)
         with archive_of(draft, methods[0]) as single:
-            write_atomic(draft / SCORES, [written(score_tables(single, judged), "csv").encode("utf-8")])
+            tables = score_tables(single, judged, chosen.resamples)
+            write_atomic(draft / SCORES, [written(tables, "csv").encode("utf-8")])
         _take_frames(run, judged, draft, options.frames)
         names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
         try:
