@@ -45,7 +45,7 @@ class World:
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Path]]:
     base = tmp_path_factory.mktemp("leaderboard")
     runs = {}
-    for number, (name, truth) in enumerate(TRUTHS.items()):
+    for number, (name, truth) in enumerate(TRUTHS.items(), 1):
         (base / name).mkdir()
         made = write_simulated(base / name, QUESTIONS, [(name, truth)], seed=number)
         runs[name] = made.run
