@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .command import command
-from .common import answer, show, show_findings
+from .common import answer, show, show_findings, warn
 
 if TYPE_CHECKING:
     from ..leaderboard.board import BoardOptions
@@ -178,4 +178,61 @@ def cost(
     from ..leaderboard.cost import costs_of
 
     show(costs_of(release, sizes, judges), as_json=as_json)
+    return 0
+
+
+@command("leaderboard score-hidden")
+def score_hidden(
+    folder: Path,
+    name: str,
+    *,
+    board: str,
+    release: Path,
+    work: Path,
+    judges: Sequence[str] = (),
+    outputs_made: bool = False,
+    run_command: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Run a submitted generator on the hidden test, and write its row.
+
+    Without --run-command the command is only shown. With it the plans of the hidden stories are written,
+    the command is run in the work folder without a shell and without keys, what it made is judged by
+    `fabula evaluate katha`, and the scores go into the leaderboard. Run it in a container without network:
+    it is a program of somebody else.
+
+    Options:
+        folder: Folder of the leaderboard.
+        name: Name of the submission.
+        board: Name of a board of the hidden test.
+        release: Folder of the hidden test.
+        work: Private folder for plans, outputs and the evaluation; methods in folders beside it are compared.
+        judges: A judge, as in `fabula evaluate katha`.
+        outputs_made: The outputs lie in the work folder already; run no command.
+        run_command: Run the command.
+
+    Examples:
+        fabula leaderboard score-hidden board model-x --board mine-0.1.0-hidden
+            --release dist/mine-0.1.0-hidden --work private/model-x
+        fabula leaderboard score-hidden board model-x --board mine-0.1.0-hidden
+            --release dist/mine-0.1.0-hidden --work private/model-x --judge openai:gpt-4.1 --run-command
+    """
+    from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
+    from ..leaderboard.scoring_hidden import hidden_task, run_generator
+    from ..leaderboard.scoring_hidden import score_hidden as score
+
+    task = hidden_task(folder, name, board, release, work)
+    if not run_command and not outputs_made:
+        show(task, as_json=as_json)
+        return 0
+    if run_command:
+        warn(f"running: {' '.join(task.command)}")
+        run_generator(task)
+    options = EvaluateOptions(judges=judges)
+    others = [path for path in sorted(task.work.parent.iterdir()) if path != task.work]
+
+    def evaluate(made: Path, out: Path) -> None:
+        evaluate_katha(release, made, out, options)
+
+    show(score(task, evaluate, others), as_json=as_json)
     return 0

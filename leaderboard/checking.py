@@ -312,7 +312,7 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
         message = f"it cannot be scored: {type(error).__name__}: {error}"[:300]
         return _with(row, Issue("evaluation.json", "$", "damaged", message, "evaluate again"))
     method = submission.method
-    coverage, issues = _coverage(archive, submission, board)
+    coverage, issues = coverage_of(archive, submission, board)
     row = replace(row, coverage=coverage, replies=replies_of(row.name, submission.submitted, method, archive))
     row = _with(row, *issues, *constant(archive, method), *impossible(archive, method, row.scores, board))
     return _with(row, *_stated(row, files))
@@ -350,7 +350,7 @@ def _planted(board: Board, archive: Archive, release: Path | None, folder: Path)
     yield from planted_issues(board.planted, archive, score)
 
 
-def _coverage(archive: Archive, submission: Submission, board: Board) -> tuple[float, list[Issue]]:
+def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple[float, list[Issue]]:
     """Return the least share of outputs and replies, and what is missing."""
     shares: list[tuple[float, str]] = []
     about = (archive.manifest.subject.get("methods") or {}).get(submission.method) or {}

@@ -1,6 +1,7 @@
-"""StoryEval's published results as submissions that are scored here, and printed tables against the papers."""
+"""StoryEval's published results as submissions that are scored here; printed tables and costs."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.events.published import Results, import_results
 from fabula.leaderboard.board import BoardOptions, init
 from fabula.leaderboard.checking import check
+from fabula.leaderboard.cost import Cost, calls_of, share
 from fabula.leaderboard.published import published_table
 from fabula.leaderboard.standing import standings
 from fabula.leaderboard.submission import SubmitOptions, submit
-from fabula.releases.events.suites import load_suite, write_suite
+from fabula.releases.events.suites import SUITE, load_suite, write_suite
 
 pytestmark = pytest.mark.parity
 PRINTED = {"pika1.5": "Pika-1.5", "easyanimate": "EasyAnimate v4", "modelscope": "ModelScope"}
@@ -29,7 +31,7 @@ def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_orde
         run.mkdir()
         archive = import_results([Results(file)], suite).archive
         write_archive(run, archive.manifest, archive.judgements)
-        write_suite(run, suite)
+        write_suite(run / SUITE, suite)
         if not board.exists():
             init(board, BoardOptions(like=run, board="storyeval-gpt4o", resamples=200))
         submit(run, board, SubmitOptions(name=name.replace(".", "-"), date="2026-01-01"))
@@ -71,11 +73,15 @@ def test_published_when_compared_has_every_printed_cell(
             assert cell * scale == pytest.approx(float(line[measure.name])), (line, measure.name)
 
 
-def test_kathabench_when_compared_has_the_printed_rows(reference: Path) -> None:
-    text = (reference / "papers" / "kathatrace.md").read_text("utf-8")
-    for stories, panels, questions, calls in (
-        ("400", "2,000", "~2,297", "~6,891"), ("1,000", "5,000", "~5,742", "~17,226"),
-        ("500", "2,500", "~2,871", "~8,613"), ("250", "1,250", "~1,436", "~4,308"),
-        ("750", "3,750", "~4,307", "~12,921"), ("5,000", "25,000", "28,712", "86,136"),
-    ):  # fmt: skip
-        assert "\t".join([stories, panels, questions, calls]) in text
+def test_cost_when_compared_has_every_row_of_tables_47_and_48(reference: Path) -> None:
+    lines = (reference / "papers" / "kathatrace.md").read_text("utf-8").splitlines()
+    whole = Cost("whole", 5_000, 25_000, 28_712, calls_of(28_712))
+    compared = 0
+    for caption in ("Table 47:", "Table 48:"):
+        start = next(number for number, line in enumerate(lines) if line.startswith(caption))
+        for line in lines[start + 3 : start + 6]:
+            stories, *printed = (int(re.sub(r"[~,]", "", cell)) for cell in line.split("\t")[1:])
+            row = share(whole, stories)
+            assert [row.panels, row.questions, row.calls] == printed, line
+            compared += 1
+    assert compared == 6
