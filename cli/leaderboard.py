@@ -208,7 +208,7 @@ def score_hidden(
         release: Folder of the hidden test.
         work: Private folder for plans, outputs and the evaluation; methods in folders beside it are compared.
         judges: A judge, as in `fabula evaluate katha`.
-        outputs_made: The outputs lie in the work folder already; run no command.
+        outputs_made: The outputs lie in outputs/NAME of the work folder already; run no command.
         run_command: Run the command.
 
     Examples:
@@ -221,7 +221,7 @@ def score_hidden(
     from ..leaderboard.scoring_hidden import hidden_task, run_generator
     from ..leaderboard.scoring_hidden import score_hidden as score
 
-    task = hidden_task(folder, name, board, release, work)
+    task = hidden_task(folder, name, board, release, work, needs_command=not outputs_made)
     if not run_command and not outputs_made:
         show(task, as_json=as_json)
         return 0

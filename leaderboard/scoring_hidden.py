@@ -1,4 +1,4 @@
-"""The hidden test: the maintainer runs a submitted command, judges what it made, and publishes scores alone."""
+"""The hidden test: the maintainer runs a submitted command and publishes scores alone."""
 
 import os
 import shlex
@@ -84,8 +84,10 @@ class HiddenScored:
         yield f"{self.path}: scores of {self.row.method} on the hidden test; the archive stays private"
 
 
-def hidden_task(folder: Path, name: str, board: str, release: Path, work: Path) -> HiddenTask:
-    """Return what would be run for a submission.
+def hidden_task(
+    folder: Path, name: str, board: str, release: Path, work: Path, *, needs_command: bool = True
+) -> HiddenTask:
+    """Return what would be run for a submission; nothing where its outputs are there already.
 
     Raises:
         ConfigError: there is no such board, submission or command, or the board is of no hidden test.
@@ -99,12 +101,12 @@ def hidden_task(folder: Path, name: str, board: str, release: Path, work: Path) 
         raise InputError([UserError(str(release), what=what, fix="give the folder that it was made with")])
     with submission_named(folder, name) as (_, submission):
         text = submission.generator_command
-    if text is None:
-        fix = "ask its makers for one, or give what they made: --outputs"
+    if text is None and needs_command:
+        fix = "ask its makers for one, or put what they made into the work folder: --outputs-made"
         raise ConfigError(name, what="the submission has no generator command", fix=fix)
     task = HiddenTask(folder, chosen, submission, release, work.absolute(), ())
     try:
-        words = shlex.split(text)
+        words = shlex.split(text or "")
     except ValueError as error:
         raise ConfigError(name, what=f"its command cannot be read: {error}", fix="ask for another") from error
     places = {"{plans}": str(task.work / "plans" / PLANS), "{outputs}": str(task.outputs)}

@@ -1,6 +1,7 @@
 """A leaderboard of the sample benchmark by the real commands, with a cheat that is caught."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,68 @@ def test_leaderboard_when_one_of_three_cheats_ranks_two_and_shows_why(
     page = (board / "site" / "methods" / "forgets.html").read_text("utf-8")
     assert page.count("<img ") > 0
     assert "undeclared" in page
+
+
+GENERATOR = """
+import json, os, sys
+from pathlib import Path
+from fabula.models.generators.drawn.drawing import draw_scene
+from fabula.models.generators.drawn.phrases import scene_of
+from fabula.models.generators.drawn.png import encode_png
+assert "MY_API_KEY" not in os.environ
+plans, outputs = map(Path, sys.argv[1:])
+for line in plans.read_text("utf-8").splitlines():
+    plan = json.loads(line)
+    for scene in plan["scenes"] if plan["changed_scene"] is None else ():
+        file = outputs / scene["file"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(encode_png(draw_scene(scene_of(scene["prompt"]), (256, 256)).canvas.image))
+"""
+
+
+def test_score_hidden_when_the_command_may_run_writes_scores_and_no_replies(
+    sample_release: Path, evaluations: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "a secret of the maintainer")
+    hidden = sample_release.with_name(f"{sample_release.name}-hidden")
+    board, work, script = tmp_path / "board", tmp_path / "private" / "model-x", tmp_path / "generate.py"
+    script.write_text(GENERATOR, "utf-8")
+    (record,) = load(hidden).records
+    with ModelServer(study_service) as server:
+        judge = ("--judge", f"{server.url}#drawn")
+        drawn = draw_method(tmp_path, [record], PLANS[0])
+        common = ("--workers", 0, "--created-at", "2026-01-01T00:00:00Z", *judge)
+        like = tmp_path / "like"
+        fabula("evaluate", "katha", "--release", hidden, "--outputs", drawn, "--out", like, *common)
+        fabula(
+            "leaderboard", "init", board, "--release", hidden, "--like", like, "--hidden", "--board", "secret"
+        )
+        fabula(
+            "leaderboard", "init", board, "--release", sample_release, "--like", evaluations["forgets"],
+            "--resamples", 0,
+        )  # fmt: skip
+        assert list((board / "releases").iterdir()) == [board / "releases" / sample_release.name]
+        command = f"{sys.executable} {script} {{plans}} {{outputs}}"
+        fabula(
+            "leaderboard", "submit", evaluations["forgets"], "--leaderboard", board, "--name", "model-x",
+            "--generator-command", command,
+        )  # fmt: skip
+        score = ("leaderboard", "score-hidden", board, "model-x", "--board", "secret", "--release", hidden)
+        shown = fabula(*score, "--work", work)
+        assert f"not run: {sys.executable} {script} {work}" in shown
+        assert not work.exists()
+        fabula(*score, "--work", work, *judge, "--run-command")
+    text = (board / "hidden" / "model-x.json").read_text("utf-8")
+    row = json.loads(text)
+    assert row["scores"]["text"]["value"] == 1.0
+    assert row["coverage"] == 1.0
+    assert record.story_id not in text
+    assert record.questions[0].gold_answer not in text
+    fabula("leaderboard", "build", board, "--hidden", hidden)
+    index = (board / "site" / "index.html").read_text("utf-8")
+    assert "hidden test" in index
+    assert "run by the maintainer" in index
+    assert record.story_id not in index
 
 
 def test_submit_when_it_is_no_evaluation_says_what_is_missing(tmp_path: Path, sample_release: Path) -> None:
