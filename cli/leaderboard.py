@@ -153,7 +153,7 @@ def retract(folder: Path, name: str, *, reason: str, date: str | None = None, as
     return answer({"name": name, **made.as_json()}, [f"{name}: retracted, {made.reason}"], as_json=as_json)
 
 
-@command("leaderboard cost")
+@command("leaderboard cost", judges="--judges")
 def cost(
     release: Path,
     *,

@@ -167,8 +167,8 @@ class BoardOptions:
     Attributes:
         like: evaluation that was made as submissions must be: its release, protocol, prompts and judges are
             required of all.
-        release: release that was judged: a public one is copied into the folder, OWNER/NAME@TAG on a Hub is
-            noted [none: archives hold what was judged].
+        release: release, or suite, that was judged: a public one is copied into the folder, OWNER/NAME@TAG
+            on a Hub is noted.
         board: name of the board [made of the benchmark's name and version].
         title: title of the site [made of the benchmark's].
         rank_by: measure that methods are ranked by [that by which the protocol compares methods].
@@ -248,8 +248,9 @@ def init(folder: Path, options: BoardOptions) -> Made:
         (folder / SUBMISSIONS).mkdir(exist_ok=True)
         if board.source is not None and options.release is not None and not _on_hub(options.release):
             target = folder / board.source
+            target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists():
-                shutil.copytree(options.release, target)
+                (shutil.copytree if options.release.is_dir() else shutil.copyfile)(options.release, target)
         if not (folder / WORKFLOW).exists():
             (folder / WORKFLOW).parent.mkdir(parents=True, exist_ok=True)
             write_atomic(folder / WORKFLOW, [(files(__package__) / "workflow.yml").read_bytes()])
@@ -280,6 +281,9 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
         raise ConfigError(
             "--board", what=f"{name} is no name: small letters, digits, . _ -", fix="choose another"
         )
+    if release is None and not judging_of(like).protocol().archive.alone:
+        what = "archives of its protocol do not hold what was judged"
+        raise ConfigError("--release", what=what, fix="give the release, or the suite")
     tables = score_tables(like, release, options.resamples)
     headline = tables[0]
     assert isinstance(headline, ScoreTable)
@@ -295,7 +299,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
     source = None
     if release is not None and not options.hidden:
         given = Path(str(options.release))
-        source = str(given) if _on_hub(given) else f"{RELEASES}/{_slug(release.resolve().name)}"
+        source = str(given) if _on_hub(given) else f"{RELEASES}/{release.resolve().name}"
     return Board(
         name=name, title=str(title), version=version, subset="hidden" if options.hidden else "public",
         kind=manifest.kind, source=source,

@@ -17,6 +17,7 @@ from ..releases.hidden.search import search, search_rows
 from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest
+from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_plain
 from ..schemas.text import counted, normalize_answer
 from ..schemas.values import Issue, Score
@@ -266,7 +267,7 @@ def _quoted(name: str, secrets: Secrets | None) -> list[str]:
 
 
 def _public_ids(release: Path | None) -> frozenset[str]:
-    if release is None:
+    if release is None or not (release / RELEASE).is_file():
         return frozenset()
     records = read_release_document(release).get("records", {})
     return frozenset(name for listed in records.values() for name in listed)

@@ -196,7 +196,11 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
     about = manifest.subject["methods"][methods[0]]
     with tempfile.TemporaryDirectory(prefix="fabula-submission-") as scratch:
         draft = Path(scratch) / options.name
-        export_archive(run, draft, judging_of(run).protocol().archive)
+        form = judging_of(run).protocol().archive
+        export_archive(run, draft, form)
+        for beside in form.files:  # such as a suite, which copies for whoever has it leave out
+            if (run / beside).is_file() and not (draft / beside).exists():
+                shutil.copyfile(run / beside, draft / beside)
         with archive_of(draft, methods[0]) as single:
             tables = score_tables(single, judged, chosen.resamples)
             write_atomic(draft / SCORES, [written(tables, "csv").encode("utf-8")])

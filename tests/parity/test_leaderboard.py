@@ -14,7 +14,7 @@ from fabula.leaderboard.cost import Cost, calls_of, share
 from fabula.leaderboard.published import published_table
 from fabula.leaderboard.standing import standings
 from fabula.leaderboard.submission import SubmitOptions, submit
-from fabula.releases.events.suites import SUITE, load_suite, write_suite
+from fabula.releases.events.suites import SUITE, load_suite
 
 pytestmark = pytest.mark.parity
 PRINTED = {"pika1.5": "Pika-1.5", "easyanimate": "EasyAnimate v4", "modelscope": "ModelScope"}
@@ -23,7 +23,8 @@ PRINTED = {"pika1.5": "Pika-1.5", "easyanimate": "EasyAnimate v4", "modelscope":
 def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_order(
     reference: Path, tmp_path: Path
 ) -> None:
-    suite = load_suite(reference / "storyeval" / "prompts" / "all_prompts.json")
+    prompts = reference / "storyeval" / "prompts" / SUITE
+    suite = load_suite(prompts)
     board = tmp_path / "board"
     for name in PRINTED:
         file = reference / "storyeval" / "results" / f"{name}_gpt4o_final.json"
@@ -31,9 +32,8 @@ def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_orde
         run.mkdir()
         archive = import_results([Results(file)], suite).archive
         write_archive(run, archive.manifest, archive.judgements)
-        write_suite(run / SUITE, suite)
         if not board.exists():
-            init(board, BoardOptions(like=run, board="storyeval-gpt4o", resamples=200))
+            init(board, BoardOptions(like=run, release=prompts, board="storyeval-gpt4o", resamples=200))
         submit(run, board, SubmitOptions(name=name.replace(".", "-"), date="2026-01-01"))
     report = check(board)
     assert [issue for issue in report.issues if issue.level == "error"] == []
