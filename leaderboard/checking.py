@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from .board import (
     seeds_of,
     what_of,
 )
-from .opening import SCORES, SUBMISSION, Opened, opened
+from .opening import SCORES, SUBMISSION, USUAL, Opened, opened
 from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
 from .submission import Submission, archive_of, beside_any, read_submission, release_of, submissions_in
 
@@ -140,6 +141,13 @@ class Secrets:
 
     marks: Marks = field(repr=False)
     salt: bytes | None = field(default=None, repr=False)
+
+
+def public(issue: Issue) -> Issue:
+    """Return a finding as a public page may show it: without chosen names of files, and no leak."""
+    where = issue.where if issue.where in USUAL else "a file"
+    message = "something of the hidden test" if issue.code == "hidden-leak" else issue.message
+    return replace(issue, where=where, message=message)
 
 
 def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) -> Report:
@@ -275,13 +283,21 @@ def _public_ids(release: Path | None) -> frozenset[str]:
 
 def _foreign(text: str, known: frozenset[str]) -> str | None:
     """Return what has the form of an id of the release and is none of it."""
-    forms = {_DIGITS.sub("0", name) for name in known if len(_DIGITS.findall(name)) > 0 and len(name) >= 6}
-    for form in forms:
-        pattern = re.compile(rf"(?<![A-Za-z0-9]){_DIGITS.sub(r'[0-9]+', re.escape(form))}(?![A-Za-z0-9])")
+    for pattern in _forms(known):
         for match in pattern.finditer(text):
             if match[0] not in known:
                 return match[0]
     return None
+
+
+@lru_cache(8)
+def _forms(known: frozenset[str]) -> tuple[re.Pattern[str], ...]:
+    """Return patterns for ids of these forms, such as ``kb25k_`` and digits."""
+    forms = {_DIGITS.sub("0", name) for name in known if _DIGITS.search(name) and len(name) >= 6}
+    return tuple(
+        re.compile(rf"(?<![A-Za-z0-9]){_DIGITS.sub('[0-9]+', re.escape(form))}(?![A-Za-z0-9])")
+        for form in sorted(forms)
+    )
 
 
 def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> Checked:

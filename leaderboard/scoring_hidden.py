@@ -192,7 +192,8 @@ def score_hidden(
 
 
 def _compared(task: HiddenTask, run: Path, others: Sequence[Path]) -> tuple[list[str], list[str]]:
-    better, worse = [], []
+    better: list[str] = []
+    worse: list[str] = []
     known = {row.name for row in hidden_rows(task.folder, task.board)} - {task.submission.name}
     for other in others:
         if other.name in known and (other / EVALUATION).is_dir():

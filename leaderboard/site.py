@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ..kinds.evaluations import make_report
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
 from .board import Board
-from .checking import Checked, Report, check
+from .checking import Checked, Report, check, public
 from .hidden import hidden_rows
 from .opening import opened
 from .pages import (
@@ -81,7 +81,9 @@ def build(folder: Path, out: Path, hidden: Path | None = None) -> Built:
         raise TargetError(
             str(out), what="the folder is not empty, and is no site", fix="choose another --out"
         )
-    report = check(folder, hidden)
+    found = check(folder, hidden)
+    shown = tuple(replace(row, issues=tuple(map(public, row.issues))) for row in found.rows)
+    report = replace(found, rows=shown)
     boards = standings(report, folder)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -99,6 +99,10 @@ def test_leaderboard_when_one_of_three_cheats_ranks_two_and_shows_why(
     index = (board / "site" / "index.html").read_text("utf-8")
     assert "copied-answers" in index
     assert "Table S4 of the supplement" in index
+    for page in (board / "site").rglob("*"):  # what leaked is not shown again
+        content = page.read_text("utf-8") if page.is_file() else ""
+        assert story["story_id"] not in content, page.name
+        assert words not in content, page.name
     data = json.loads((board / "site" / "leaderboard_data.json").read_bytes())
     assert {name: (rank["low"], rank["high"]) for name, rank in data["ranks"].items()} == {
         "faithful": (1, 1), "forgets": (2, 2),

@@ -33,7 +33,12 @@ def test_storyeval_when_its_results_are_submitted_has_the_printed_rates_and_orde
         archive = import_results([Results(file)], suite).archive
         write_archive(run, archive.manifest, archive.judgements)
         if not board.exists():
-            init(board, BoardOptions(like=run, release=prompts, board="storyeval-gpt4o", resamples=200))
+            init(
+                board,
+                BoardOptions(
+                    like=run, release=prompts, board="storyeval-gpt4o", least_coverage=0.9, resamples=200
+                ),
+            )
         submit(run, board, SubmitOptions(name=name.replace(".", "-"), date="2026-01-01"))
     report = check(board)
     assert [issue for issue in report.issues if issue.level == "error"] == []
