@@ -87,6 +87,11 @@ class Board(Own):
         return next(measure for measure in self.measures if measure.name == self.rank_by)
 
     @property
+    def columns(self) -> tuple[Measure, ...]:
+        """The measures, that of the ranking first."""
+        return (self.ranking, *(measure for measure in self.measures if measure.name != self.rank_by))
+
+    @property
     def judges(self) -> tuple[str, ...]:
         """The judges."""
         return tuple(map(str, self.protocol.get("judges") or ()))

@@ -178,7 +178,7 @@ def ranking_of(standing: Standing) -> Ranking:
         f"Ranked by {board.ranking.label}{better}",
         "Ranks are ranges: a method is surely better than another where the 95 % interval of their paired "
         "difference excludes zero; others share ranks. In brackets 95 % intervals.",
-        board.measures,
+        board.columns,
         tuple(_line(row, standing) for row in standing.rows),
     )
 
@@ -192,7 +192,7 @@ def _line(row: Checked, standing: Standing) -> Line:
     dated = f"{version} ({submission.model_date})" if version and submission.model_date else version
     return Line(
         submission.method, f"methods/{row.name}.html", str(rank), rank.low, note, not missing,
-        tuple(row.scores.get(measure.name) for measure in board.measures),
+        tuple(row.scores.get(measure.name) for measure in board.columns),
         (
             *_taken(board, submission.seeds, row.coverage), dated or UNDECLARED,
             submission.prompt_rewriting or UNDECLARED, submission.training_overlap or UNDECLARED,
@@ -357,7 +357,7 @@ def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
     lines = tuple(
         Line(
             row.method, "", row.rank, index, f"run by the maintainer on {row.date}", True,
-            tuple(row.scores.get(measure.name) for measure in board.measures),
+            tuple(row.scores.get(measure.name) for measure in board.columns),
             (
                 *_taken(board, row.seeds, row.coverage), row.model or UNDECLARED,
                 row.prompt_rewriting or UNDECLARED, row.training_overlap or UNDECLARED, "the maintainer",
@@ -369,5 +369,5 @@ def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
     return Ranking(
         f"table-{board.name}", f"Hidden test, ranked by {board.ranking.label}{better}",
         "The maintainer ran each generator's command on the hidden stories; no archive is published. In "
-        "brackets 95 % intervals.", board.measures, lines,
+        "brackets 95 % intervals.", board.columns, lines,
     )  # fmt: skip

@@ -81,9 +81,9 @@ def build(folder: Path, out: Path, hidden: Path | None = None) -> Built:
         raise TargetError(
             str(out), what="the folder is not empty, and is no site", fix="choose another --out"
         )
-    found = check(folder, hidden)
-    shown = tuple(replace(row, issues=tuple(map(public, row.issues))) for row in found.rows)
-    report = replace(found, rows=shown)
+    checked = check(folder, hidden)
+    shown = tuple(replace(row, issues=tuple(map(public, row.issues))) for row in checked.rows)
+    report = replace(checked, rows=shown)
     boards = standings(report, folder)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
