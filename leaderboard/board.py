@@ -176,6 +176,7 @@ class BoardOptions:
             on a Hub is noted.
         board: name of the board [made of the benchmark's name and version].
         title: title of the site [made of the benchmark's].
+        version: version of the benchmark [that of the release].
         rank_by: measure that methods are ranked by [that by which the protocol compares methods].
         may_differ: part of the protocol that may differ, such as decoding.
         least_coverage: least share of outputs and of replies that a ranked row has.
@@ -189,6 +190,7 @@ class BoardOptions:
     release: Path | None = None
     board: str | None = None
     title: str | None = None
+    version: str | None = None
     rank_by: str | None = None
     may_differ: tuple[str, ...] = ()
     least_coverage: float = 0.95
@@ -277,8 +279,8 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
     like = options.like
     manifest = read_manifest(like)
     about = _about(release) if release is not None else {}
-    title = about.get("title") or f"{judging_of(like).scored().title}"
-    version = str(about.get("version") or "unversioned")
+    title = about.get("title") or options.title or judging_of(like).scored().title
+    version = options.version or str(about.get("version") or "unversioned")
     name = options.board or _slug(f"{about.get('name') or manifest.kind}-{version}")
     if options.hidden and options.board is None:
         name = f"{name}-hidden"
