@@ -77,7 +77,8 @@ WRITERS: Mapping[str, Callable[..., list[Path]]] = {
 def main() -> int:
     """Write what is asked for, and print where."""
     options = argparse.ArgumentParser(
-        prog="python -m fabula.testing.drawn_samples", description="Drawn pictures and videos to try commands on."
+        prog="python -m fabula.testing.drawn_samples",
+        description="Drawn pictures and videos to try commands on.",
     )
     kinds = options.add_subparsers(dest="kind", required=True)
     for name, write in WRITERS.items():
