@@ -2,10 +2,10 @@
 
 ::
 
-    python -m fabula.testing.drawn_samples shots FOLDER          data/ with two scripts and references; model-x/
-    python -m fabula.testing.drawn_samples videos SUITE FOLDER   a short grey film for each prompt of a suite
-    python -m fabula.testing.drawn_samples film FOLDER           film.mp4 of ten shots; film.jsonl: who is where
-    python -m fabula.testing.drawn_samples episodes FOLDER       set/ of two episodes; videos/sound, videos/faulty
+    python -m fabula.testing.drawn_samples shots FOLDER         data/: two scripts, references; model-x/
+    python -m fabula.testing.drawn_samples videos SUITE FOLDER  a short grey film for each prompt
+    python -m fabula.testing.drawn_samples film FOLDER          film.mp4: ten shots; film.jsonl: who is where
+    python -m fabula.testing.drawn_samples episodes FOLDER      set/: two episodes; videos/sound and /faulty
 
 They show shapes, not stories: numbers that are computed from them mean nothing beyond the drawings. All but
 ``shots`` need the extra ``video``.

@@ -1,6 +1,6 @@
 """Every line of the documentation that begins with ``fabula`` is a command that exists, with its options.
 
-The real parser of the command reads it; nothing is run. Tutorials are run as well (tests/cli/test_tutorials.py).
+The real parser of the command reads it; nothing is run. Tutorials are run, too: tests/cli/test_tutorials.py.
 """
 
 import re
@@ -60,7 +60,7 @@ def commands_in(line: str) -> Iterator[list[str]]:
 
 
 @cache
-def program() -> Any:  # noqa: ANN401 - a type of Typer's that it does not publish
+def program() -> Any:
     return typer.main.get_command(app)
 
 
@@ -98,7 +98,7 @@ def test_commands_when_a_page_shows_them_exist_with_their_options(page: Path) ->
     assert not wrong, "\n".join(wrong)
 
 
-def leaves(node: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+def leaves(node: Any) -> Iterator[Any]:
     """Yield every command below a node."""
     for below in getattr(node, "commands", {}).values():
         yield from leaves(below) if hasattr(below, "commands") else (below,)
@@ -117,7 +117,8 @@ def test_commands_when_help_shows_them_exist_with_their_options() -> None:
 
 
 def test_commands_when_lines_are_written_in_other_ways_are_found() -> None:
-    block = "```\nfabula stats a \\\n  --json  # a's numbers\nX=1 fabula stats b | head && fabula view c > d\n```\n"
+    block = "```\nfabula stats a \\\n  --json  # a's numbers\n"
+    block += "X=1 fabula stats b | head && fabula view c > d\n```\n"
     block += "```console\n$ fabula stats a#b\nfabula answers\n```\n"
     assert [words for line in written_lines(block) for words in commands_in(line)] == [
         ["stats", "a", "--json"], ["stats", "b"], ["view", "c"], ["stats", "a#b"],
