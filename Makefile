@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev all demo study history replays test endurance check clean
+.PHONY: dev all demo docs study history replays test endurance check clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -47,6 +47,20 @@ demo: .venv/installed
 	@echo "run report:   $(CURDIR)/$(DEMO)/report.json"
 	@echo "release:      $(CURDIR)/dist/demo-0.1.0"
 	@echo "dataset card: $(CURDIR)/dist/demo-0.1.0/dataset_card.md"
+
+# The documentation site, in build/site: texts of docs/, and reference pages made from code. It loads nothing from elsewhere.
+docs: .venv/installed-docs
+	rm -rf build/docs build/site
+	mkdir -p build/docs/releases && cp -r docs/. examples build/docs && cp -r releases/history build/docs/releases
+	for page in CONTRIBUTING CHANGELOG SECURITY; do cp $$page.md build/docs/$$(echo $$page | tr A-Z a-z).md; done
+	sed -i -E 's#\]\((docs|\.\.)/#](#g; s#\]\(CONTRIBUTING#](contributing#g' build/docs/*.md
+	$(BIN)/python -m fabula.cli.reference build/docs/reference
+	$(BIN)/zensical build --strict
+	@echo "documentation: $(CURDIR)/build/site/index.html"
+
+.venv/installed-docs: pyproject.toml | .venv/installed
+	$(BIN)/python -m pip install -qq --no-compile --editable '.[docs]'
+	touch $@
 
 # Make the versions 0.1.0 and 0.2.0 of the sample benchmark and keep their manifests.
 history: .venv/installed

@@ -11,10 +11,10 @@ from .command import command
 from .common import chosen_form, released, say, show, show_tables, warn
 
 if TYPE_CHECKING:
-    from ..audit.auditing import AuditOptions
+    from ..audits.auditing import AuditOptions
 
 
-@command("audit", "audit.auditing:AuditOptions", without=("replace_sources", "shard"))
+@command("audit", "audits.auditing:AuditOptions", without=("replace_sources", "shard"))
 def audit(
     draft: Path,
     *,
@@ -44,9 +44,9 @@ def audit(
         fabula audit runs/mine --sample 40 --out runs/audit
         fabula audit runs/mine --gold runs/gold --read ana.csv --read ben.csv --out runs/audit --json
     """
-    from ..audit.auditing import FORM, PAGE, audit, estimate_audit
-    from ..audit.form import write_form
-    from ..audit.records import read_records
+    from ..audits.auditing import FORM, PAGE, audit, estimate_audit
+    from ..audits.form import write_form
+    from ..audits.records import read_records
     from ..engine.progress import choose_reporter
 
     form = chosen_form(form, as_json=as_json)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError
 from .build import dry_folder, run_folder, shard_lines, summary_first
 from .command import command
 from .common import Shown, released, say, show, warn
@@ -305,18 +305,13 @@ def given_suite(suite: Path | None, release: Path | None) -> Path:
             "--suite, --release", what=f"{'one' if suite is None else 'only one'} of the two must be given",
             fix="name a file with --suite, or a release of events with --release",
         )  # fmt: skip
-    from ..evaluation.running import check_intact
-    from ..releases.events.suites import EVENTS, SUITE
+    from ..evaluation.events.requests import suite_of
+    from ..releases.events.suites import EVENTS
     from ..releases.loading import read_release_document
 
     folder = released(release)
-    document = read_release_document(folder, EVENTS)
-    stated = document.get("files")
-    if not isinstance(stated, dict) or SUITE not in stated:
-        what, fix = f"its release.json does not list {SUITE}", "fetch or pack the release again"
-        raise InputError([UserError(str(folder), what=what, fix=fix)])
-    check_intact(folder)
-    return folder / SUITE
+    read_release_document(folder, EVENTS)
+    return suite_of(folder)
 
 
 def _lite(scripts: Path, stories: Sequence[str]) -> tuple[str, ...]:

@@ -266,7 +266,7 @@ def metrics() -> Lines:
     for name, metric in registered():
         low, high = metric.range
         chosen = ", ".join(
-            f"`{each.name}={'|'.join(each.options)}`" for each in (*metric.choices, *metric.also)
+            f"`{each.name}={' or '.join(each.options)}`" for each in (*metric.choices, *metric.also)
         )
         yield from (f"### {metric.label}", "", metric.meaning, "")
         facts = {
@@ -277,7 +277,7 @@ def metrics() -> Lines:
             "models": ", ".join(f"`{_models(need.model)}`" for need in metric.needs) or "none",
             "definitions": chosen or "one",
         }
-        yield from _table(("", ""), facts.items())
+        yield from _table(("what", "value"), facts.items())
     yield from ("## Episodes", "")
     yield from _table(
         ("metric", "pillar", "about", "over", "better", "other names"),

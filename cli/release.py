@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from ..releases.diff.compare import ReleaseDiff
 
 
-ASSEMBLING = "assemble_records"
-"""The stage whose settings may state the licence of records."""
-
-
 @command(
     "release pack",
     "releases.options:PackOptions",
@@ -48,32 +44,13 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
         fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --subset
             lite=200 --subset even=125/category --subset strict=50/category:even
     """
-    from ..kinds.verbs import pack
-    from ..releases.diff.since import options_since
-    from ..releases.options import PackOptions
+    from ..kinds.verbs import pack, pack_options
 
     if "since" in given:
         given["since"] = released(given["since"])
-    known = options_since(given["since"]) if "since" in given else {}
-    options = PackOptions(**{**known, **_licence_of(Path("fabula.toml"), run), **given})
-    result = pack(run, out, options)
+    result = pack(run, out, pack_options(run, given))
     lines = (result.summary(), f"next: fabula release verify {out}")
     return answer(result.as_json(), lines, as_json=as_json)
-
-
-def _licence_of(path: Path, run: Path) -> dict[str, str]:
-    """Return the licence that a settings file has for the records of a run, if it has one."""
-    from ..engine.config import read_settings
-    from ..engine.manifest import read_manifest
-    from ..kinds.registry import kind_with
-
-    kind = kind_with(read_manifest(run).kind) if path.is_file() else None
-    stages = () if kind is None else kind.drafting().run.pipeline.stages
-    if not any(stage.endswith(f".{ASSEMBLING}") for stage in stages):
-        return {}
-    section = read_settings(path).get(ASSEMBLING)
-    stated = section.get("license") if isinstance(section, dict) else None
-    return {"usual_license": stated} if isinstance(stated, str) else {}
 
 
 @command("release verify")

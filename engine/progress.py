@@ -1,11 +1,13 @@
 """Telling how a run goes: a bar on a terminal, plain lines elsewhere, one JSON object a line for scripts."""
 
 import errno
+import html
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol, TextIO
 
 from ..schemas.canonical import canonical_text
@@ -34,6 +36,7 @@ class Event:
                   ``message``
     warning       ``message``: what a person should know before the run goes on
     batch         ``message``: what happened to a ``batch`` (the service's id) of ``requests`` to a ``model``
+    note          ``message``: what is being done, where there is no run
     stopping      nothing: the user asked to stop, the work in flight is being finished
     outputs       ``written``: whether the output files were written, or were up to date
     run-done      ``totals``
@@ -141,7 +144,7 @@ def plain_line(event: Event) -> str | None:
         return f"{event.stage}: {data['made']} made{problems} ({data['ran']} run, {data['reused']} reused)"
     if event.kind == "plan":
         return _plan_line(data)
-    if event.kind in ("warning", "sources", "batch", "stopping", "outputs"):
+    if event.kind in ("warning", "sources", "batch", "note", "stopping", "outputs"):
         return _note(event.kind, data)
     return None
 
@@ -149,7 +152,7 @@ def plain_line(event: Event) -> str | None:
 def _note(kind: str, data: Mapping[str, Any]) -> str:
     if kind == "warning":
         return f"warning: {data['message']}"
-    if kind in ("sources", "batch"):
+    if kind in ("sources", "batch", "note"):
         return str(data["message"])
     if kind == "stopping":
         return "stopping: finishing what is in flight; once more to stop at once"
@@ -228,8 +231,42 @@ class RichReporter:
             self._bars.stop()
 
 
+class NotebookReporter:
+    """Shows the stage at work as a bar in the output of a notebook's cell, below the last lines."""
+
+    SHOWN = 12  # lines
+
+    def __init__(self) -> None:
+        shown: Any = import_module("IPython.display")
+        self._html, self._lines = shown.HTML, list[str]()
+        self._shown = shown.display(shown.HTML(""), display_id=True)
+
+    def emit(self, event: Event) -> None:
+        """Move the bar, or add a line."""
+        line = plain_line(event)
+        if line is not None:
+            self._lines.append(line)
+        data, bar = event.data, ""
+        if event.kind == "progress":
+            share = f'value="{data["done"]}" max="{data["total"]}"'
+            text = f"{event.stage}: {data['done']} of {data['total']}{_cost(event)}"
+            bar = f"<progress {share}></progress> {html.escape(text)}"
+        if bar or line is not None:
+            lines = html.escape("\n".join(self._lines[-self.SHOWN :]))
+            self._shown.update(self._html(f'<pre style="margin: 0">{lines}</pre>{bar}'))
+
+    def close(self) -> None:
+        """Do nothing: the lines stay."""
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
 def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> Reporter:
-    """Return the reporter that fits: JSON when asked, a bar on a terminal, plain lines otherwise.
+    """Return the reporter that fits: JSON when asked, a bar on a terminal or in a notebook, else plain lines.
 
     Args:
         as_json: one JSON event a line.
@@ -238,4 +275,6 @@ def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> R
     target = stream if stream is not None else sys.stderr
     if as_json:
         return JsonReporter(target)
+    if stream is None and in_notebook():
+        return NotebookReporter()
     return RichReporter(target) if target.isatty() else PlainReporter(target)

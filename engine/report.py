@@ -1,7 +1,7 @@
 """``report.json``: how a run ended, with every item that was not made and the reason why."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,15 @@ from ..errors import RunError
 from ..schemas.canonical import plain_fields, pretty_bytes, write_atomic
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
+from ..tables.grid import Grid
+from ..tables.tabular import Tabular
 from .calls import ModelUse
 from .journal_file import unwritable
 from .stage import StageSpec
 
 NAME = "report.json"
+USED = ("calls", "attempts", "input_tokens", "output_tokens", "cost")
+"""What a table of models tells of each."""
 
 _MEANINGS = {
     "failed": "The stage could not do its work on the item.",
@@ -64,7 +68,7 @@ class ItemReport:
 
 
 @dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(Tabular):
     """How a run ended.
 
     Attributes:
@@ -100,6 +104,22 @@ class RunReport:
             return made / tried
         return 0.0 if self.totals["rejected"] else 1.0
 
+    def grids(self) -> Iterator[Grid]:
+        """Yield the stages, the items that were not made, and what models were asked and cost."""
+        counts = ("made", "rejected", "failed", "reused", "ran")
+        rows = ((stage.name, *(getattr(stage, name) for name in counts)) for stage in self.stages)
+        yield Grid("stages", "Stages", ("stage", *counts), tuple(rows), f"Items: {self._counts()}.")
+        if self.items:
+            columns = ("item", "stage", "status", "code", "reason")
+            listed = ((item.id, item.stage, item.status, item.code, item.reason) for item in self.items)
+            yield Grid("items", "Items that were not made", columns, tuple(listed), words=(1, 2, 3, 4))
+        if self.models:
+            rows = ((use.model, use.stage, *(getattr(use, name) for name in USED)) for use in self.models)
+            yield Grid("models", "Models", ("model", "stage", *USED), tuple(rows), words=(1,))
+
+    def _counts(self) -> str:
+        return ", ".join(f"{self.totals[name]} {name}" for name in ("made", "rejected", "failed", "pending"))
+
     def as_json(self) -> dict[str, Any]:
         """Return the document that ``report.json`` holds.
 
@@ -116,10 +136,7 @@ class RunReport:
         """Return the report as lines for people."""
         ran = sum(stage.ran for stage in self.stages)
         reused = sum(stage.reused for stage in self.stages)
-        lines = [
-            ", ".join(f"{self.totals[name]} {name}" for name in ("made", "rejected", "failed", "pending"))
-            + f"  ({ran} results computed, {reused} reused)"
-        ]
+        lines = [f"{self._counts()}  ({ran} results computed, {reused} reused)"]
         groups = Counter((item.status, item.stage, item.code or "") for item in self.items)
         for (status, stage, code), count in sorted(groups.items()):
             first = next(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
     from ..engine.report import RunReport
+    from ..engine.run_options import RunOptions
 
 RELEASE = "release"
 """Role of a source that is a release."""
@@ -45,6 +46,8 @@ class Evaluating:
         estimate: what would be asked of judges now, and about what that costs; nothing is asked.
         tell: tells how many calls a new evaluation makes and about what they cost.
         check: what is checked before anything is told or looked at.
+        options: the type of its options.
+        opened: what the user gives, a file or folder -> what the outputs are judged by.
     """
 
     pipeline: "Pipeline"
@@ -54,6 +57,8 @@ class Evaluating:
     estimate: Callable[[RunRequest], "CallPlan"]
     tell: Callable[[RunRequest, "Reporter"], None]
     check: Callable[[RunRequest], None]
+    options: type["RunOptions"]
+    opened: Callable[[Path], Path] = Path
 
     def run(
         self, request: RunRequest, reporter: "Reporter | None" = None, *, replace: bool = False
@@ -78,7 +83,7 @@ class Evaluating:
         Raises:
             FabulaError: something given is wrong, the cost limit was reached, or the user stopped it.
         """
-        request = self.request(given, outputs, out, options)
+        request = self.request(self.opened(Path(given)), outputs, out, options)
         self.check(request)
         if reporter is not None:
             self.tell(request, reporter)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit.records import read_records
+from ..audits.records import read_records
 from ..errors import ConfigError
 from ..generation.orders import Order, PanelOrder
 from ..generation.plans import Plan, plan_named

@@ -13,6 +13,8 @@ from ..evaluation.katha.pipeline import PIPELINE as JUDGING
 from ..generation.pipeline import GENERATIONS
 from ..generation.pipeline import PIPELINE as GENERATING
 from ..generation.placing import generations_of
+from ..tables.grid import Grid
+from ..tables.tabular import Tabular
 from .desk import Desk
 from .ordering import orders_of
 from .study import EVALUATION, GENERATION
@@ -45,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyStatus:
+class StudyStatus(Tabular):
     """How far a study is.
 
     Attributes:
@@ -61,6 +63,14 @@ class StudyStatus:
     spent: float
     parts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield the methods, and the parts of the study."""
+        columns = ("method", "ordered", "made", "invalid", "judged", "to_judge")
+        rows = (tuple(getattr(cell, name) for name in columns) for cell in self.cells)
+        note = " ".join([f"{self.spent:.4f} USD spent.", *self.notes])
+        yield Grid("methods", f"Study {self.name}", columns, tuple(rows), note)
+        yield Grid("parts", "Parts", ("part", "state"), tuple(self.parts.items()), words=(1,))
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

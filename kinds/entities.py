@@ -7,6 +7,7 @@ from .kind import Judging, Kind, Marks
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol, Scoring
+    from ..evaluation.running import Evaluating
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..validators.rules import RuleSet
@@ -42,6 +43,12 @@ def _study() -> "Study":
     return STUDY
 
 
+def _evaluating() -> "Evaluating":
+    from ..evaluation.entities.requests import EVALUATING
+
+    return EVALUATING
+
+
 def _scoring() -> "Scoring":
     from ..evaluation.entities.scoring import SCORING
 
@@ -50,7 +57,7 @@ def _scoring() -> "Scoring":
 
 MARKS = Marks(("data/scripts/*.json", "scripts/*.json"), worded=("*.json", b'"entity_schedule"'))
 KIND = Kind(
-    "entities", _release, _drafting, (Judging("episodes", _protocol, _study, _scoring),),
+    "entities", _release, _drafting, (Judging("episodes", _protocol, _study, _scoring, _evaluating),),
     ("import-entities",),
     rules=_rules, marks=MARKS,
 )  # fmt: skip

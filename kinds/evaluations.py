@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..engine.manifest import read_manifest as read_run
 from ..errors import ConfigError, InputError, RunError, UserError
 from ..evaluation.archive.archive import read_manifest
+from ..releases.loading import kind_of
 from .kind import Judging
-from .registry import judging_named, judgings, kind_with, run_kind_of
+from .registry import judging_named, judgings, kind_named, kind_with, kinds, run_kind_of
 from .verbs import load_stories
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..evaluation.protocol import Compared, Scoring, Shown, StillValid
     from ..evaluation.report.formats import Table
     from ..evaluation.report.model import ReportDocument
+    from ..evaluation.running import Evaluating
     from ..people.calibrate import HumanReport
     from ..people.study import Study, StudySettings
 
@@ -33,6 +35,32 @@ def judging_of(folder: Path | str) -> Judging:
         InputError: it is no evaluation folder. ConfigError: no protocol here has that name.
     """
     return judging_named(read_manifest(folder).kind)
+
+
+def evaluating_of(judged_by: Path, noun: str | None = None) -> "Evaluating":
+    """Return how outputs are evaluated, by what they are judged by.
+
+    Args:
+        judged_by: a release, a set, a suite or a run.
+        noun: as in ``fabula evaluate NOUN``; None for the one of the kind whose data lies there.
+
+    Raises:
+        ConfigError: there is no such way, or several and none is named.
+    """
+    if noun is not None:
+        judging: tuple[Judging, ...] = (judging_named(noun),)
+    else:
+        stated = kind_of(judged_by)
+        kind = (
+            kind_named(stated) if stated else next(k for k in reversed(kinds()) if k.marks.match(judged_by))
+        )
+        judging = kind.judging
+    able = [each.evaluating for each in judging if each.evaluating is not None]
+    if len(able) != 1:
+        nouns = ", ".join(each.noun for each in judgings() if each.evaluating is not None)
+        what = "nothing here says how outputs are evaluated by it"
+        raise ConfigError(str(judged_by), what=what, fix=f"name the kind of evaluation: {nouns}")
+    return able[0]()
 
 
 def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":

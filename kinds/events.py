@@ -7,6 +7,7 @@ from .kind import Judging, Kind, Marks
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol, Scoring
+    from ..evaluation.running import Evaluating
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..validators.rules import RuleSet
@@ -36,6 +37,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _evaluating() -> "Evaluating":
+    from ..evaluation.events.requests import EVALUATING
+
+    return EVALUATING
+
+
 def _scoring() -> "Scoring":
     from ..evaluation.events.scoring import SCORING
 
@@ -53,7 +60,7 @@ KIND = Kind(
     "events",
     _release,
     _drafting,
-    (Judging("events", _protocol, _study, _scoring),),
+    (Judging("events", _protocol, _study, _scoring, _evaluating),),
     rules=_rules,
     marks=MARKS,
 )

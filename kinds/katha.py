@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..engine.running import RunKind
     from ..evaluation.protocol import Protocol, Scoring
+    from ..evaluation.running import Evaluating
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
@@ -39,6 +40,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _evaluating() -> "Evaluating":
+    from ..evaluation.katha.requests import EVALUATING
+
+    return EVALUATING
+
+
 def _scoring() -> "Scoring":
     from ..evaluation.katha.scoring import SCORING
 
@@ -58,12 +65,12 @@ def _stories(folder: Path) -> "Release":
 
 
 def _audit() -> "RunKind":
-    from ..audit.auditing import RUN
+    from ..audits.auditing import RUN
 
     return RUN
 
 
 KIND = Kind(
-    "katha", _release, _drafting, (Judging("katha", _protocol, _study, _scoring),), rules=_rules,
+    "katha", _release, _drafting, (Judging("katha", _protocol, _study, _scoring, _evaluating),), rules=_rules,
     marks=Marks(rest=True), stories=_stories, audit=_audit,
 )  # fmt: skip

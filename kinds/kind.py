@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..engine.running import RunKind
     from ..evaluation.protocol import Protocol, Scoring
+    from ..evaluation.running import Evaluating
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..releases.loading import Release
@@ -64,12 +65,14 @@ class Judging:
         study: how such evaluations are compared with what people say; None where they are not.
         scoring: how archives become numbers and a page, so that what running needs is not loaded for it; None
             where the protocol says so.
+        evaluating: how outputs are evaluated from Python; None where a package has a function of its own.
     """
 
     noun: str
     protocol: Callable[[], "Protocol"]
     study: Callable[[], "Study"] | None = None
     scoring: Callable[[], "Scoring"] | None = None
+    evaluating: Callable[[], "Evaluating"] | None = None
 
     def scored(self) -> "Scoring":
         """Return how archives become numbers and a page."""

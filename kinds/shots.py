@@ -7,6 +7,7 @@ from .kind import Judging, Kind, Marks
 if TYPE_CHECKING:
     from ..builders.drafting import Drafting
     from ..evaluation.protocol import Protocol, Scoring
+    from ..evaluation.running import Evaluating
     from ..people.study import Study
     from ..releases.form import ReleaseForm
     from ..validators.rules import RuleSet
@@ -36,6 +37,12 @@ def _protocol() -> "Protocol":
     return PROTOCOL
 
 
+def _evaluating() -> "Evaluating":
+    from ..evaluation.shots.requests import EVALUATING
+
+    return EVALUATING
+
+
 def _scoring() -> "Scoring":
     from ..evaluation.shots.scoring import SCORING
 
@@ -50,6 +57,6 @@ def _study() -> "Study":
 
 MARKS = Marks(("ViStory/*/story.json", "*/story.json"))
 KIND = Kind(
-    "shots", _release, _drafting, (Judging("images", _protocol, _study, _scoring),), ("import-shots",),
-    rules=_rules, marks=MARKS,
+    "shots", _release, _drafting, (Judging("images", _protocol, _study, _scoring, _evaluating),),
+    ("import-shots",), rules=_rules, marks=MARKS,
 )  # fmt: skip

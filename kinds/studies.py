@@ -65,7 +65,7 @@ def _answers() -> "Source":
 
 
 def _drafts() -> "Source":
-    from ..audit.draw_parts import SOURCE
+    from ..audits.draw_parts import SOURCE
 
     return SOURCE
 

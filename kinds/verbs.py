@@ -1,11 +1,12 @@
 """The verbs with the kind looked up: what Python and the command line call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.manifest import read_manifest
+from ..engine.run_options import SETTINGS_FILE
 from ..errors import ConfigError, RunError
 from ..schemas.canonical import Json
 from .registry import (
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from ..releases.verify.verification import VerifyReport
     from ..validators.report import ValidationReport
     from ..validators.rules import RuleSet
+
+
+ASSEMBLING = "assemble_records"
+"""The stage whose settings may state the licence of records."""
 
 
 def pipeline_of(run: Path) -> "Pipeline":
@@ -226,6 +231,36 @@ def build_katha(
 ) -> "RunReport":
     """Build KathaBench records from stories; see :func:`build` and :class:`fabula.BuildOptions`."""
     return build("katha", sources, out, options, reporter=reporter)
+
+
+def pack_options(run: Path, given: Mapping[str, Any]) -> "PackOptions":
+    """Return how a run is packed: what was given, else what the settings file and the release before say.
+
+    Args:
+        run: the run folder.
+        given: fields of :class:`fabula.PackOptions` -> their values.
+
+    Raises:
+        InputError: ``since`` is no release. RunError: the run cannot be read.
+    """
+    from ..releases.diff.since import options_since
+    from ..releases.options import PackOptions
+
+    known = options_since(Path(given["since"])) if given.get("since") is not None else {}
+    return PackOptions(**{**known, **_licence_of(Path(SETTINGS_FILE), run), **given})
+
+
+def _licence_of(path: Path, run: Path) -> dict[str, str]:
+    """Return the licence that a settings file has for the records of a run, if it has one."""
+    from ..engine.config import read_settings
+
+    kind = kind_with(read_manifest(run).kind) if path.is_file() else None
+    stages = () if kind is None else kind.drafting().run.pipeline.stages
+    if not any(stage.endswith(f".{ASSEMBLING}") for stage in stages):
+        return {}
+    section = read_settings(path).get(ASSEMBLING)
+    stated = section.get("license") if isinstance(section, dict) else None
+    return {"usual_license": stated} if isinstance(stated, str) else {}
 
 
 def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":

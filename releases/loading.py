@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StrictInt, StrictStr, ValidationError
 
@@ -16,6 +16,12 @@ from ..schemas.layout import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE,
 from ..schemas.paths import format_path
 from ..schemas.plain_files import open_plain, read_json, reason_of
 from ..schemas.vocabulary import vocabulary
+from ..tables.grid import Grid
+from ..tables.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import DatasetDict
 
 KIND = "katha"
 """Kind of the releases that are stories themselves."""
@@ -138,7 +144,7 @@ _AGAIN = "fetch the release again, or run `fabula release verify` on it"
 
 
 @dataclass(frozen=True)
-class LoadedRelease(Generic[Row]):
+class LoadedRelease(Tabular, Generic[Row]):
     """A release in memory: frozen, typed records in order of their ids.
 
     Attributes:
@@ -163,6 +169,44 @@ class LoadedRelease(Generic[Row]):
     def by_id(self) -> dict[str, Row]:
         """Id -> its record."""
         return {getattr(record, self.id_field): record for record in self.records}
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield what it is, its counts, and its splits."""
+        info = self.info
+        title = f"{info.get('about', {}).get('name') or self.path.name} {self.version}"
+        about = {name: info.get(name) for name in ("kind", "license", "created_at", "visibility")}
+        yield Grid("release", title, ("what", "value"), tuple(about.items()), words=(1,))
+        for name, heading in (("counts", "Counts"), ("splits", "Splits")):
+            if info.get(name):
+                yield Grid(name, heading, (name, "count"), tuple(info[name].items()))
+
+    def to_arrow(self, name: str | None = None) -> "pa.Table":
+        """Return a flat table of the release, as its Parquet files have it, all splits together.
+
+        The column ``split`` of records is theirs; a table that has none has its files' instead.
+
+        Args:
+            name: such as ``stories``, ``scenes`` or ``questions``; the first table by default.
+
+        Raises:
+            InputError: the release has no such table, or it cannot be read.
+        """
+        from .flat_tables import arrow_table
+
+        return arrow_table(self.path, name)
+
+    def to_datasets(self, name: str | None = None) -> "DatasetDict":
+        """Return a flat table as ``datasets`` loads it, split by split, with the release's own features.
+
+        Args:
+            name: such as ``stories``, ``scenes`` or ``questions``; the first table by default.
+
+        Raises:
+            InputError: the release has no such table, or it cannot be read.
+        """
+        from .flat_tables import dataset_dict
+
+        return dataset_dict(self.path, name)
 
     def __len__(self) -> int:
         return len(self.records)

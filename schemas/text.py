@@ -151,3 +151,19 @@ def counted(count: int, noun: str) -> str:
 def plural(noun: str) -> str:
     """Return the plural of a noun."""
     return PLURALS.get(noun, f"{noun}s")
+
+
+def tallied(count: int, nouns: str) -> str:
+    """Return a count with what was counted, named in the plural: 1 hidden story, 23 lines of a.jsonl."""
+    if "." in nouns:
+        return f"{counted(count, 'line')} of {nouns}"
+    if count == 1:
+        nouns = re.sub(r"(ies|(?<=[^s])s)\b", lambda end: "y" if end[0] == "ies" else "", nouns, count=1)
+    return f"{count:,} {nouns}"
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters, those of direction too, made visible."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,12 +1,15 @@
 """What a check of data found: the issues, sorted, what was looked at, and a summary by code."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..errors import UserError
 from ..schemas.canonical import Json
+from ..schemas.text import counted, tallied
 from ..schemas.values import Issue
+from ..tables.grid import Grid
+from ..tables.tabular import Tabular
 
 KEPT_PER_CODE = 1000
 """So many issues of one code are kept; the rest are counted, so that memory stays bounded."""
@@ -19,7 +22,7 @@ def as_user_error(problem: Issue) -> UserError:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Tabular):
     """What every check of data reports.
 
     Attributes:
@@ -43,11 +46,19 @@ class CheckReport:
     @property
     def looked(self) -> str:
         """What was looked at, as text for people."""
-        return ", ".join(f"{count} {name}" for name, count in self.checked.items())
+        return ", ".join(tallied(count, name) for name, count in self.checked.items())
 
     def about(self) -> dict[str, Json]:
         """Return what was checked, and how, as plain JSON."""
         return {}
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield the findings, and what was looked at."""
+        columns = ("level", "rule", "where", "path", "message", "fix")
+        rows = ((one.level, one.code, one.where, one.path, one.message, one.cure) for one in self.issues)
+        note = "" if self.issues else "No findings."
+        yield Grid("findings", "Findings", columns, tuple(rows), note, words=(1, 2, 3, 4, 5))
+        yield Grid("checked", "What was checked", ("part", "count"), tuple(self.checked.items()))
 
     def as_json(self) -> dict[str, Json]:
         """Return the report as plain JSON."""
@@ -87,7 +98,7 @@ class ValidationReport(CheckReport):
         lines = [
             f"  {count:6} {levels[code]:7} {code}{_unshown(count)}" for code, count in self.counts.items()
         ]
-        return "\n".join([f"checked {self.looked}: {sum(self.counts.values())} findings", *lines])
+        return "\n".join([f"checked {self.looked}: {counted(sum(self.counts.values()), 'finding')}", *lines])
 
 
 def _unshown(count: int) -> str:

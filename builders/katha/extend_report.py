@@ -14,6 +14,8 @@ from ...engine.report import ItemReport, RunReport
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.text import primary_language
 from ...schemas.values import Edit, Story
+from ...tables.grid import Grid
+from ...tables.tabular import Tabular
 from ...validators.katha.set_splits import SECTIONS
 from ...validators.similarity import near_duplicates, signature
 from ..rows import Reader, Row
@@ -155,7 +157,7 @@ _WORDS = {"splits": "split", "narrative_types": "narrative types", "moral_labels
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendReport:
+class ExtendReport(Tabular):
     """What an extension came to.
 
     Attributes:
@@ -178,6 +180,18 @@ class ExtendReport:
     added_at: str | None = None
     run: RunReport | None = field(default=None, repr=False)
     tried: bool = False
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield what became of the new stories, and how the run ended."""
+        rows = (
+            *((story, "added", None) for story in self.added),
+            *((story, "known", None) for story in self.known),
+            *((item.id, item.status, item.reason) for item in self.stopped),
+        )
+        note = f"{_stories(self.kept)} kept as they were."
+        yield Grid("stories", "Stories", ("story", "status", "reason"), rows, note, words=(1, 2))
+        if self.run is not None:
+            yield from self.run.grids()
 
     def as_json(self) -> dict[str, Json]:
         """Return the report as plain JSON."""

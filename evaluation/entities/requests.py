@@ -331,6 +331,6 @@ def evaluate_episodes(
 
 EVALUATING = Evaluating(
     PIPELINE, ARCHIVE, episodes_request, episode_budget, estimate_episodes, tell_episodes,
-    lambda request: check_weights(request.config),
+    lambda request: check_weights(request.config), EpisodeOptions,
 )  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...builders.spending import tell_plan
 from ...engine.execute import RunRequest, Source
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...errors import ConfigError
-from ...releases.events.suites import SUITE, load_suite, write_suite
+from ...errors import ConfigError, InputError, UserError
+from ...releases.events.suites import EVENTS, SUITE, load_suite, write_suite
+from ...releases.loading import read_release_document
+from ...schemas.layout import RELEASE as RELEASE_DOCUMENT
 from ..archive.form import ArchiveForm, Beside
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
 from ..outputs.videos import check_methods, videos_of
-from ..running import Evaluating, check_request
+from ..running import Evaluating, check_intact, check_request
 from .load_videos import OUTPUTS, SUITE_ROLE, chosen_prompts
 from .official import PUBLISHED
 from .pipeline import PIPELINE
@@ -99,6 +101,22 @@ def events_request(
     return asking.put_into(request, ["judge_events"])
 
 
+def suite_of(path: Path) -> Path:
+    """Return the file of a suite: the file itself, or that of a release, which must be as it was packed.
+
+    Raises:
+        InputError: the folder is no release of events, or its files are not those that its checksums are of.
+    """
+    if not path.is_dir() or not (path / RELEASE_DOCUMENT).exists():
+        return path
+    stated = read_release_document(path, EVENTS).get("files")
+    if not isinstance(stated, dict) or SUITE not in stated:
+        what, fix = f"its {RELEASE_DOCUMENT} does not list {SUITE}", "fetch or pack the release again"
+        raise InputError([UserError(str(path), what=what, fix=fix)])
+    check_intact(path)
+    return path / SUITE
+
+
 def video_budget(request: RunRequest) -> VideoBudget:
     """Return what an evaluation of videos asks for; no video is opened.
 
@@ -157,6 +175,7 @@ def _join(places: Sequence[Path], _first_wins: bool) -> Beside:
 ARCHIVE = ArchiveForm(("judges", "metrics", "models", "prompts", "units", "votes"), (SUITE,), join=_join)
 """Archives of videos: the suite that was judged lies beside the replies."""
 EVALUATING = Evaluating(
-    PIPELINE, ARCHIVE, events_request, video_budget, estimate_events, tell_events, check_request
-)
+    PIPELINE, ARCHIVE, events_request, video_budget, estimate_events, tell_events, check_request,
+    EventOptions, suite_of,
+)  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

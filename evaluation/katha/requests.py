@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,17 +10,15 @@ from ...engine.execute import RunRequest, Source
 from ...engine.pipeline import Pipeline
 from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
-from ...engine.running import RunKind
 from ...errors import ConfigError
 from ...models.spec import parse_spec
 from ..archive.form import ArchiveForm
 from ..judging.presets import OWN, asking_with
 from ..judging.settings import JUDGES, PRESETS, check_set, judges_of, specs_of, without_judges
-from ..protocol import Protocol
-from ..running import check_request, run_evaluation
+from ..running import Evaluating, check_request
 from .load_items import OUTPUTS, RELEASE
 from .pipeline import PIPELINE, PUBLISHED
-from .spending import tell_judging
+from .spending import judging_budget, tell_judging
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 ARCHIVE = ArchiveForm(
     ("conditions", "judges", "labels", "matcher", "metrics", "models", "prompts", "stories"), alone=False
 )
-run_katha = partial(run_evaluation, form=ARCHIVE)
 LABELLED = ("judge_text", "judge_images", "judge_both")
 ASKING = (*LABELLED, "judge_contrasts")
 MATCHING = {"match_answers": False, "match_vectors": True}
@@ -142,11 +138,7 @@ def evaluate_katha(
         FabulaError: the release, the outputs, a setting, a model or the folder is wrong, the cost limit
             was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
-    request = evaluation_request(release, _listed(outputs), out, options)
-    check_request(request)
-    if reporter is not None:
-        tell_judging(request, reporter)
-    return run_katha(request, reporter, replace=options.replace)
+    return EVALUATING.evaluate(release, _listed(outputs), out, options, reporter)
 
 
 def estimate_evaluation(
@@ -157,7 +149,10 @@ def estimate_evaluation(
     Raises:
         FabulaError: as :func:`evaluate_katha`.
     """
-    request = evaluation_request(release, _listed(outputs), out, options)
+    return _planned(evaluation_request(release, _listed(outputs), out, options))
+
+
+def _planned(request: RunRequest) -> CallPlan:
     return plan_calls(request, without_judges(request.config))
 
 
@@ -165,8 +160,8 @@ def _listed(outputs: Sequence[Path | str] | Path | str) -> list[Path | str]:
     return [outputs] if isinstance(outputs, str | Path) else list(outputs)
 
 
-PROTOCOL = Protocol(
-    RunKind(PIPELINE, tell_judging, runs=run_katha),
-    ARCHIVE,
-    sections=frozenset({JUDGES}),
-)
+EVALUATING = Evaluating(
+    PIPELINE, ARCHIVE, evaluation_request, judging_budget, _planned, tell_judging, check_request,
+    EvaluateOptions,
+)  # fmt: skip
+PROTOCOL = EVALUATING.protocol()

@@ -1,29 +1,30 @@
 """Tables of scores and counts as text for others: CSV for scripts, Markdown and LaTeX for papers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ...errors import ConfigError
 from ...schemas.canonical import csv_text
 from ...schemas.text import counted
 from ...schemas.values import Score
+from ...tables.grid import Cell, Grid, latex_of
 from ..stats.paired import Paired
 from .model import CountTable, Measure, ScoreRow, ScoreTable, Unit
 from .people import plain_score
-from .showing import DASH, MINUS, count_text, interval_text, readable, value_text
+from .showing import count_text, interval_text, readable, value_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Table: TypeAlias = ScoreTable | CountTable
 Format = Literal["text", "json", "csv", "markdown", "latex"]
 """How a result is printed: for people, whole for scripts, or its tables in one of three forms."""
-Row: TypeAlias = tuple[object, ...]
+Row: TypeAlias = tuple[Cell, ...]
 
 COLUMNS = ("table", "row", "measure", "value", "low", "high", "numerator", "denominator", "status", "reason")
 """Columns of the CSV: a score or a count on a line, values as fractions."""
+NUMBERS = ("value", "low", "high", "numerator", "denominator")
 REMARK = "Remark"
-_LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
-    "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MINUS: "$-$", DASH: "--",
-    "\n": " ",
-})  # fmt: skip
 _MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\\": r"\\", "*": r"\*", "_": r"\_", "<": "&lt;"})
 
 
@@ -38,7 +39,9 @@ def written(tables: Iterable[Table], form: Format) -> str:
     some = [table for table in tables if table.rows]
     if form == "csv":
         return csv_text(COLUMNS, (row for table in some for row in score_rows(table)))
-    return "\n".join((_markdown if form == "markdown" else _latex)(table) for table in some)
+    if form == "latex":
+        return latex_of(map(grid_of, some))
+    return "\n".join(map(_markdown, some))
 
 
 def score_rows(table: Table) -> Iterator[Row]:
@@ -53,6 +56,35 @@ def score_rows(table: Table) -> Iterator[Row]:
         )
 
 
+def long_table(tables: Iterable[Table], name: str | None = None) -> "pa.Table":
+    """Return tables as one Arrow table, a number a row, under :data:`COLUMNS`; values as fractions.
+
+    A value that is a text stands in a last column, ``text``, and has no number.
+
+    Args:
+        tables: in order.
+        name: only the tables of this name.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    import pyarrow as pa
+
+    some = [table for table in tables if name in (None, table.name)]
+    if not some and name is not None:
+        fix = "use one of the names in the column table of to_pandas()"
+        raise ConfigError(f"table {name}", what="there is no such table", fix=fix)
+    rows = [row for table in some for row in score_rows(table)]
+    texts = [row[3] if isinstance(row[3], str) else None for row in rows]
+    cells = {column: [row[number] for row in rows] for number, column in enumerate(COLUMNS)}
+    cells["value"] = [None if isinstance(value, str) else value for value in cells["value"]]
+    kinds = {column: pa.float64() if column in NUMBERS else pa.string() for column in COLUMNS}
+    return pa.table(
+        {column: pa.array(values, kinds[column]) for column, values in cells.items()}
+        | {"text": pa.array(texts, pa.string())}
+    )
+
+
 def numbers(score: Score) -> Row:
     """Return the last seven columns of a score."""
     return (
@@ -60,7 +92,7 @@ def numbers(score: Score) -> Row:
     )  # fmt: skip
 
 
-def plain(value: object) -> Row:
+def plain(value: Cell) -> Row:
     """Return the last seven columns of a count or another plain value."""
     return (value, None, None, None, None, "undefined" if value is None else "ok", None)
 
@@ -135,14 +167,8 @@ def _markdown(table: Table) -> str:
     return "\n".join([f"**{readable(table.title).translate(_MARKDOWN)}**", "", *lines, "", *note])
 
 
-def _latex(table: Table) -> str:
-    head, *rows = ([readable(cell).translate(_LATEX) for cell in row] for row in _cells(table))
-    title, note = (readable(text).translate(_LATEX) for text in (table.title, table.note))
-    name = "".join(letter if letter.isalnum() else "-" for letter in table.name)
-    places = "".join("l" if cell == REMARK else "r" for cell in head[1:])
-    return "\n".join([
-        r"\begin{table}", r"\centering", rf"\caption{{{title}. {note}}}".replace(". }", "}"),
-        rf"\label{{tab:{name}}}", rf"\begin{{tabular}}{{l{places}}}", r"\toprule",
-        rf"{' & '.join(head)} \\", r"\midrule", *(rf"{' & '.join(row)} \\" for row in rows),
-        r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
-    ])  # fmt: skip
+def grid_of(table: Table) -> Grid:
+    """Return a table as people read it: every cell a text."""
+    head, *rows = (tuple(readable(cell) for cell in row) for row in _cells(table))
+    remark = tuple(number for number, name in enumerate(head) if number and name == REMARK)
+    return Grid(table.name, readable(table.title), head, tuple(rows), readable(table.note), remark)

@@ -7,14 +7,14 @@ import unicodedata
 
 from ...schemas.text import plural
 from ...schemas.values import Score
+from ...tables import grid
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import FEW, LEAST, Uncertainty
 from .model import Comparison, Definition, Unit
 
 LONGEST_TEXT = 600
 """Most characters of a reply or text that the page shows; the JSON and CSV files have all of it."""
-DASH = "\N{EN DASH}"
-MINUS = "\N{MINUS SIGN}"
+DASH, MINUS = grid.DASH, grid.MINUS
 # Embeddings, overrides and isolates: they can make text read in an order that is not its own.
 _BIDI = frozenset((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _KEPT = "\n\t"

@@ -281,6 +281,6 @@ def evaluate_images(
 
 EVALUATING = Evaluating(
     PIPELINE, ARCHIVE, images_request, image_budget, estimate_images, tell_images,
-    lambda request: check_weights(request.config),
+    lambda request: check_weights(request.config), ImageOptions,
 )  # fmt: skip
 PROTOCOL = EVALUATING.protocol()

@@ -10,6 +10,8 @@ from typing import Any
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
+from ...tables.grid import Grid
+from ...tables.tabular import Tabular
 from .changes import Change, changes_between, pattern_of
 from .form import DiffForm, RecordFile
 from .sections import ABOUT, HiddenChange, hidden_change, sections_of
@@ -57,7 +59,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class ReleaseDiff:
+class ReleaseDiff(Tabular):
     """What changed between two releases.
 
     Attributes:
@@ -85,6 +87,24 @@ class ReleaseDiff:
     sections: Mapping[str, Sequence[Any]]
     hidden: HiddenChange
     reasons: Sequence[tuple[Step, str]] = field(default=())
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield how many records changed, by file, and every change, by record and JSON path."""
+        title = f"{self.old_version} to {version_of(self.new)}: {self.step}"
+        files = dict.fromkeys((*self.added, *self.removed, *(record.file for record in self.changed)))
+        counts = Counter(record.file for record in self.changed)
+        rows = tuple(
+            (name, len(self.added.get(name, ())), len(self.removed.get(name, ())), counts[name])
+            for name in files
+        )
+        note = " ".join([*(f"{why}." for _, why in self.reasons), self.problem or ""]).strip()
+        yield Grid("files", title, ("file", "added", "removed", "changed"), rows, note)
+        changes = tuple(
+            (record.id, record.file, change.path, change.kind)
+            for record in self.changed
+            for change in record.changes
+        )
+        yield Grid("changes", "Changes", ("record", "file", "path", "kind"), changes, words=(1, 2, 3))
 
     @property
     def fields(self) -> dict[str, dict[str, str]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from ...schemas.canonical import Json
 from ...schemas.layout import FORMAT
+from ...schemas.text import printable
 from ..pages import policy_of, save_page, style_of, template_of
 from .changes import Change, pattern_of
 from .compare import Gone, Move, ReleaseDiff
-from .sections import ABOUT, SUBSETS, printable, sections_of, shortened, values_text
+from .sections import ABOUT, SUBSETS, sections_of, shortened, values_text
 from .sides import Side
 
 SHOWN = 12

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.layout import DATA, RELEASE, SUMS
+from ...schemas.text import printable
 from ..subsets.requests import SubsetRequest, read_subsets
 from .changes import Change, changes_between, path_text
 from .form import DiffForm, Reasons, Section
@@ -33,13 +34,6 @@ def shortened(value: Json, longest: int = _LONGEST) -> str:
     """Return a value as JSON in one line of bearable length."""
     text = printable(canonical_text(value))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
-def printable(text: str) -> str:
-    """Return a text with its control characters, those of direction too, made visible."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 def _about(old: Side, new: Side) -> tuple[Change, ...]:

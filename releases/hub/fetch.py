@@ -10,6 +10,8 @@ from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.layout import CARD, DATA, LICENSE, RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_plain
+from ...tables.grid import Grid
+from ...tables.tabular import Tabular
 from ..loading import read_release_document
 from ..options import SEMVER
 from ..target import require_free, staged
@@ -70,7 +72,7 @@ class FetchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Tabular):
     """A version on this machine.
 
     Attributes:
@@ -90,6 +92,14 @@ class Fetched:
     version: str | None
     files: int
     part: str | None = None
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield which version it is and where it lies."""
+        rows = (
+            ("commit", self.commit), ("folder", str(self.folder)), ("files", str(self.files)),
+            ("from", "the cache" if self.cached else "the Hub"), ("part", self.part or "all of it"),
+        )  # fmt: skip
+        yield Grid("fetched", str(self.reference), ("what", "value"), rows, words=(1,))
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as plain JSON."""

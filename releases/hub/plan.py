@@ -12,6 +12,8 @@ from ...errors import TargetError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.layout import README, RELEASE, SUMS, files_in
 from ...schemas.plain_files import parse_json, read_plain
+from ...tables.grid import Grid
+from ...tables.tabular import Tabular
 from ..options import SEMVER
 from .client import DATASET, Hub, HubFile, Refs
 from .faults import HubFault
@@ -90,7 +92,7 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishPlan:
+class PublishPlan(Tabular):
     """What publishing would do.
 
     Attributes:
@@ -119,6 +121,12 @@ class PublishPlan:
     def changes(self) -> tuple[Operation, ...]:
         """The operations that there is something to commit for."""
         return tuple(operation for operation in self.operations if operation.kind != "keep")
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield what is done to each file."""
+        rows = ((step.kind, step.path, step.size) for step in self.operations)
+        title = f"{self.repo}@{self.version}"
+        yield Grid("operations", title, ("operation", "file", "bytes"), tuple(rows), words=(1,))
 
     def as_json(self) -> dict[str, Json]:
         """Return the plan as plain JSON."""

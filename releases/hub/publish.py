@@ -5,13 +5,15 @@ there is not sent again, a commit that is there is not made again, a tag is made
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...schemas.canonical import Json, sha256_file
 from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, files_in
+from ...tables.grid import Grid
+from ...tables.tabular import Tabular
 from ...validators.report import as_user_error
 from ...validators.review_marks import MARK
 from ..form import ReleaseForm
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class Published(Tabular):
     """A release on a Hub.
 
     Attributes:
@@ -42,6 +44,10 @@ class Published:
     commit: str
     committed: bool
     tagged: bool
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield what was done to each file."""
+        yield from (replace(grid, note=f"Commit {self.commit}.") for grid in self.plan.grids())
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as plain JSON."""

@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
-from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -11,6 +9,7 @@ import yaml
 from ...schemas.canonical import Json
 from ...schemas.layout import CARD, parquet_path
 from ...schemas.values import Issue
+from ..flat_tables import parse_front_matter
 from ..form import Facts, ReleaseForm
 from ..options import hub_licences
 from ..parquet import features_of
@@ -34,7 +33,6 @@ HUB_TASKS = frozenset(
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _SIZE_IDS = (*(label for _, label in _SIZES), "1M<n<10M")
 _LANGUAGE = re.compile(r"[a-z]{2,3}", re.ASCII)
-_BLOCK = re.compile(r"---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 _SPLIT = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 
@@ -146,29 +144,6 @@ def configurations(rows: Mapping[str, int], form: ReleaseForm) -> Iterator[dict[
 def front_matter_text(values: Mapping[str, Json]) -> str:
     """Return front matter as YAML, in the order given."""
     return yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True, width=100)
-
-
-def parse_front_matter(card: str) -> dict[str, Any]:
-    """Return the front matter of a card.
-
-    Raises:
-        ValueError: there is none, or it is not YAML mapping.
-    """
-    block = _BLOCK.match(card)
-    if block is None:
-        raise ValueError("the card does not begin with front matter between two lines of ---")
-    try:
-        values = deepcopy(_loaded(block[1]))
-    except yaml.YAMLError as error:
-        raise ValueError(f"the front matter is not YAML: {error}") from error
-    if not isinstance(values, dict):
-        raise ValueError("the front matter is not a mapping")
-    return values
-
-
-@lru_cache(maxsize=8)  # a release has one card, which several checks read
-def _loaded(text: str) -> Any:  # noqa: ANN401 - what a YAML document holds
-    return yaml.safe_load(text)
 
 
 def check_front_matter(card: str, stories: int, parquet: Iterable[str], form: ReleaseForm) -> list[Issue]:

@@ -3,6 +3,7 @@
 The bytes depend on the run, the options and the versions of the tools only. Nothing here reads the clock.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from ...engine.lock import keep_private
 from ...errors import ConfigError
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.layout import RELEASE, SUMS, hidden_folder
+from ...tables.grid import Grid
+from ...tables.tabular import Tabular
 from ..diff.sides import Side
 from ..diff.since import compare_with_previous, open_previous
 from ..form import Facts, FinishedRun, LeftOut, Packing, ReleaseForm
@@ -21,7 +24,7 @@ from .documents import checksums, documents_of, file_entries, head, origin_of, r
 
 
 @dataclass(frozen=True, slots=True)
-class PackResult:
+class PackResult(Tabular):
     """What was packed.
 
     Attributes:
@@ -39,6 +42,16 @@ class PackResult:
     counts: dict[str, int]
     left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield what was packed, and what was left out."""
+        note = " ".join(self.notes)
+        title = f"{self.folder.name}, version {self.version}"
+        yield Grid("packed", title, ("part", "public"), tuple(self.counts.items()), note)
+        if self.left_out:
+            columns = ("record", "status", "stage", "code", "reason")
+            rows = ((out.id, out.status, out.stage, out.code, out.reason) for out in self.left_out)
+            yield Grid("left_out", "Left out", columns, tuple(rows), words=(1, 2, 3, 4))
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as plain JSON."""

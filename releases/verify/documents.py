@@ -24,10 +24,11 @@ from ...schemas.plain_files import parse_json, read_json, read_plain, read_text
 from ...schemas.values import Issue
 from ..diff.changes import changes_between, path_text
 from ..diff.since import Since
+from ..flat_tables import parse_front_matter
 from ..form import Facts, LeftOut, Reading
 from ..options import METADATA, PackOptions, licence
 from ..pack.documents import EDITION, ORIGIN, Origin, documents_of, file_entries, tools
-from ..pack.front_matter import check_front_matter, parse_front_matter
+from ..pack.front_matter import check_front_matter
 from ..parquet import measured
 
 _CURE = "pack the run again"

@@ -20,7 +20,7 @@ from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.layout import CROISSANT, README, files_in
 from ...schemas.plain_files import open_plain, read_text
 from ...schemas.values import Issue
-from ..pack.front_matter import parse_front_matter
+from ..flat_tables import parse_front_matter
 from ..parquet import TooLarge, as_stated, batches, features_of, open_table
 from ..tables import PlacedRow, Table
 

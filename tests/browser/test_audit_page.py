@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabula.audit.auditing import PAGE, AuditOptions, audit
-from fabula.audit.form import write_form
-from fabula.audit.records import read_records
+from fabula.audits.auditing import PAGE, AuditOptions, audit
+from fabula.audits.form import write_form
+from fabula.audits.records import read_records
 from fabula.testing.katha_samples import sample_bundles
 
 Opened = Callable[..., Any]

@@ -41,7 +41,7 @@ def test_commands_when_run_one_after_the_other_make_a_set_and_its_subset(
         "import", "references", str(tmp_path / "images"), "--to", str(run), "--rights", "CC0-1.0"
     )
     assert done.returncode == 0, done.stderr
-    assert "checked 1 images" in done.stdout
+    assert "checked 1 image" in done.stdout
     counted = json.loads(fabula_command("stats", str(run), "--json").stdout)
     assert counted["totals"]["references"] == 1
     found = json.loads(fabula_command("validate", str(run), "--json").stdout)

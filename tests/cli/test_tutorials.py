@@ -48,8 +48,10 @@ class Shell:
         self._folder = folder.resolve()
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         told = {"PATH": path, "COLUMNS": "100", "OPENAI_API_KEY": "none", "NO_COLOR": "1", "TERM": "dumb"}
+        environment = {**os.environ, **told}
+        environment.pop("HF_HUB_OFFLINE", None)
         self._process = subprocess.Popen(
-            ["env", "-u", "HF_HUB_OFFLINE", "bash", "--noprofile", "--norc"], cwd=folder, env={**os.environ, **told}, text=True,
+            ["bash", "--noprofile", "--norc"], cwd=folder, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 

@@ -20,8 +20,9 @@ from fabula.testing.stage_code import Code
 
 ROOT = Path(fabula.__file__).parent
 ORDER = (
-    "errors", "schemas", "media", "models", "prompts", "engine", "validators", "releases", "builders",
-    "evaluation", "people", "audit", "generation", "kinds", "baselines", "experiments", "cli", "testing",
+    "errors", "schemas", "tables", "media", "models", "prompts", "engine", "validators", "releases",
+    "builders", "evaluation", "people", "audits", "generation", "kinds", "baselines", "experiments", "api",
+    "cli", "testing",
 )  # fmt: skip
 LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6
 SIZE_EXCEPTIONS: dict[str, str] = {}

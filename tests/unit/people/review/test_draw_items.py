@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fabula.audit.form import RUBRIC, units_of
-from fabula.audit.records import read_records
+from fabula.audits.form import RUBRIC, units_of
+from fabula.audits.records import read_records
 from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
 from fabula.evaluation.entities.entities import CRITERIA

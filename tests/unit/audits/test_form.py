@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from fabula.audit.form import RUBRIC, judged, read_form, units_of, write_form
-from fabula.audit.records import read_records
+from fabula.audits.form import RUBRIC, judged, read_form, units_of, write_form
+from fabula.audits.records import read_records
 from fabula.errors import InputError, TargetError
 from fabula.evaluation.stats.uncertainty import Uncertainty
 

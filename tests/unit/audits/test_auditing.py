@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from fabula.audit.auditing import AuditOptions, audit
-from fabula.audit.measures import MEASURES, Counts, scores
-from fabula.audit.page import score_text
+from fabula.audits.auditing import AuditOptions, audit
+from fabula.audits.measures import MEASURES, Counts, scores
+from fabula.audits.page import score_text
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.stats.agreement import cohen_kappa
 from fabula.evaluation.stats.uncertainty import Uncertainty

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 from ..releases.pages import policy_of, style_of, template_of
 from ..schemas.canonical import Json
 from ..schemas.values import Score
+from ..tables.tabular import Tabular
 from .compare import Case
 from .measures import MEASURES
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..evaluation.report.model import ScoreTable
+    from ..tables.grid import Grid
 
 SHOWN = 12
 """So many cases of a group are shown; JSON has them all."""
@@ -28,7 +32,7 @@ GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Tabular):
     """What an audit of drafts gave.
 
     Attributes:
@@ -93,6 +97,18 @@ class Audit:
                 shown = score_text(Score.model_validate(row["sound"]))
                 lines.append(f"  {kind:<28} {shown:<28} {reasons}")
         return lines
+
+    def grids(self) -> "Iterator[Grid]":
+        """Yield its tables as people read them; :meth:`to_arrow` has their numbers."""
+        from ..evaluation.report.formats import grid_of
+
+        return map(grid_of, self.tables())
+
+    def to_arrow(self, name: str | None = None) -> "pa.Table":
+        """Return the measures as an Arrow table, a number a row with its interval and counts."""
+        from ..evaluation.report.formats import long_table
+
+        return long_table(self.tables(), name)
 
     def tables(self) -> "Iterator[ScoreTable]":
         """Yield the measures as tables, a part of a record each, and what people said."""

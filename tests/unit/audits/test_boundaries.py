@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.audit.boundaries import Cut, Windows, cuts_of, matched, windows
+from fabula.audits.boundaries import Cut, Windows, cuts_of, matched, windows
 
 TEXT = "A fox ran. A crow sat, and it sang. The cheese fell. The fox ate it. Night came. All slept."
 

@@ -1,0 +1,73 @@
+"""What the functions share: options from keywords, places as paths, who takes the progress."""
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..engine.progress import Reporter
+
+Place: TypeAlias = Path | str
+Progress: TypeAlias = "bool | Reporter"
+Options = TypeVar("Options")
+
+
+def chosen(kind: type[Options], options: Options | None, given: Mapping[str, Any]) -> Options:
+    """Return options of a type: those given as an object, those given by keyword before them.
+
+    Raises:
+        ConfigError: a keyword is no option, or one that the type cannot do without is missing.
+    """
+    check_names(given, [option.name for option in fields(kind)])  # type: ignore[arg-type]
+    try:
+        return kind(**given) if options is None else replace(options, **given)  # type: ignore[type-var]
+    except TypeError as error:
+        raise ConfigError(kind.__name__, what=str(error), fix=f"see help(fabula.{kind.__name__})") from None
+
+
+def check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Check keywords against the names of options.
+
+    Raises:
+        ConfigError: one is no option; says which is like it.
+    """
+    for name in given:
+        if name not in names:
+            alike = difflib.get_close_matches(name, names, 1)
+            fix = f"use {alike[0]}" if alike else f"use one of: {', '.join(sorted(names))}"
+            raise ConfigError(name, what="there is no such option", fix=fix)
+
+
+def listed(places: Sequence[Place] | Place) -> list[Path]:
+    """Return one place or several as paths."""
+    return [Path(places)] if isinstance(places, str | Path) else list(map(Path, places))
+
+
+def reporter_of(progress: Progress) -> "Reporter | None":
+    """Return who takes the progress: of True what fits a terminal, notebook or file, of False nobody."""
+    from ..engine.progress import choose_reporter
+
+    if isinstance(progress, bool):
+        return choose_reporter() if progress else None
+    return progress
+
+
+def teller_of(progress: Progress) -> Callable[[str], None]:
+    """Return who is told in one line what is being done, where there is no run."""
+    from ..engine.progress import Event
+
+    reporter = reporter_of(progress)
+    if reporter is None:
+        return lambda _: None
+    return lambda line: reporter.emit(Event("note", data={"message": line}))
+
+
+def released(place: Place, progress: Progress = False) -> Path:
+    """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
+    from ..releases.hub.fetch import release_folder
+
+    return release_folder(place, teller_of(progress))

@@ -1,0 +1,217 @@
+"""An evaluation and what becomes of it, as objects: replies, scores, comparison, report."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from ..evaluation.archive.archive import read_manifest
+from ..evaluation.protocol import Compared, Shown
+from ..evaluation.report.formats import Table, grid_of, long_table
+from ..evaluation.report.model import Plot, PlotPoint, ScoreTable
+from ..schemas.judgement import EvaluationManifest
+from ..tables.figure import Figure
+from ..tables.grid import Grid
+from ..tables.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..engine.report import RunReport
+    from ..evaluation.report.writing import Written
+
+JUDGEMENTS = "judgements"
+"""The name of the table with a row for every reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation(Tabular):
+    """An evaluation: what was judged, by whom, and every reply.
+
+    ``to_pandas()``, ``to_polars()`` and ``to_arrow()`` have a row for every reply; see
+    :func:`fabula.api.frames.judgement_table`. ``to_pandas("judges")`` and ``("methods")`` count them.
+
+    Attributes:
+        folder: the evaluation folder.
+        manifest: its ``evaluation.json``.
+        run: how the run ended, where it was made by this call; None where it was loaded.
+    """
+
+    folder: Path
+    manifest: EvaluationManifest = field(repr=False)
+    run: "RunReport | None" = field(default=None, repr=False)
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield the methods and the judges, with what was asked and what came back."""
+        yield _counted(
+            "methods", f"Methods judged ({self.manifest.kind})", self.manifest.subject.get("methods")
+        )
+        judges = self.manifest.environment.get("judges") or {}
+        outcomes = {name: counts.get("outcomes", {}) for name, counts in judges.items()}
+        yield _counted("judges", "Replies of judges", outcomes)
+
+    def to_arrow(self, name: str | None = None) -> "pa.Table":
+        """Return the replies, a row each; or one of its tables by name.
+
+        Raises:
+            InputError: the archive cannot be read.
+        """
+        if name not in (None, JUDGEMENTS):
+            return Tabular.to_arrow(self, name)
+        from .frames import judgement_table
+
+        return judgement_table(self.folder)
+
+    def score(self, **options: Any) -> "Scores":  # noqa: ANN401 - as fabula.score has them
+        """Return its scores; see :func:`fabula.score`."""
+        from .evaluations import score
+
+        return score(self.folder, **options)
+
+    def plot(self) -> Figure:
+        """Return a figure of its scores; see :meth:`Scores.plot`."""
+        return self.score().plot()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored(Tabular):
+    """Numbers of an evaluation that are tables.
+
+    Frames have a number a row, with its interval and what it was counted from; values are fractions.
+    """
+
+    tables: tuple[Table, ...] = field(repr=False)
+
+    def grids(self) -> Iterator[Grid]:
+        """Yield its tables as people read them."""
+        return (grid_of(table) for table in self.tables if table.rows)
+
+    def to_arrow(self, name: str | None = None) -> "pa.Table":
+        """Return every number on a row: table, row, measure, value, interval, counts, status and reason.
+
+        Args:
+            name: only the tables of this name; all by default.
+        """
+        return long_table(self.tables, name)
+
+    def plot(self) -> Figure:
+        """Return a figure of the first table of scores, with 95 % intervals.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        for table in self.tables:
+            if isinstance(table, ScoreTable) and table.rows:
+                return drawn([plot_of(table)])
+        raise ConfigError("plot", what="there is no table of scores to draw", fix="use to_pandas()")
+
+
+@dataclass(frozen=True, slots=True)
+class Scores(_Scored):
+    """The scores of an evaluation.
+
+    Attributes:
+        tables: the scores as tables, the main one first.
+        folder: the evaluation folder.
+        result: what the protocol's own scoring returned.
+    """
+
+    folder: Path
+    result: Shown = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as ``fabula score --json`` prints them."""
+        return self.result.as_json()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(_Scored):
+    """Methods against each other, in paired tests.
+
+    Attributes:
+        tables: the comparisons as tables.
+        result: what the protocol's own comparing returned; ``result.comparisons`` are the paired tests.
+    """
+
+    result: Compared = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as ``fabula compare --json`` prints them."""
+        return self.result.as_json()
+
+
+@dataclass(frozen=True, slots=True)
+class Report(_Scored):
+    """A report that was written.
+
+    Attributes:
+        tables: its tables, the main one first.
+        written: the report as data, and its files; the page comes first.
+    """
+
+    written: "Written" = field(repr=False)
+
+    @property
+    def page(self) -> Path:
+        """The page, one file that needs no network."""
+        return next(iter(self.written.files.values()))
+
+    def plot(self) -> Figure:
+        """Return the plots of the page; those of its main table where it has none."""
+        plots = self.written.document.plots
+        return drawn(plots) if plots else _Scored.plot(self)
+
+
+def open_evaluation(folder: Path, run: "RunReport | None" = None) -> Evaluation:
+    """Return an evaluation that lies in a folder.
+
+    Raises:
+        InputError: its manifest cannot be read.
+    """
+    return Evaluation(folder, read_manifest(folder), run)
+
+
+def _counted(name: str, title: str, rows: Any) -> Grid:  # noqa: ANN401 - a part of a manifest
+    """Return counts by row and name; what is no count is left out."""
+    parts = rows if isinstance(rows, dict) else {}
+    counts = {
+        label: {key: value for key, value in part.items() if isinstance(value, int)}
+        for label, part in parts.items()
+        if isinstance(part, dict)
+    }
+    columns = tuple(dict.fromkeys(key for part in counts.values() for key in part))
+    cells = tuple((label, *(part.get(key, 0) for key in columns)) for label, part in counts.items())
+    return Grid(name, title, (name[:-1], *columns), cells)
+
+
+def plot_of(table: ScoreTable) -> Plot:
+    """Return the measures of a table that share the first one's unit, as a plot with intervals.
+
+    A band is a measure, with a mark for each row; where there is one measure, a band is a row.
+    """
+    unit = table.measures[0].unit
+    measures = [measure for measure in table.measures if measure.unit == unit]
+    groups: dict[str, tuple[PlotPoint, ...]] = {}
+    for measure in measures:
+        points = tuple(
+            PlotPoint(
+                series=measure.label if len(measures) == 1 else row.label, score=row.scores[measure.name]
+            )
+            for row in table.rows
+            if measure.name in row.scores
+        )
+        rows = [row.label for row in table.rows if measure.name in row.scores]
+        groups |= {measure.label: points} if len(measures) > 1 else {
+            label: (point,) for label, point in zip(rows, points, strict=True)
+        }  # fmt: skip
+    return Plot(name=table.name, title=table.title, note=table.note, unit=unit, groups=groups)
+
+
+def drawn(plots: Sequence[Plot]) -> Figure:
+    """Return plots of a report as one figure."""
+    from ..evaluation.report.plots import draw, series_of
+
+    return Figure(
+        {plot.title: str(draw(plot)) for plot in plots}, {plot.title: series_of(plot) for plot in plots}
+    )

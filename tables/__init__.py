@@ -1,0 +1,1 @@
+"""Results as tables, frames and figures."""

@@ -1,0 +1,112 @@
+"""A plain table, and its forms: HTML for notebooks, LaTeX for papers, Arrow for frames."""
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..schemas.text import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Cell: TypeAlias = str | int | float | bool | None
+
+MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+SHOWN = 20
+"""Most rows of a table that a notebook shows."""
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+    "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MINUS: "$-$", DASH: "--",
+    "\n": " ",
+})  # fmt: skip
+_LINE = "1px solid rgba(128, 128, 128, 0.4)"
+_CELL = f"padding: 2px 10px; border-bottom: {_LINE}; vertical-align: top"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A plain table.
+
+    Attributes:
+        name: its name in code.
+        title: its caption.
+        columns: the heads of its columns, the first of which names the rows.
+        rows: its rows, each with a cell for every column.
+        note: what a reader must know.
+        words: the columns, by number, that hold text and are set flush left; the first always is.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    words: tuple[int, ...] = ()
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a cell as people read it: a dash for nothing, four digits of a fraction."""
+    if cell is None:
+        return DASH
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return f"{cell:.4g}" if isinstance(cell, float) else printable(str(cell))
+
+
+def html_of(grids: Iterable[Grid]) -> str:
+    """Return tables as HTML that takes its colours from the page around it, light or dark."""
+    return "".join(_html(grid) for grid in grids)
+
+
+def _html(grid: Grid) -> str:
+    head = "".join(_cell("th", number, name, grid) for number, name in enumerate(grid.columns))
+    body = "".join(
+        f"<tr>{''.join(_cell('td', number, cell, grid) for number, cell in enumerate(row))}</tr>"
+        for row in grid.rows[:SHOWN]
+    )
+    hidden = len(grid.rows) - SHOWN
+    notes = [grid.note, f"... and {hidden} more rows" if hidden > 0 else ""]
+    said = "".join(f"<div>{html.escape(note)}</div>" for note in notes if note)
+    return (
+        '<div style="max-width: 100%; overflow-x: auto; margin-bottom: 1em">'
+        '<table style="border-collapse: collapse; font-variant-numeric: tabular-nums">'
+        '<caption style="caption-side: top; text-align: left; font-weight: bold; padding: 4px 10px">'
+        f"{html.escape(grid.title)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f'<div style="padding: 2px 10px; opacity: 0.8">{said}</div></div>'
+    )
+
+
+def _cell(tag: str, number: int, cell: Cell, grid: Grid) -> str:
+    side = "left" if number == 0 or number in grid.words else "right"
+    return f'<{tag} style="{_CELL}; text-align: {side}">{html.escape(cell_text(cell))}</{tag}>'
+
+
+def latex_of(grids: Iterable[Grid]) -> str:
+    """Return tables as LaTeX in the style of the package booktabs, which it needs; texts are escaped."""
+    return "\n".join(map(_latex, grids))
+
+
+def _latex(grid: Grid) -> str:
+    head, *rows = ([cell_text(cell).translate(_LATEX) for cell in row] for row in (grid.columns, *grid.rows))
+    title, note = grid.title.translate(_LATEX), grid.note.translate(_LATEX)
+    name = "".join(letter if letter.isalnum() else "-" for letter in grid.name)
+    sides = "".join("l" if number in grid.words else "r" for number in range(1, len(head)))
+    return "\n".join([
+        r"\begin{table}", r"\centering", rf"\caption{{{title}. {note}}}".replace(". }", "}"),
+        rf"\label{{tab:{name}}}", rf"\begin{{tabular}}{{l{sides}}}", r"\toprule",
+        rf"{' & '.join(head)} \\", r"\midrule", *(rf"{' & '.join(row)} \\" for row in rows),
+        r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
+    ])  # fmt: skip
+
+
+def arrow_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> "pa.Table":
+    """Return rows as an Arrow table; a column that holds texts and numbers is one of texts."""
+    import pyarrow as pa
+
+    cells = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    arrays = [pa.array([cell_text(c) if c is not None else c for c in column])
+              if len({isinstance(c, str) for c in column if c is not None}) > 1 else pa.array(column)
+              for column in cells]  # fmt: skip
+    return pa.table(dict(zip(columns, arrays, strict=True)))
