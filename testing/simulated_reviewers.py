@@ -1,14 +1,21 @@
 """Programs that take part in a study as reviewers do: over HTTP, with what the pages show and nothing else.
 
+    python -m fabula.testing.simulated_reviewers LINK LINK LINK
+
+has one of them take part by each personal link, for trying a study that was made with ``--simulated``.
+
 They send again what was not acknowledged, with the same id, as the pages' script does; so a server may be
 killed under them. What they were told is saved is kept, to be compared with what is on file.
 """
 
+import argparse
 import asyncio
 import random
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..schemas.canonical import Json
 from .review_page import Field, Page, read_page
@@ -234,6 +241,27 @@ def at_random(seed: object) -> Policy:
     return answer
 
 
+def mostly_first(seed: object, doubt: float = 0.02) -> Policy:
+    """Return a policy that takes the first option of each choice, and now and then the last.
+
+    Args:
+        seed: of its draws; the same pages in the same order get the same answers.
+        doubt: share of the choices of which it takes the last option, from 0 to 1.
+    """
+    draw = random.Random(str(seed))
+
+    def answer(page: Page) -> Mapping[str, Json]:
+        answers: dict[str, Json] = {}
+        for asked in page.fields:
+            if asked.is_due(answers) and not asked.optional:
+                chosen = asked.options[-1 if draw.random() < doubt else 0] if asked.options else None
+                listed: Json = [chosen] if asked.type == "labels" else chosen
+                answers[asked.place] = drawn_answer(asked, draw) if chosen is None else listed
+        return answers
+
+    return answer
+
+
 def drawn_answer(asked: Field, draw: random.Random) -> Json:
     """Return an answer to a question, drawn among those that are right in form."""
     if asked.unclear and draw.random() < 0.1:
@@ -257,3 +285,25 @@ def _other(value: Mapping[str, Json], draw: random.Random) -> Json:
         draw.randrange(10**6) if value["takes"].startswith("number") else f"other {draw.randrange(1000)}"
     )
     return [new] if value["takes"].endswith("s") else new
+
+
+def main() -> int:
+    """Take part in a study by each link, one after the other; say how many votes were given."""
+    options = argparse.ArgumentParser(
+        prog="python -m fabula.testing.simulated_reviewers",
+        description="Programs answer a study that was made with --simulated. They look at nothing.",
+    )
+    options.add_argument("links", nargs="+", help="personal links, as `fabula review invite` prints them")
+    options.add_argument("--doubt", type=float, default=0.02, help="share of answers that differ [0.02]")
+    given = options.parse_args()
+    address = "{0.scheme}://{0.netloc}".format(urlsplit(given.links[0]))
+    people = asyncio.run(
+        simulate(given.links, lambda number: mostly_first(number, given.doubt), address, at_a_time=1)
+    )
+    for reviewer in people:
+        sys.stdout.write(f"{reviewer.name}: {len(reviewer.saved)} votes\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

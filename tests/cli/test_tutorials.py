@@ -1,4 +1,4 @@
-"""Every command of a tutorial is run, in order, and what it prints is what the page shows.
+"""Every command of a tutorial, and of howto/own.md, is run, in order, and prints what the page shows.
 
 In a block ``console``, lines that begin with ``$`` are typed into a shell, and the lines below answer.
 ``...`` in an answer stands for anything. A block with a title is a file. ``UPDATE_GOLDEN=1`` writes the
@@ -17,7 +17,8 @@ import pytest
 
 import fabula
 
-TUTORIALS = Path(fabula.__file__).parent / "docs" / "tutorials"
+DOCS = Path(fabula.__file__).parent / "docs"
+PAGES = (*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "howto" / "own.md")
 PORTS = ("8123", "8124")
 """Ports that pages name; in tests others take their place."""
 HOME = "/home/ana/work"
@@ -32,7 +33,7 @@ VARYING = (
 
 pytestmark = [
     pytest.mark.waits,
-    pytest.mark.skipif(not TUTORIALS.is_dir(), reason="the suite runs against a wheel, which has no docs"),
+    pytest.mark.skipif(not DOCS.is_dir(), reason="the suite runs against a wheel, which has no docs"),
 ]
 
 
@@ -94,7 +95,7 @@ def fits(shown: str, answer: str) -> bool:
     return re.fullmatch(pattern, answer, flags=re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorial_when_followed_prints_what_it_shows(page: Path, tmp_path: Path) -> None:
     text = page.read_text("utf-8")
     shell = Shell(tmp_path)

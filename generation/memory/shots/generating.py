@@ -133,7 +133,7 @@ class GeneratedShots:
 
     Attributes:
         run: the run folder.
-        outputs: folder with the videos of the method, as ``evaluate entities`` reads it.
+        outputs: folder with the videos of the method, as ``evaluate episodes`` reads it.
         outcomes: outcome -> how many shots.
         cost: USD; None where a price is not known.
     """
