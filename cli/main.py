@@ -72,7 +72,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "leaderboard": "Collect submissions, check and rank them, show them on pages.",
     },
     "Ask people": {
-        "review": "Have people review records and outputs: studies, pages, votes.",
+        "review": "Have people review records and outputs, and use their votes.",
         "calibrate": "",
     },
     "Look at it": {
