@@ -59,7 +59,7 @@ def judgement_table(folder: Path) -> "pa.Table":
             table = table.append_column("parsed", _parsed_one_by_one(path))
         if any(table[name].null_count for name in NEEDED) or "parsed" not in table.column_names:
             raise ValueError("a line lacks a field that every judgement has")
-    except (OSError, ValueError, KeyError) as error:  # ArrowInvalid is a ValueError
+    except (OSError, ValueError, KeyError, AttributeError) as error:  # ArrowInvalid is a ValueError
         fix = "give an evaluation folder; `fabula score` lists every line that is wrong"
         raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
     judge, parsed = table["judge"], table["parsed"]
