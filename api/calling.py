@@ -66,8 +66,17 @@ def teller_of(progress: Progress) -> Callable[[str], None]:
     return lambda line: reporter.emit(Event("note", data={"message": line}))
 
 
-def released(place: Place, progress: Progress = False) -> Path:
+def released(release: Place, progress: Progress = False) -> Path:
     """Return the folder of a release: the one given, or a version on a Hub, fetched into the cache first."""
     from ..releases.hub.fetch import release_folder
 
-    return release_folder(place, teller_of(progress))
+    return release_folder(release, teller_of(progress))
+
+
+def as_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options whose places are paths, the release fetched where it is a version on a Hub."""
+    paths = {name: Path(options[name]) for name in ("suite", "weights", "tables") if options.get(name)}
+    release = {"release": released(options["release"])} if options.get("release") else {}
+    several = ("split", "define", "alias")
+    lists = {name: (options[name],) for name in several if isinstance(options.get(name), str)}
+    return {**options, **paths, **release, **lists}

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .calling import Place, Progress, chosen, listed, released, reporter_of
-from .results import Comparison, Evaluation, Report, Scores, open_evaluation
+from .calling import Place, Progress, as_paths, chosen, listed, released, reporter_of
+from .results import Comparison, Evaluation, Report, Scores, open_evaluation, scores_of
 
 if TYPE_CHECKING:
     from ..engine.run_options import RunOptions
@@ -85,11 +85,7 @@ def score(folder: Place, **options: Any) -> Scores:  # noqa: ANN401 - checked by
         >>> sorted(scores.to_pandas().columns)[:3]
         ['denominator', 'high', 'low']
     """
-    from ..kinds import evaluations as verbs
-
-    path, options = Path(folder), _placed(options)
-    made, scoring = verbs.score(path, options), verbs.judging_of(path).scored()
-    return Scores(tuple(scoring.tables(made)) if scoring.tables is not None else (), path, made)
+    return scores_of(Path(folder), options)
 
 
 def compare(
@@ -122,7 +118,7 @@ def compare(
     """
     from ..kinds import evaluations as verbs
 
-    made = verbs.compare(Path(first), Path(second), _placed(options), allow)
+    made = verbs.compare(Path(first), Path(second), as_paths(options), allow)
     return Comparison(tuple(verbs.comparison_tables(Path(first), made)), made)
 
 
@@ -218,15 +214,3 @@ def experiment(
     desk = open_study(Path(study), Path(out), options, reporter_of(progress))
     run_study(desk, parts)
     return study_status(desk, states_of(desk))
-
-
-def _placed(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options whose places are paths, the release fetched where it is a version on a Hub."""
-    paths = {name: Path(options[name]) for name in ("suite", "weights", "tables") if options.get(name)}
-    release = {"release": released(options["release"])} if options.get("release") else {}
-    lists = {
-        name: (options[name],)
-        for name in ("split", "define", "alias", "matcher")
-        if isinstance(options.get(name), str) and name != "matcher"
-    }
-    return {**options, **paths, **release, **lists}

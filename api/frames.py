@@ -21,6 +21,8 @@ REPEATED = (
 _TEXTS = (
     "protocol", "kind", "method", "unit", "item", "condition", "prompt", "outcome", "reason", "raw", "time",
 )  # fmt: skip
+NEEDED = ("protocol", "kind", "unit", "item", "condition", "outcome")
+"""What no judgement is without."""
 _NUMBERS = ("seed", "vote", "attempt", "input_tokens", "output_tokens")
 COLUMNS = (
     "protocol", "kind", "method", "unit", "seed", "item", "condition", "judge", "provider", "model",
@@ -55,7 +57,9 @@ def judgement_table(folder: Path) -> "pa.Table":
         except pa.ArrowInvalid:
             table = _read(path, pa.null(), ignored=True)
             table = table.append_column("parsed", _parsed_one_by_one(path))
-    except (OSError, ValueError, KeyError) as error:  # ArrowInvalid is a ValueError
+        if any(table[name].null_count for name in NEEDED) or "parsed" not in table.column_names:
+            raise ValueError("a line lacks a field that every judgement has")
+    except (OSError, ValueError, KeyError, AttributeError) as error:  # ArrowInvalid is a ValueError
         fix = "give an evaluation folder; `fabula score` lists every line that is wrong"
         raise InputError([UserError(str(path), what=f"it cannot be read: {error}", fix=fix)]) from error
     judge, parsed = table["judge"], table["parsed"]

@@ -82,7 +82,7 @@ def verify(
     from ..kinds import verbs
 
     secret = {"hidden": hidden, "salt": salt}
-    paths = {name: None if place is None else Path(place) for name, place in secret.items()}
+    paths = {name: None if given is None else Path(given) for name, given in secret.items()}
     return verbs.verify(released(path), quick=quick, **paths)
 
 

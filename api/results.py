@@ -1,6 +1,6 @@
 """An evaluation and what becomes of it, as objects: replies, scores, comparison, report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from ..schemas.judgement import EvaluationManifest
 from ..tables.figure import Figure
 from ..tables.grid import Grid
 from ..tables.tabular import Tabular
+from .calling import as_paths
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,9 +66,7 @@ class Evaluation(Tabular):
 
     def score(self, **options: Any) -> "Scores":  # noqa: ANN401 - as fabula.score has them
         """Return its scores; see :func:`fabula.score`."""
-        from .evaluations import score
-
-        return score(self.folder, **options)
+        return scores_of(self.folder, options)
 
     def plot(self) -> Figure:
         """Return a figure of its scores; see :meth:`Scores.plot`."""
@@ -161,6 +160,14 @@ class Report(_Scored):
         """Return the plots of the page; those of its main table where it has none."""
         plots = self.written.document.plots
         return drawn(plots) if plots else _Scored.plot(self)
+
+
+def scores_of(folder: Path, options: Mapping[str, Any]) -> Scores:
+    """Return the scores of an evaluation; options as :func:`fabula.score` has them."""
+    from ..kinds import evaluations as verbs
+
+    made, scoring = verbs.score(folder, as_paths(options)), verbs.judging_of(folder).scored()
+    return Scores(tuple(scoring.tables(made)) if scoring.tables is not None else (), folder, made)
 
 
 def open_evaluation(folder: Path, run: "RunReport | None" = None) -> Evaluation:

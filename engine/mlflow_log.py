@@ -75,9 +75,9 @@ class MlflowLog:
     def _begin(self, data: Mapping[str, Any]) -> None:
         experiment = self._store / EXPERIMENT / "meta.yaml"
         if not experiment.exists():
-            place = (self._store / EXPERIMENT).as_uri()
+            uri = (self._store / EXPERIMENT).as_uri()
             about = {"experiment_id": EXPERIMENT, "name": "Default", "lifecycle_stage": "active"}
-            _write(experiment, yaml.safe_dump({**about, "artifact_location": place}))
+            _write(experiment, yaml.safe_dump({**about, "artifact_location": uri}))
         for part in ("params", "metrics", "tags", "artifacts"):
             (self._run / part).mkdir(parents=True, exist_ok=True)
         if not (self._run / "meta.yaml").exists() or data:

@@ -276,19 +276,19 @@ def export_inspect(folder: Path, target: Path, release: Path | None = None) -> i
 
     archive, scoring = read_archive(folder), judging_of(folder).scored()
     known = dict(sources_of(folder, archive.manifest)).get("release")
-    place = release or (known if known is not None and known.is_dir() else None)
+    judged_by = release or (known if known is not None and known.is_dir() else None)
     questions: dict[str, Question] = {}
     scores: dict[str, dict[str, float]] = {}
-    if place is not None and any(
-        kind.stories is not None and kind.name == kind_of(place) for kind in kinds()
+    if judged_by is not None and any(
+        kind.stories is not None and kind.name == kind_of(judged_by) for kind in kinds()
     ):
         questions = {
             question.question_id: Question(question.question, question.accepted_answers)
-            for record in load_stories(place)
+            for record in load_stories(judged_by)
             for question in record.questions
         }
-    if place is not None and scoring.tables is not None:
-        options = {"release": place, "resamples": 0} if release is not None else {"resamples": 0}
+    if judged_by is not None and scoring.tables is not None:
+        options = {"release": judged_by, "resamples": 0} if release is not None else {"resamples": 0}
         tables = scoring.tables(scoring.score(folder, _chosen(_with_published(options, [folder]))))
         main = next((table for table in tables if isinstance(table, ScoreTable)), None)
         for row in () if main is None else main.rows:

@@ -55,7 +55,10 @@ class CheckReport(Tabular):
     def grids(self) -> Iterator[Grid]:
         """Yield the findings, and what was looked at."""
         columns = ("level", "rule", "where", "path", "message", "fix")
-        rows = ((one.level, one.code, one.where, one.path, one.message, one.cure) for one in self.issues)
+        rows = (
+            (issue.level, issue.code, issue.where, issue.path, issue.message, issue.cure)
+            for issue in self.issues
+        )
         note = "" if self.issues else "No findings."
         yield Grid("findings", "Findings", columns, tuple(rows), note, words=(1, 2, 3, 4, 5))
         yield Grid("checked", "What was checked", ("part", "count"), tuple(self.checked.items()))

@@ -83,7 +83,7 @@ def test_hooks_when_a_run_and_its_scores_are_made_hear_all_of_it_and_break_nothi
     replies = evaluation.to_pandas()
     assert len(calls) > 0
     assert sum(call["output_tokens"] for call in calls) >= replies["output_tokens"].sum() > 0
-    assert {call["outcome"] for call in calls} == {"answered"}
+    assert {call["outcome"] for call in calls} == {"ok"}
     done = [line for line in heard if line["event"] == "item-done" and line["stage"] == "judge_images"]
     assert [line["status"] for line in done] == ["made"]
 
