@@ -180,7 +180,7 @@ def _board_section(standing: Standing, folder: Path) -> Section:
     if not standing.rows:
         return Section(
             board.name,
-            f"{board.heading}",
+            board.heading,
             "No row is ranked yet.",
             board.subset,
             board_facts(board),
@@ -188,7 +188,7 @@ def _board_section(standing: Standing, folder: Path) -> Section:
     scores = {label: row.scores.get(board.rank_by) for label, row in _labelled(standing)}
     links = {label: file for label, file, *_ in _views(standing)}
     return Section(
-        board.name, f"{board.heading}", subset=board.subset, facts=board_facts(board),
+        board.name, board.heading, subset=board.subset, facts=board_facts(board),
         ranking=ranking_of(standing), links=links,
         plots=(interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, scores),),
         polar=polar_of(standing),
