@@ -35,6 +35,7 @@ FILE = "leaderboard.json"
 SUBMISSIONS, RELEASES, HIDDEN = "submissions", "releases", "hidden"
 """Folders of a leaderboard: submissions, copies of public releases, scores of hidden tests."""
 WORKFLOW = Path(".github/workflows/leaderboard.yml")
+UNVERSIONED = "unversioned"
 NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 OF_DATA = ("release", "suite")
 """Parts of a protocol that say what was judged: another one there is another board."""
@@ -85,6 +86,11 @@ class Board(Own):
     def ranking(self) -> Measure:
         """The measure that methods are ranked by."""
         return next(measure for measure in self.measures if measure.name == self.rank_by)
+
+    @property
+    def heading(self) -> str:
+        """Title and version."""
+        return self.title if self.version == UNVERSIONED else f"{self.title} {self.version}"
 
     @property
     def columns(self) -> tuple[Measure, ...]:
@@ -219,7 +225,7 @@ class Made:
     def lines(self) -> Iterable[str]:
         """Return what was made, and what a submission takes, as lines for people."""
         board = self.board
-        yield f"board {board.name} of {board.title} {board.version} ({board.subset}), in {self.folder}"
+        yield f"board {board.name} of {board.heading} ({board.subset}), in {self.folder}"
         labels = ", ".join(measure.label for measure in board.measures)
         yield f"ranked by {board.ranking.label}; columns: {labels}"
         yield takes(board)
@@ -280,7 +286,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
     manifest = read_manifest(like)
     about = _about(release) if release is not None else {}
     title = about.get("title") or options.title or judging_of(like).scored().title
-    version = options.version or str(about.get("version") or "unversioned")
+    version = options.version or str(about.get("version") or UNVERSIONED)
     name = options.board or _slug(f"{about.get('name') or manifest.kind}-{version}")
     if options.hidden and options.board is None:
         name = f"{name}-hidden"

@@ -39,6 +39,7 @@ from .submission import archive_of, beside_any, release_of
 DATA, INDEX, MARK = "leaderboard_data.json", "index.html", ".fabula-leaderboard"
 CASES = 6
 """So many cases stand on the page of a submission; its report has them all."""
+SHOWN = f"The first {CASES} are here, all of them in the whole report."
 
 
 @dataclass(frozen=True)
@@ -173,13 +174,13 @@ def _board_section(standing: Standing, folder: Path) -> Section:
         hidden = {row.method: row.scores.get(board.rank_by) for row in rows}
         plot = interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, hidden)
         return Section(
-            board.name, f"{board.title} {board.version}: hidden test", subset="hidden",
+            board.name, f"{board.heading}: hidden test", subset="hidden",
             facts=board_facts(board), ranking=hidden_ranking(board, rows), plots=(plot,) if rows else (),
         )  # fmt: skip
     if not standing.rows:
         return Section(
             board.name,
-            f"{board.title} {board.version}",
+            board.heading,
             "No row is ranked yet.",
             board.subset,
             board_facts(board),
@@ -187,7 +188,7 @@ def _board_section(standing: Standing, folder: Path) -> Section:
     scores = {label: row.scores.get(board.rank_by) for label, row in _labelled(standing)}
     links = {label: file for label, file, *_ in _views(standing)}
     return Section(
-        board.name, f"{board.title} {board.version}", subset=board.subset, facts=board_facts(board),
+        board.name, board.heading, subset=board.subset, facts=board_facts(board),
         ranking=ranking_of(standing), links=links,
         plots=(interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, scores),),
         polar=polar_of(standing),
@@ -232,7 +233,7 @@ def _measure_pages(standing: Standing) -> Iterator[Page]:
             "values-plot", label, measure, {row.label: row.scores.get(name) for row in ordered}
         )
         sections = (Section("values", label, plots=(plot,), tables=(table,)),)
-        title = f"{board.title} {board.version}: {label}"
+        title = f"{board.heading}: {label}"
         yield Page(file, title, "Leaderboard", sections, board_facts(board), home=INDEX)
 
 
@@ -269,7 +270,7 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
             sections.append(Section("check", "What the check found", tables=(_findings(row),)))
         if document is not None and document.cases is not None:
             cases = document.cases.model_copy(update={"shown": document.cases.shown[:CASES]})
-            sections.append(Section("cases", cases.title, cases.note, cases=cases))
+            sections.append(Section("cases", cases.title, f"{cases.note} {SHOWN}", cases=cases))
         warnings = (
             ()
             if row.retraction is None

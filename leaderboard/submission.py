@@ -95,7 +95,7 @@ class Declarations:
     """What the makers of a method declare; what is left out is shown as undeclared.
 
     Attributes:
-        name: name of the submission in files and addresses: small letters, digits, . _ -
+        name: name of the submission in files and addresses, such as model-x.
         authors: who made the method.
         links: address of paper, code or weights.
         model: the generator.

@@ -15,7 +15,7 @@ from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.simulated_evaluations import write_simulated
 from fabula.testing.simulated_judgements import Truth
 
-QUESTIONS, RESAMPLES = 54, 200
+QUESTIONS, RESAMPLES = 54, 60
 GOOD, BAD = Truth(image=(0.8,) * 6), Truth(image=(0.2,) * 6)
 TRUTHS = {"model-a": GOOD, "model-b": GOOD, "model-c": BAD}
 

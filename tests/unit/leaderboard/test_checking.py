@@ -241,7 +241,7 @@ def test_init_when_planted_outputs_are_required_tells_who_did_not_look(
 ) -> None:
     like = merged(tmp_path / "like", world.runs["model-a"], edited("planted", "model-c"))
     folder = tmp_path / "planted-board"
-    options = BoardOptions(like=like, release=world.release, planted="planted", board="b", resamples=200)
+    options = BoardOptions(like=like, release=world.release, planted="planted", board="b", resamples=60)
     init(folder, options)
     honest = merged(tmp_path / "honest", world.runs["model-b"], tmp_path / "run-planted")
     perfect = merged(tmp_path / "made-up", world.runs["model-b"], edited("planted2", "model-a"), "planted")

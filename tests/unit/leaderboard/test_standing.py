@@ -1,5 +1,6 @@
 """Ranks as ranges, and what one submission takes."""
 
+import json
 import re
 from typing import Any
 
@@ -52,9 +53,7 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
         for target in re.findall(r'href="([^"#:]+)"', page.read_text("utf-8")):
             assert (page.parent / target).exists(), (page.name, target)
     assert "sdk: static" in (site / "README.md").read_text("utf-8")
-    first = (site / DATA).read_bytes()
-    build(world.folder, site)
-    assert (site / DATA).read_bytes() == first
+    assert json.loads((site / DATA).read_bytes())["ranks"]["model-c"]["low"] == 3
     (world.folder / "other").mkdir()
     (world.folder / "other" / "mine.txt").write_text("x", "utf-8")
     with pytest.raises(TargetError, match="is no site"):
