@@ -55,10 +55,15 @@ class Shell:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
+    def with_own_ports(self, text: str) -> str:
+        """Return a text of a page with the shell's ports in place of the page's."""
+        for port, own in self._ports.items():
+            text = text.replace(port, own)
+        return text
+
     def type(self, command: str) -> str:
         """Return what a command prints."""
-        for port, own in self._ports.items():
-            command = command.replace(port, own)
+        command = self.with_own_ports(command)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{command}\necho; echo {END}\n")
         self._process.stdin.flush()
@@ -103,7 +108,7 @@ def test_tutorial_when_followed_prints_what_it_shows(page: Path, tmp_path: Path)
         for language, title, block in BLOCK.findall(text):
             if title:
                 (tmp_path / title).parent.mkdir(parents=True, exist_ok=True)
-                (tmp_path / title).write_text(block, encoding="utf-8")
+                (tmp_path / title).write_text(shell.with_own_ports(block), encoding="utf-8")
             if language != "console":
                 continue
             told = block

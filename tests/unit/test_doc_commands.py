@@ -79,7 +79,7 @@ def parse(words: list[str]) -> None:
         return
     try:
         node.make_context("fabula", given)
-    except typer.Exit:
+    except (typer.Exit, SystemExit):
         return  # --help, --version
     except typer.BadParameter as error:
         if type(error).__name__ != "MissingParameter" or not LEFT_OUT & set(words):
