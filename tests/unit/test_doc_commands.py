@@ -70,7 +70,7 @@ def parse(words: list[str]) -> None:
     Raises:
         UsageError: it does not exist, or not so.
     """
-    node, given = program(), list(words)
+    node, given = program(), [word for word in words if word != "--install-completion"]  # it would
     while hasattr(node, "commands") and given and not given[0].startswith("-"):
         if given[0] not in node.commands:
             raise UsageError(f"there is no command {given[0]}")
