@@ -18,17 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 
 from fabula.engine.calls import Call, call_row
-from fabula.engine.codec import Basis, Encoded, content_key, encode
+from fabula.engine.codec import LEVEL, Basis, Encoded, content_key, encode, encode_lists
 from fabula.engine.execute import Options
-from fabula.engine.group_commit import Statement
 from fabula.engine.journal import NAME, Entry, Journal
-from fabula.engine.journal_file import PUT_RESULT
+from fabula.engine.journal_file import PUT_CALL, PUT_RESULT
 from fabula.engine.manifest import make_manifest, read_manifest, write_manifest
 from fabula.engine.pipeline import SOURCES, Pipeline, load_pipeline
 from fabula.engine.replay import replayed
@@ -38,11 +37,12 @@ from fabula.engine.status import run_status, show_item
 from fabula.engine.survey import surveyed
 from fabula.engine.walk import Walk, root_key
 from fabula.models.chat import ChatRequest, Message, Reply, Usage
-from fabula.schemas.canonical import digest
+from fabula.schemas.canonical import canonical_text, digest, sha256_bytes
 from fabula.testing.toy_pipeline import HERE, run_toy
 
 PIPELINE = Pipeline("scale", (f"{HERE}:READ", f"{HERE}:WORK"), f"{__name__}:no_outputs")
-TOGETHER, WORDS, WRITTEN = 10_000, 977, 5000
+WORDS, WRITTEN = 977, 5000
+CACHE = 2 * 1024 * 1024  # KiB of memory for filling in
 OWN = (1, digest({}), digest({}))
 STEPS = ("fill", "write", "open", "survey", "status", "show", "export", "again")
 
@@ -67,33 +67,46 @@ def fill(folder: Path, items: int, replies: int) -> None:
         read, work = (Walk(loaded, config, journal).basis(stage) for stage in loaded.stages)
     words = [encode(Made({"words": [f"word{number}"]})) for number in range(WORDS)]
     texts = [encode(Made({"text": f"word{number}!"})) for number in range(WORDS)]
-    listing = []
+    digests = [(word.outputs or {})["words"] for word in words]
 
-    def rows() -> Iterator[Statement]:
-        top = Entry(root_key(root), SOURCES, SOURCES, "item", *OWN, {}, encode(Made({SOURCES: root})))
-        yield PUT_RESULT, row_of(1, top)
+    def key_of(number: int) -> str:
+        held = ["made", None, None, "words", digests[number % WORDS]]
+        return content_key("read_lines", f"item_{number:08d}", held)
+
+    def results() -> Iterator[tuple[object, ...]]:
+        made = encode(Made({SOURCES: root}))
+        yield row_of(1, Entry(root_key(root), SOURCES, SOURCES, "item", *OWN, {}, made))
         for number in range(items):
-            item, word = f"item_{number:08d}", words[number % WORDS]
-            (sha256,) = (word.outputs or {}).values()
-            key = content_key("read_lines", item, ["made", None, None, "words", sha256])
-            yield PUT_RESULT, row_of(2 * number + 2, entry(read, item, key, word, {}))
-            made = entry(work, item, work.key(item, [sha256]), texts[number % WORDS], {"words": sha256})
-            yield PUT_RESULT, row_of(2 * number + 3, made)
-            listing.append([item, key])
-        table = entry(read, SOURCES, read.key(SOURCES, [digest(root)]), encode(Made({"items": listing})),
-                      {SOURCES: digest(root)}, "table")  # fmt: skip
-        yield PUT_RESULT, row_of(2 * items + 2, table)
-        yield from (call_row(call_of(number)) for number in range(items * replies))
+            item, sha256 = f"item_{number:08d}", digests[number % WORDS]
+            yield row_of(2 * number + 2, entry(read, item, key_of(number), words[number % WORDS], {}))
+            key = work.key(item, [sha256])
+            yield row_of(2 * number + 3, entry(work, item, key, texts[number % WORDS], {"words": sha256}))
+        lines = ((f"item_{number:08d}", key_of(number)) for number in range(items))
+        of, key = {SOURCES: digest(root)}, read.key(SOURCES, [digest(root)])
+        yield row_of(2 * items + 2, entry(read, SOURCES, key, encode_lists({"items": lines}), of, "table"))
 
     with closing(sqlite3.connect(folder / "run" / NAME, isolation_level=None)) as connection:
-        connection.execute("PRAGMA synchronous=OFF")
+        for pragma in ("journal_mode=DELETE", "journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE}"):
+            connection.execute(f"PRAGMA {pragma}").fetchone()
+        connection.execute("BEGIN")
         connection.execute("DELETE FROM results")
-        left = rows()
-        while some := list(islice(left, TOGETHER)):
-            connection.execute("BEGIN")
-            for sql, values in some:
-                connection.execute(sql, values)
-            connection.execute("COMMIT")
+        connection.executemany(PUT_RESULT, results())
+        connection.executemany(PUT_CALL, calls(items * replies))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode=WAL").fetchone()
+
+
+def calls(count: int) -> Iterator[tuple[object, ...]]:
+    """Yield calls as rows, each of another question with one of some replies of 200 bytes."""
+    rows = [list(call_row(call_of(number))[1]) for number in range(WORDS)]
+    asked = call_of(0).asked
+    canonical, kept = canonical_text(asked), json.dumps(asked, sort_keys=True)
+    for number in range(count):
+        new = f"question {number}"
+        row = rows[number % WORDS]
+        row[0] = sha256_bytes(canonical.replace("question 0", new).encode("utf-8"))
+        row[4] = zlib.compress(kept.replace("question 0", new).encode("ascii"), LEVEL)
+        yield tuple(row)
 
 
 def entry(

@@ -21,6 +21,18 @@ _TOGETHER = 1000  # keys that are read at once
 _CACHE = 4096  # KiB of memory that one file may use
 
 
+def scratch_file(cache: int) -> sqlite3.Connection:
+    """Return an unnamed SQLite file in the system's folder for such files, which goes with the connection.
+
+    Args:
+        cache: KiB of memory that it may use.
+    """
+    file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    for pragma in (f"cache_size=-{cache}", "journal_mode=OFF", "synchronous=OFF"):
+        file.execute(f"PRAGMA {pragma}").fetchone()
+    return file
+
+
 class Spilled(MutableMapping[str, V], Generic[V]):
     """Text -> value, in the order in which keys came first. Entries may go while one goes through them.
 
@@ -141,10 +153,8 @@ class Spilled(MutableMapping[str, V], Generic[V]):
 
     def _spill(self) -> None:
         held, self._held = self._held, None
-        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._file = scratch_file(_CACHE)
         weakref.finalize(self, self._file.close)
-        for pragma in (f"cache_size=-{_CACHE}", "journal_mode=OFF", "synchronous=OFF"):
-            self._file.execute(f"PRAGMA {pragma}").fetchone()
         self._file.execute(
             "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
             " value TEXT NOT NULL)"

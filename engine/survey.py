@@ -235,7 +235,7 @@ class Survey(Walk):
 
     def _origin(self, stage: Stage, item: str, part: str = "item") -> Origin | None:
         seq = self._last_of(stage, part).get(item)
-        return None if seq is None else self.journal.origin_at(seq)
+        return None if seq is None else self.journal.origin(seq)
 
     def _miss(self, stage: Stage, item: str, reasons: tuple[str, ...]) -> None:
         status = "stale" if item in self._last_of(stage) else "pending"

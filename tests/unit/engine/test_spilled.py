@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabula.engine import journal as journals
-from fabula.engine import spilled, walk
+from fabula.engine import runner, spilled, walk
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.report import RunReport
 from fabula.engine.spilled import Spilled, keys_only
@@ -24,7 +24,7 @@ Run = Callable[..., RunReport]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly nothing stays in memory, and nearly nothing is read at once."""
-    for module in (spilled, journals, walk):
+    for module in (spilled, journals, walk, runner):
         monkeypatch.setattr(module, "HELD", 2)
     for module, name in (
         (spilled, "_TOGETHER"), (journals, "_HEADS_TOGETHER"), (journals, "_PIECE"), (walk, "_TOGETHER"),
@@ -108,7 +108,7 @@ def test_survey_when_items_are_many_times_as_many_holds_no_more_of_them(
         lines.write_text("".join(f"item_{number:05d} word\n" for number in range(count)))
         run(folder=tmp_path / f"{count}", stages=("read_lines", "work"))
         with monkeypatch.context() as patch:
-            for module in (spilled, journals, walk):
+            for module in (spilled, journals, walk, runner):
                 patch.setattr(module, "HELD", 200)
             tracemalloc.start()
             with surveyed(tmp_path / f"{count}", toy()) as survey:
