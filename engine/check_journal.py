@@ -312,15 +312,16 @@ class Audit:
         """Yield every sound row of a journal once."""
         for table, row in read_rows(path, self.problems):
             key = key_of(table, row)
-            if self._is_known(table, key):
+            mark = (_mark(table, key),)
+            if not self._known.execute("INSERT OR IGNORE INTO keys VALUES (?)", mark).rowcount:
                 continue
             problem = problem_of(table, row)
             if problem is not None:
+                self._known.execute("DELETE FROM keys WHERE mark = ?", mark)
                 self.damaged[table, key] = problem
                 self.unread[table, key] = row
                 continue
             self.rows[table] += 1
-            self._known.execute("INSERT INTO keys VALUES (?)", (_mark(table, key),))
             self._refer(table, row)
             yield table, row
         for double in [damaged for damaged in self.damaged if self._is_known(*damaged)]:

@@ -250,7 +250,7 @@ class Journal:
 
     def last_of_items(self, stage: str, *, part: str = "item") -> Spilled[int]:
         """Return the places of the last results of a stage, by item."""
-        places: Spilled[int] = Spilled(int)
+        places: Spilled[int] = Spilled()
         for seq, item in self._of_stage("seq, item", stage, part):
             places[item] = seq
         return places
@@ -462,7 +462,8 @@ def read_decisions(journal: Journal, table: Head, known: Known) -> Decisions:
         table: the gather's table.
         known: the results of the gather.
     """
-    keys, fields = Spilled(str), Spilled(dict[str, Json])
+    keys: Spilled[str] = Spilled()
+    fields: Spilled[dict[str, Json]] = Spilled()
     lines = chain(read_listing(journal, table), read_listing(journal, table, "kept"))
     while some := list(islice(lines, _READ_TOGETHER)):
         places = {item: known[key].seq for item, key in some}

@@ -264,7 +264,7 @@ class Runner(Walk):
 
     def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Run a map stage on items."""
-        keys = Spilled(str)
+        keys: Spilled[str] = Spilled()
         for item, key in todo.items():
             if self._may_run(stage, item):
                 keys[item] = key

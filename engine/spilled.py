@@ -3,11 +3,11 @@
 What a walk knows of items grows with the run; with this it takes a bounded share of memory.
 """
 
-import json
+import pickle
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
+from collections.abc import Collection, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -40,14 +40,12 @@ class Spilled(MutableMapping[str, V], Generic[V]):
     with the mapping, however the process ends.
 
     Args:
-        make: makes a value of what JSON has for it, such as ``Stop._make`` of a list.
         entries: what it begins with.
     """
 
-    def __init__(self, make: Callable[[Any], V], entries: Iterable[tuple[str, V]] = ()) -> None:
-        self._make = make
+    def __init__(self, entries: Iterable[tuple[str, V]] = ()) -> None:
         self._held: dict[str, V] | None = {}
-        self._waiting: dict[str, str] = {}  # to be written together
+        self._waiting: dict[str, bytes] = {}  # to be written together
         self._file: sqlite3.Connection
         self.update(entries)
 
@@ -57,19 +55,19 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         return int(self._written().execute("SELECT count(*) FROM entries").fetchone()[0])
 
     def __contains__(self, key: object) -> bool:
-        return key in self._held if self._held is not None else self._text(key) is not None
+        return key in self._held if self._held is not None else self._kept(key) is not None
 
     def __getitem__(self, key: str) -> V:
         if self._held is not None:
             return self._held[key]
-        text = self._text(key)
-        if text is None:
+        kept = self._kept(key)
+        if kept is None:
             raise KeyError(key)
-        return self._make(json.loads(text))
+        return _loaded(kept)
 
     def __setitem__(self, key: str, value: V) -> None:
         if self._held is None:
-            self._waiting[key] = json.dumps(value)
+            self._waiting[key] = _dumped(value)
             if len(self._waiting) > _TOGETHER:
                 self._written()
             return
@@ -104,14 +102,14 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         if self._held is not None:
             yield from list(self._held.items())
             return
-        for key, text in self._rows():
-            yield key, self._make(json.loads(text))
+        for key, kept in self._rows():
+            yield key, _loaded(kept)
 
-    def _rows(self) -> Iterator[tuple[str, str]]:
+    def _rows(self) -> Iterator[tuple[str, bytes]]:
         sql = "SELECT number, key, value FROM entries WHERE number > ? ORDER BY number LIMIT ?"
         last = 0
         while rows := self._written().execute(sql, (last, _TOGETHER)).fetchall():
-            yield from ((key, text) for _, key, text in rows)
+            yield from ((key, kept) for _, key, kept in rows)
             last = rows[-1][0]
 
     def in_order(self) -> Collection[str]:
@@ -131,11 +129,11 @@ class Spilled(MutableMapping[str, V], Generic[V]):
             yield from (key for (key,) in rows)
             last = rows[-1][0]
 
-    def _text(self, key: object) -> str | None:
+    def _kept(self, key: object) -> bytes | None:
         if key in self._waiting:
             return self._waiting[str(key)]
         row = self._file.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+        return None if row is None else bytes(row[0])
 
     def _written(self) -> sqlite3.Connection:
         """Return the file with all that was to be written in it."""
@@ -157,9 +155,17 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         weakref.finalize(self, self._file.close)
         self._file.execute(
             "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
-            " value TEXT NOT NULL)"
+            " value BLOB NOT NULL)"
         )
-        self._waiting = {key: json.dumps(value) for key, value in (held or {}).items()}
+        self._waiting = {key: _dumped(value) for key, value in (held or {}).items()}
+
+
+def _dumped(value: object) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def _loaded(kept: bytes) -> Any:  # noqa: ANN401 - whatever was kept, by this process and nobody else
+    return pickle.loads(kept)
 
 
 class _Pairs(ItemsView[str, V]):
@@ -192,4 +198,4 @@ class _Sorted(Collection[str]):
 
 def keys_only(keys: Iterable[str] = ()) -> "Spilled[None]":
     """Return a set of texts that remembers the order in which they came."""
-    return Spilled(lambda _: None, ((key, None) for key in keys))
+    return Spilled((key, None) for key in keys)

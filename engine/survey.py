@@ -158,7 +158,7 @@ class Survey(Walk):
             return
         # Only the run of all shards knows the items that the key is made from: what it decided last counts.
         tables = list(self.journal.heads(stage.name, part="table"))
-        lines: Spilled[str] = Spilled(str)
+        lines: Spilled[str] = Spilled()
         if tables:
             lines.update((item, key) for item, key in read_listing(self.journal, tables[-1]))
             self.listed(stage, tables[-1])

@@ -33,7 +33,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_spilled_when_used_at_random_is_as_a_dictionary(small: None) -> None:
-    rng, mine, peer = random.Random(3), Spilled(tuple), {}
+    rng, mine, peer = random.Random(3), Spilled(), {}
     for number in range(3000):
         key = f"k{rng.randrange(60)}"
         match rng.randrange(5):
