@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
 from .batches.settings import Batching
-from .codec import Basis, Encoded, content_key, decode, encode, encode_lists
+from .codec import Basis, Encoded, content_key, encode, encode_lists
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions, read_listing
 from .machines.pools import check_pool
@@ -231,20 +231,16 @@ class Runner(Walk):
         if _stage.spec.shape == "gather" and self.means.options.shard is None:
             return None  # cheap, and one that knows its past may decide otherwise here
         for table in reused.results(_stage.spec, [key]):
-            document = decode(reused.fields(table))
-            listing: Listing = document["items"]
-            lines = {line for _, line in (*listing, *document.get("kept", ())) if line not in _known}
-            held = {found.head.key: found for found in reused.results(_stage.spec, sorted(lines))}
-            if not lines <= held.keys():
+            if any(count > len(held) for count, held in reused.listed(table, _known)):
                 continue
-            for found in held.values():
+            for found in (found for _, held in reused.listed(table, _known) for found in held):
                 if item in self.elsewhere:
                     _known.keep(found.head)
                 else:
                     _known.add(self._take(_basis, found, reused))
             if item not in self.elsewhere:
                 self._take(_basis, table, reused)
-            return listing
+            return reused.listing(table)
         return None
 
     def _take(self, basis: Basis, known: Held, reused: Reused) -> Head:
