@@ -63,7 +63,8 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         kept = self._kept(key)
         if kept is None:
             raise KeyError(key)
-        return _loaded(kept)
+        value: V = _loaded(kept)
+        return value
 
     def __setitem__(self, key: str, value: V) -> None:
         if self._held is None:
