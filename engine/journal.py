@@ -203,9 +203,9 @@ class Journal:
 
     # -- reading
 
-    def heads(self, stage: str, *, part: str = "item") -> Iterator[Head]:
-        """Yield all results of a stage, oldest first, without their fields."""
-        return map(self._head, self._of_stage(_HEAD, stage, part))
+    def heads(self, stage: str, *, part: str = "item", first: int = 0) -> Iterator[Head]:
+        """Yield the results of a stage from a place on, oldest first, without their fields."""
+        return map(self._head, self._of_stage(_HEAD, stage, part, first))
 
     def head(self, key: str, *, part: str = "item") -> Head | None:
         """Return a result by its key, if it is there."""
@@ -255,13 +255,13 @@ class Journal:
             places[item] = seq
         return places
 
-    def _of_stage(self, columns: str, stage: str, part: str) -> Iterator[Any]:
+    def _of_stage(self, columns: str, stage: str, part: str, first: int = 0) -> Iterator[Any]:
         """Yield columns, ``seq`` first, of a stage's results, oldest first, reading some at a time.
 
         Nothing is open between two reads: what is read meanwhile may be newer.
         """
         sql = f"SELECT {columns} FROM results WHERE stage = ? AND part = ? AND seq > ? ORDER BY seq LIMIT ?"
-        last = 0
+        last = first - 1
         while rows := list(self._rows(sql, (stage, part, last, _HEADS_TOGETHER))):
             yield from rows
             last = rows[-1][0]
@@ -324,12 +324,12 @@ class Known:
         self._kept: dict[str, Head] = {}
         self.rewind()
 
-    def rewind(self) -> None:
-        """Go back to the first result."""
-        self._left = self._journal.heads(self._stage, part=self._part)
+    def rewind(self, seq: int = 0) -> None:
+        """Go back to the first result, or to that at a place."""
+        self._left = self._journal.heads(self._stage, part=self._part, first=seq)
         self._window: dict[str, Head] = {}
         self._before: dict[str, Head] = {}
-        self._is_whole = True  # what is in memory is all that was read so far
+        self._is_whole = not seq  # what is in memory is all that was read so far
 
     def get(self, key: str) -> Head | None:
         """Return a result, if it is there."""

@@ -303,7 +303,7 @@ class Runner(Walk):
             for child in stage.run(read, self._tools(stage))
         )
         inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
-        listing = self._put_table(basis, parent, children, inputs)
+        listing = self._put_table(basis, parent, children, inputs, known)
         if self._root:
             self.journal.note(PLACES, [str(path) for path in self.means.paths])
         return listing
@@ -337,7 +337,7 @@ class Runner(Walk):
             for item in table.ids
         )
         kept = (line for line in before.keys.items() if line[0] not in rows)
-        return self._put_table(basis, ("", table.key), decided, table.inputs, kept=kept)
+        return self._put_table(basis, ("", table.key), decided, table.inputs, known, kept=kept)
 
     def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
         """Run a group stage on the living children of one item."""
@@ -448,6 +448,7 @@ class Runner(Walk):
         owner: tuple[str, str],
         lines: Iterable[Sequence[str]],
         inputs: Mapping[str, str],
+        known: Known,
         **more: Iterable[Sequence[str]],
     ) -> Listing:
         """Write a list of items as it is made; return it, where it is long as one that the journal holds."""
@@ -464,6 +465,7 @@ class Runner(Walk):
         if len(first) <= HELD:
             return first
         self.journal.flush()
+        known.rewind(known[first[0][1]].seq)
         return read_listing(self.journal, table)
 
     def _put_known(self, basis: Basis, item: str, encoded: Encoded, known: Known) -> str:

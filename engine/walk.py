@@ -368,14 +368,15 @@ def _is_whole(listing: Listing | None, known: Known, again: Callable[[Head], boo
     """
     if listing is None:
         return False
-    count = 0
+    count, first = 0, 0
     for _, key in listing:
         head = known.get(key)
         if head is None or again(head):
             return False
+        first = first or head.seq
         count += 1
     if count > HELD:
-        known.rewind()
+        known.rewind(first)
     return True
 
 
