@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from ..errors import RunError
 from ..models.chat import Reply
-from ..schemas.canonical import canonical_bytes, digest, sha256_bytes
+from ..schemas.canonical import canonical_bytes, digest, digest_rows, sha256_bytes
 from . import journal_file
 from .calls import unpacked
+from .journal import lines_of
 from .journal_file import NAME
 from .raw_pages import Pages, Value
+from .spilled import scratch_file
 
 Row = tuple[Any, ...]
 TABLES = ("calls", "sent", "batches", "batch_requests", "batch_pictures", "results", "asks", "meta")
@@ -31,6 +35,8 @@ NUMBERED = ("sent", "results")
 """Tables whose first column is the number of the row."""
 _STATES = ("made", "rejected", "failed")
 _PROBLEMS = 100
+_PIECE = 65536  # bytes of a list that are read at once
+_CACHE = 65536  # KiB of memory that the keys of rows may take
 
 
 def read_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
@@ -137,7 +143,7 @@ def problem_of(table: str, row: Row) -> str | None:
                 value.encode("utf-8")
         check = _CHECKS.get(table)
         return None if check is None else check(row)
-    except (ValueError, LookupError, TypeError, AttributeError, zlib.error, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, zlib.error, RecursionError, RunError):
         return "content that cannot be read"
 
 
@@ -170,8 +176,11 @@ def _result(row: Row) -> str | None:
         return "values of another kind than the table has"
     if row[9] != "made":
         return None if blob is None and isinstance(row[10], str) else "a reason that is not there"
-    fields = json.loads(zlib.decompress(blob))
-    digests = {name: sha256_bytes(canonical_bytes(value)) for name, value in fields.items()}
+    if row[4] == "table":
+        digests = {name: digest_rows(lines_of(_pieces(blob), name)) for name in {"items", *outputs}}
+    else:
+        fields = json.loads(zlib.decompress(blob))
+        digests = {name: sha256_bytes(canonical_bytes(value)) for name, value in fields.items()}
     return None if digests == outputs else "other fields than their digests say"
 
 
@@ -200,10 +209,8 @@ def defaults(table: str) -> Row:
                      for (text,) in listed)  # fmt: skip
 
 
-def listed_keys(row: Row) -> list[str]:
-    """Return the keys of the results that a list of items names: what an expand or a gather brought forth."""
-    fields = json.loads(zlib.decompress(row[14]))
-    return [str(key) for name in ("items", "kept") for _, key in fields.get(name, ())]
+def _pieces(blob: bytes) -> Iterator[bytes]:
+    yield from (blob[start : start + _PIECE] for start in range(0, len(blob), _PIECE))
 
 
 SHOWN = 5
@@ -274,53 +281,71 @@ class JournalReport:
 
 @dataclass(slots=True)
 class Audit:
-    """What goes through a journal's rows and keeps count.
+    """What goes through a journal's rows and keeps count; keys lie in memory up to some, then in a file.
 
     Attributes:
         problems: what is wrong with the file itself.
-        keys: table -> keys of its sound rows.
+        rows: table -> how many of its rows are sound.
         damaged: damaged rows: table, key and what is wrong.
+        unread: the same rows, as they are.
     """
 
     problems: list[str] = field(default_factory=list)
-    keys: dict[str, set[Row]] = field(default_factory=lambda: {table: set() for table in TABLES})
+    rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
     damaged: dict[tuple[str, Row], str] = field(default_factory=dict)
     unread: dict[tuple[str, Row], Row] = field(default_factory=dict)
-    lists: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    asked: dict[str, set[Row]] = field(default_factory=dict)
+    _known: sqlite3.Connection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = scratch_file(_CACHE)
+        self._known.executescript(
+            "CREATE TABLE keys (mark BLOB PRIMARY KEY) WITHOUT ROWID;"
+            "CREATE TABLE lists (key TEXT, stage TEXT, lines BLOB);"
+            "CREATE TABLE asked (result TEXT, mark BLOB); BEGIN"
+        )
+
+    def close(self) -> None:
+        """Forget everything but what is counted and damaged."""
+        self._known.close()
 
     def sound_rows(self, path: Path) -> Iterator[tuple[str, Row]]:
         """Yield every sound row of a journal once."""
         for table, row in read_rows(path, self.problems):
             key = key_of(table, row)
-            if key in self.keys[table]:
+            mark = (_mark(table, key),)
+            if not self._known.execute("INSERT OR IGNORE INTO keys VALUES (?)", mark).rowcount:
                 continue
             problem = problem_of(table, row)
             if problem is not None:
+                self._known.execute("DELETE FROM keys WHERE mark = ?", mark)
                 self.damaged[table, key] = problem
                 self.unread[table, key] = row
                 continue
-            self.keys[table].add(key)
+            self.rows[table] += 1
             self._refer(table, row)
             yield table, row
-        for double in [damaged for damaged in self.damaged if damaged[1] in self.keys[damaged[0]]]:
+        for double in [damaged for damaged in self.damaged if self._is_known(*damaged)]:
             del self.damaged[double], self.unread[double]  # found sound elsewhere
+
+    def _is_known(self, table: str, key: Row) -> bool:
+        sql = "SELECT 1 FROM keys WHERE mark = ?"
+        return self._known.execute(sql, (_mark(table, key),)).fetchone() is not None
 
     def _refer(self, table: str, row: Row) -> None:
         if table == "asks":
-            self.asked.setdefault(row[0], set()).add((row[2], row[3]))
-        elif table == "results" and row[4] == "table":
-            self.lists[row[1]] = (str(row[2]), listed_keys(row))
+            self._known.execute("INSERT INTO asked VALUES (?, ?)", (row[0], _mark("calls", row[2:4])))
+        elif table == "results" and row[4] == "table" and row[14] is not None:
+            self._known.execute("INSERT INTO lists VALUES (?, ?, ?)", (row[1], row[2], row[14]))
 
     def broken_lists(self) -> dict[str, str]:
         """Return key -> stage of the lists of items that name a result that is not there."""
-        known = self.keys["results"]
-        return {key: stage for key, (stage, keys) in self.lists.items()
-                if any((key,) not in known for key in keys)}  # fmt: skip
+        return {key: stage for key, stage, blob in self._known.execute("SELECT * FROM lists")
+                if not all(self._is_known("results", (key,)) for key in _named_keys(blob))}  # fmt: skip
 
     def broken_asks(self) -> list[str]:
         """Return the keys of results whose note names a reply that is not there."""
-        return [result for result, calls in self.asked.items() if calls - self.keys["calls"]]
+        sql = "SELECT result FROM asked WHERE mark NOT IN keys GROUP BY result ORDER BY min(rowid)"
+        return [result for (result,) in self._known.execute(sql)]
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong."""
@@ -341,6 +366,17 @@ class Audit:
             yield Finding("reference", "results made from replies that are not there", len(asks), first)
 
 
+def _mark(table: str, key: Row) -> bytes:
+    """Return what stands for a row in the scratch file: 16 bytes."""
+    return blake2b(repr((table, key)).encode("ascii", "backslashreplace"), digest_size=16).digest()
+
+
+def _named_keys(blob: bytes) -> Iterator[str]:
+    """Yield the keys of the results that a table names: what an expand or a gather brought forth."""
+    for name in ("items", "kept"):
+        yield from (key for _, key in lines_of(_pieces(blob), name))
+
+
 def _named(table: str, key: Row) -> str:
     if table in NUMBERED or table == "meta":
         return str(key[0])[:60]
@@ -357,9 +393,7 @@ def check_journal(folder: Path) -> JournalReport:
     path = folder / NAME
     if not path.is_file():
         raise journal_file.missing(path)
-    audit = Audit()
-    with journal_file.explained(path):
+    with journal_file.explained(path), closing(Audit()) as audit:
         for _ in audit.sound_rows(path):
             pass
-    rows = {table: len(audit.keys[table]) for table in TABLES}
-    return JournalReport(folder, rows, tuple(audit.findings()))
+        return JournalReport(folder, audit.rows, tuple(audit.findings()))

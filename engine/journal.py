@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -24,7 +24,7 @@ from .spilled import HELD, Spilled
 NAME = journal_file.NAME
 _READ_TOGETHER, _HEADS_TOGETHER, _PIECE = 200, 1000, 65536
 _HEAD = "seq, key, item, status, code, reason, outputs"
-_ORIGIN = "seq, item, version, settings, libraries, inputs"
+_ORIGIN = "seq, stage, item, part, version, settings, libraries, inputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +67,11 @@ class Head(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a result was made from."""
-
-    seq: int
-    item: str
-    version: int
-    settings: str
-    libraries: str
-    inputs: dict[str, str]
-
-
-class Made(NamedTuple):
     """What a result is of, and what it was made from."""
 
+    seq: int
     stage: str
+    item: str
     part: str
     version: int
     settings: str
@@ -212,9 +203,9 @@ class Journal:
 
     # -- reading
 
-    def heads(self, stage: str, *, part: str = "item") -> Iterator[Head]:
-        """Yield all results of a stage, oldest first, without their fields."""
-        return map(self._head, self._of_stage(_HEAD, stage, part))
+    def heads(self, stage: str, *, part: str = "item", first: int = 0) -> Iterator[Head]:
+        """Yield the results of a stage from a place on, oldest first, without their fields."""
+        return map(self._head, self._of_stage(_HEAD, stage, part, first))
 
     def head(self, key: str, *, part: str = "item") -> Head | None:
         """Return a result by its key, if it is there."""
@@ -234,15 +225,14 @@ class Journal:
         sql = f"SELECT {_HEAD} FROM results WHERE key IN ({_marks(keys)})"
         return map(self._head, self._rows(sql, keys))
 
-    def origin(self, seq: int) -> Made:
-        """Return what a result is of, and what it was made from.
+    def origin(self, seq: int) -> Origin:
+        """Return what the result at a place was made from.
 
         Raises:
             RunError: there is none.
         """
-        sql = "SELECT stage, part, version, settings, libraries, inputs FROM results WHERE seq = ?"
-        for *plain, inputs in self._rows(sql, (seq,)):
-            return Made._make((*plain, self._document(inputs)))
+        for row in self._rows(f"SELECT {_ORIGIN} FROM results WHERE seq = ?", (seq,)):
+            return self._origin(row)
         raise journal_file.damaged(self.path, LookupError(f"no result {seq}"))
 
     def holds_anything(self) -> bool:
@@ -254,29 +244,24 @@ class Journal:
         """Yield what each result of a stage was made from, oldest first."""
         return map(self._origin, self._of_stage(_ORIGIN, stage, part))
 
-    def origin_at(self, seq: int) -> Origin | None:
-        """Return what the result at a place was made from, if it is there."""
-        rows = self._rows(f"SELECT {_ORIGIN} FROM results WHERE seq = ?", (seq,))
-        return next(map(self._origin, rows), None)
-
     def _origin(self, row: Sequence[Any]) -> Origin:
         *plain, inputs = row
         return Origin._make((*plain, self._document(inputs)))
 
     def last_of_items(self, stage: str, *, part: str = "item") -> Spilled[int]:
         """Return the places of the last results of a stage, by item."""
-        places: Spilled[int] = Spilled(int)
+        places: Spilled[int] = Spilled()
         for seq, item in self._of_stage("seq, item", stage, part):
             places[item] = seq
         return places
 
-    def _of_stage(self, columns: str, stage: str, part: str) -> Iterator[Any]:
+    def _of_stage(self, columns: str, stage: str, part: str, first: int = 0) -> Iterator[Any]:
         """Yield columns, ``seq`` first, of a stage's results, oldest first, reading some at a time.
 
         Nothing is open between two reads: what is read meanwhile may be newer.
         """
         sql = f"SELECT {columns} FROM results WHERE stage = ? AND part = ? AND seq > ? ORDER BY seq LIMIT ?"
-        last = 0
+        last = first - 1
         while rows := list(self._rows(sql, (stage, part, last, _HEADS_TOGETHER))):
             yield from rows
             last = rows[-1][0]
@@ -344,12 +329,12 @@ class Known:
         self._kept: dict[str, Head] = {}
         self.rewind()
 
-    def rewind(self) -> None:
-        """Go back to the first result."""
-        self._left = self._journal.heads(self._stage, part=self._part)
+    def rewind(self, seq: int = 0) -> None:
+        """Go back to the first result, or to that at a place."""
+        self._left = self._journal.heads(self._stage, part=self._part, first=seq)
         self._window: dict[str, Head] = {}
         self._before: dict[str, Head] = {}
-        self._is_whole = True  # what is in memory is all that was read so far
+        self._is_whole = not seq  # what is in memory is all that was read so far
 
     def get(self, key: str) -> Head | None:
         """Return a result, if it is there."""
@@ -421,26 +406,40 @@ class StoredListing(Collection[Sequence[str]]):
         Raises:
             RunError: the list is damaged.
         """
-        name, text, at, last = "", "", 0, ""
-        for piece in self._texts():
-            text, at = text[at:] + piece, 0
-            while (token := _TOKEN.match(text, at)) is not None:
-                at, last = token.end(), token[0]
-                if token[3] is not None:
-                    name = token[3]
-                elif token[1] is not None and name == self._name:
-                    yield _plain_text(token[1]), _plain_text(token[2])
-        if text[at:] or last != "}":
-            raise damaged_result(ValueError("a list of items that ends early"))
+        return lines_of(self._journal.blob_pieces(self._seq), self._name)
 
-    def _texts(self) -> Iterator[str]:
-        packed, decoder = zlib.decompressobj(), codecs.getincrementaldecoder("utf-8")()
-        try:
-            for piece in self._journal.blob_pieces(self._seq):
-                yield decoder.decode(packed.decompress(piece))
-            yield decoder.decode(packed.flush(), final=True)
-        except (zlib.error, ValueError) as error:
-            raise damaged_result(error) from error
+
+def lines_of(blob: Iterable[bytes], name: str) -> Iterator[Sequence[str]]:
+    """Yield the lines of one list of a table, item id and key each.
+
+    Args:
+        blob: the table as it is kept, in pieces.
+        name: the list.
+
+    Raises:
+        RunError: it is damaged.
+    """
+    current, text, at, last = "", "", 0, ""
+    for piece in _texts(blob):
+        text, at = text[at:] + piece, 0
+        while (token := _TOKEN.match(text, at)) is not None:
+            at, last = token.end(), token[0]
+            if token[3] is not None:
+                current = token[3]
+            elif token[1] is not None and current == name:
+                yield _plain_text(token[1]), _plain_text(token[2])
+    if text[at:] or last != "}":
+        raise damaged_result(ValueError("a list of items that ends early"))
+
+
+def _texts(blob: Iterable[bytes]) -> Iterator[str]:
+    packed, decoder = zlib.decompressobj(), codecs.getincrementaldecoder("utf-8")()
+    try:
+        for piece in blob:
+            yield decoder.decode(packed.decompress(piece))
+        yield decoder.decode(packed.flush(), final=True)
+    except (zlib.error, ValueError) as error:
+        raise damaged_result(error) from error
 
 
 def _plain_text(quoted: str) -> str:
@@ -449,9 +448,9 @@ def _plain_text(quoted: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What a gather decided: the list of items with their keys, and the fields of each."""
+    """What a gather decided: the key of each item's result, and its fields."""
 
-    listing: Listing
+    keys: Mapping[str, str]
     fields: Mapping[str, dict[str, Json]]
 
 
@@ -468,10 +467,15 @@ def read_decisions(journal: Journal, table: Head, known: Known) -> Decisions:
         table: the gather's table.
         known: the results of the gather.
     """
-    listing = [*read_listing(journal, table), *read_listing(journal, table, "kept")]
-    places = {item: known[key].seq for item, key in listing}
-    blobs = journal.blobs(places.values())
-    return Decisions(listing, {item: decode(blobs[seq]) for item, seq in places.items()})
+    keys: Spilled[str] = Spilled()
+    fields: Spilled[dict[str, Json]] = Spilled()
+    lines = chain(read_listing(journal, table), read_listing(journal, table, "kept"))
+    while some := list(islice(lines, _READ_TOGETHER)):
+        places = {item: known[key].seq for item, key in some}
+        blobs = journal.blobs(places.values())
+        keys.update((item, key) for item, key in some)
+        fields.update((item, decode(blobs[seq])) for item, seq in places.items())
+    return Decisions(keys, fields)
 
 
 def decisions(folder: Path, stage: str) -> dict[str, dict[str, Json]]:

@@ -1,7 +1,7 @@
 """The walk that makes what is missing: map stages in the worker pool, the other shapes in this process."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
@@ -11,9 +11,9 @@ from typing import Any
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
 from .batches.settings import Batching
-from .codec import Basis, Encoded, content_key, decode, encode
+from .codec import Basis, Encoded, content_key, encode, encode_lists
 from .config import RunConfig, models_of
-from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions
+from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions, read_listing
 from .machines.pools import check_pool
 from .machines.reuse import Held, Reused
 from .machines.shards import NOT_CHOSEN, WAITS, Shard
@@ -21,7 +21,7 @@ from .model_pool import ModelPool
 from .pipeline import SOURCES, LoadedPipeline, Stage, unknown_stage
 from .pool import Pool
 from .progress import Event, Reporter
-from .spilled import Spilled
+from .spilled import HELD, Spilled
 from .stage import UNAVAILABLE, Child, Made, Tools
 from .walk import Group, LazyItems, Table, Walk, root_key
 from .worker import Job, Task, checked
@@ -233,20 +233,16 @@ class Runner(Walk):
         if _stage.spec.shape == "gather" and self.means.options.shard is None:
             return None  # cheap, and one that knows its past may decide otherwise here
         for table in reused.results(_stage.spec, [key]):
-            document = decode(reused.fields(table))
-            listing: Listing = document["items"]
-            lines = {line for _, line in (*listing, *document.get("kept", ())) if line not in _known}
-            held = {found.head.key: found for found in reused.results(_stage.spec, sorted(lines))}
-            if not lines <= held.keys():
+            if any(count > len(held) for count, held in reused.listed(table, _known)):
                 continue
-            for found in held.values():
+            for found in (found for _, held in reused.listed(table, _known) for found in held):
                 if item in self.elsewhere:
                     _known.keep(found.head)
                 else:
                     _known.add(self._take(_basis, found, reused))
             if item not in self.elsewhere:
                 self._take(_basis, table, reused)
-            return listing
+            return reused.listing(table)
         return None
 
     def _take(self, basis: Basis, known: Held, reused: Reused) -> Head:
@@ -266,7 +262,7 @@ class Runner(Walk):
 
     def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Run a map stage on items."""
-        keys = Spilled(str)
+        keys: Spilled[str] = Spilled()
         for item, key in todo.items():
             if self._may_run(stage, item):
                 keys[item] = key
@@ -298,23 +294,24 @@ class Runner(Walk):
         self, stage: Stage, basis: Basis, parent: tuple[str, str], known: Known
     ) -> Listing | None:
         """Run an expand stage on one item."""
-        item, key = parent
+        item, _ = parent
         if not self._may_run(stage, None if self._root else item):
             self.leave(stage, item, "pending", NOT_CHOSEN)
             return None
         self._describe(basis)
         (read,) = LazyItems(self.items, self.journal, [item], stage.spec.reads)
-        listing: list[Sequence[str]] = []
-        for child in stage.run(read, self._tools(stage)):
-            self.check_stop()
-            listing.append([child.id, self._put_child(stage, basis, child, known)])
+        children = (
+            (child.id, self._put_child(stage, basis, child, known))
+            for child in stage.run(read, self._tools(stage))
+        )
         inputs = dict(zip(stage.spec.reads, self.items.digests(item, stage.spec.reads), strict=True))
-        self._put(basis, item, key, encode(Made({"items": listing})), inputs, part="table")
+        listing = self._put_table(basis, parent, children, inputs, known)
         if self._root:
             self.journal.note(PLACES, [str(path) for path in self.means.paths])
         return listing
 
     def _put_child(self, stage: Stage, basis: Basis, child: Child, known: Known) -> str:
+        self.check_stop()
         try:
             child.id.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -334,17 +331,15 @@ class Runner(Walk):
         items = LazyItems(self.items, self.journal, table.ids, stage.spec.reads)
         before = self._previous(stage, table, known)
         rows = stage.run(items, self._tools(stage, previous=before.fields))
-        if set(rows) != set(table.ids):
+        if len(rows) != len(table.ids) or any(item not in rows for item in table.ids):
             wrong = sorted(set(rows) ^ set(table.ids))
             raise ValueError(f"stage {stage.name} must give fields for every item; wrong: {wrong[:5]}")
-        listing: list[Sequence[str]] = []
-        for item in table.ids:
-            encoded = encode(checked(stage.spec, Made(rows[item])))
-            listing.append([item, self._put_known(basis, item, encoded, known)])
-        kept = [line for line in before.listing if line[0] not in rows]
-        made = Made({"items": listing, "kept": kept})
-        self._put(basis, "", table.key, encode(made), table.inputs, part="table")
-        return listing
+        decided = (
+            (item, self._put_known(basis, item, encode(checked(stage.spec, Made(rows[item]))), known))
+            for item in table.ids
+        )
+        kept = (line for line in before.keys.items() if line[0] not in rows)
+        return self._put_table(basis, ("", table.key), decided, table.inputs, known, kept=kept)
 
     def missing_group(self, stage: Stage, basis: Basis, group: Group) -> None:
         """Run a group stage on the living children of one item."""
@@ -360,7 +355,7 @@ class Runner(Walk):
     def _previous(self, stage: Stage, table: Table, known: Known) -> Decisions:
         """Return what a stateful stage decided last, for every item that it ever saw."""
         if not stage.spec.stateful or table.latest is None:
-            return Decisions([], {})
+            return Decisions({}, {})
         return read_decisions(self.journal, table.latest, known)
 
     def expanded(self, parents: Mapping[str, str]) -> None:
@@ -448,6 +443,32 @@ class Runner(Walk):
         )
         seq = self.journal.put(entry)
         return Head(seq, key, item, encoded.status, encoded.code, encoded.reason, dict(encoded.outputs or {}))
+
+    def _put_table(
+        self,
+        basis: Basis,
+        owner: tuple[str, str],
+        lines: Iterable[Sequence[str]],
+        inputs: Mapping[str, str],
+        known: Known,
+        **more: Iterable[Sequence[str]],
+    ) -> Listing:
+        """Write a list of items as it is made; return it, where it is long as one that the journal holds."""
+        first: list[Sequence[str]] = []
+
+        def noted() -> Iterator[Sequence[str]]:
+            for line in lines:
+                if len(first) <= HELD:
+                    first.append(line)
+                yield line
+
+        encoded = encode_lists({"items": noted(), **more})
+        table = self._put(basis, *owner, encoded, inputs, part="table")
+        if len(first) <= HELD:
+            return first
+        self.journal.flush()
+        known.rewind(known[first[0][1]].seq)
+        return read_listing(self.journal, table)
 
     def _put_known(self, basis: Basis, item: str, encoded: Encoded, known: Known) -> str:
         """Write a result that is addressed by what it holds, unless it is there; return its key."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import RunError
 from . import journal_file
-from .check_journal import TABLES, Audit, JournalReport, Row, defaults, is_hash
+from .check_journal import Audit, JournalReport, Row, defaults, is_hash
 from .execute import MAX_COST
 from .journal_file import NAME, SALVAGED, finish_salvage
 from .lock import hold
@@ -68,14 +68,12 @@ def salvage(folder: Path) -> Salvage:
     path = folder / NAME
     if not path.is_file():
         raise journal_file.missing(path)
-    with hold(folder), journal_file.explained(path):
+    with hold(folder), journal_file.explained(path), closing(Audit()) as audit:
         finish_salvage(path)
-        audit, part = Audit(), folder / f".{SALVAGED}.part"
+        part = folder / f".{SALVAGED}.part"
         try:
             facts = _write(part, path, audit)
-            report = JournalReport(
-                folder, {table: len(audit.keys[table]) for table in TABLES}, tuple(audit.findings())
-            )
+            report = JournalReport(folder, audit.rows, tuple(audit.findings()))
             if not report.findings:
                 return Salvage(report)
             part.chmod(path.stat().st_mode & 0o777)

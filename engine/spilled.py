@@ -3,11 +3,11 @@
 What a walk knows of items grows with the run; with this it takes a bounded share of memory.
 """
 
-import json
+import pickle
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
+from collections.abc import Collection, ItemsView, Iterable, Iterator, MutableMapping, ValuesView
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,18 @@ _TOGETHER = 1000  # keys that are read at once
 _CACHE = 4096  # KiB of memory that one file may use
 
 
+def scratch_file(cache: int) -> sqlite3.Connection:
+    """Return an unnamed SQLite file in the system's folder for such files, which goes with the connection.
+
+    Args:
+        cache: KiB of memory that it may use.
+    """
+    file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    for pragma in (f"cache_size=-{cache}", "journal_mode=OFF", "synchronous=OFF"):
+        file.execute(f"PRAGMA {pragma}").fetchone()
+    return file
+
+
 class Spilled(MutableMapping[str, V], Generic[V]):
     """Text -> value, in the order in which keys came first. Entries may go while one goes through them.
 
@@ -28,14 +40,12 @@ class Spilled(MutableMapping[str, V], Generic[V]):
     with the mapping, however the process ends.
 
     Args:
-        make: makes a value of what JSON has for it, such as ``Stop._make`` of a list.
         entries: what it begins with.
     """
 
-    def __init__(self, make: Callable[[Any], V], entries: Iterable[tuple[str, V]] = ()) -> None:
-        self._make = make
+    def __init__(self, entries: Iterable[tuple[str, V]] = ()) -> None:
         self._held: dict[str, V] | None = {}
-        self._waiting: dict[str, str] = {}  # to be written together
+        self._waiting: dict[str, bytes] = {}  # to be written together
         self._file: sqlite3.Connection
         self.update(entries)
 
@@ -45,19 +55,20 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         return int(self._written().execute("SELECT count(*) FROM entries").fetchone()[0])
 
     def __contains__(self, key: object) -> bool:
-        return key in self._held if self._held is not None else self._text(key) is not None
+        return key in self._held if self._held is not None else self._kept(key) is not None
 
     def __getitem__(self, key: str) -> V:
         if self._held is not None:
             return self._held[key]
-        text = self._text(key)
-        if text is None:
+        kept = self._kept(key)
+        if kept is None:
             raise KeyError(key)
-        return self._make(json.loads(text))
+        value: V = _loaded(kept)
+        return value
 
     def __setitem__(self, key: str, value: V) -> None:
         if self._held is None:
-            self._waiting[key] = json.dumps(value)
+            self._waiting[key] = _dumped(value)
             if len(self._waiting) > _TOGETHER:
                 self._written()
             return
@@ -92,14 +103,14 @@ class Spilled(MutableMapping[str, V], Generic[V]):
         if self._held is not None:
             yield from list(self._held.items())
             return
-        for key, text in self._rows():
-            yield key, self._make(json.loads(text))
+        for key, kept in self._rows():
+            yield key, _loaded(kept)
 
-    def _rows(self) -> Iterator[tuple[str, str]]:
+    def _rows(self) -> Iterator[tuple[str, bytes]]:
         sql = "SELECT number, key, value FROM entries WHERE number > ? ORDER BY number LIMIT ?"
         last = 0
         while rows := self._written().execute(sql, (last, _TOGETHER)).fetchall():
-            yield from ((key, text) for _, key, text in rows)
+            yield from ((key, kept) for _, key, kept in rows)
             last = rows[-1][0]
 
     def in_order(self) -> Collection[str]:
@@ -119,11 +130,11 @@ class Spilled(MutableMapping[str, V], Generic[V]):
             yield from (key for (key,) in rows)
             last = rows[-1][0]
 
-    def _text(self, key: object) -> str | None:
+    def _kept(self, key: object) -> bytes | None:
         if key in self._waiting:
             return self._waiting[str(key)]
         row = self._file.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+        return None if row is None else bytes(row[0])
 
     def _written(self) -> sqlite3.Connection:
         """Return the file with all that was to be written in it."""
@@ -141,15 +152,21 @@ class Spilled(MutableMapping[str, V], Generic[V]):
 
     def _spill(self) -> None:
         held, self._held = self._held, None
-        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._file = scratch_file(_CACHE)
         weakref.finalize(self, self._file.close)
-        for pragma in (f"cache_size=-{_CACHE}", "journal_mode=OFF", "synchronous=OFF"):
-            self._file.execute(f"PRAGMA {pragma}").fetchone()
         self._file.execute(
             "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,"
-            " value TEXT NOT NULL)"
+            " value BLOB NOT NULL)"
         )
-        self._waiting = {key: json.dumps(value) for key, value in (held or {}).items()}
+        self._waiting = {key: _dumped(value) for key, value in (held or {}).items()}
+
+
+def _dumped(value: object) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def _loaded(kept: bytes) -> Any:  # noqa: ANN401 - whatever was kept, by this process and nobody else
+    return pickle.loads(kept)
 
 
 class _Pairs(ItemsView[str, V]):
@@ -182,4 +199,4 @@ class _Sorted(Collection[str]):
 
 def keys_only(keys: Iterable[str] = ()) -> "Spilled[None]":
     """Return a set of texts that remembers the order in which they came."""
-    return Spilled(lambda _: None, ((key, None) for key in keys))
+    return Spilled((key, None) for key in keys)

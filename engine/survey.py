@@ -158,7 +158,7 @@ class Survey(Walk):
             return
         # Only the run of all shards knows the items that the key is made from: what it decided last counts.
         tables = list(self.journal.heads(stage.name, part="table"))
-        lines: Spilled[str] = Spilled(str)
+        lines: Spilled[str] = Spilled()
         if tables:
             lines.update((item, key) for item, key in read_listing(self.journal, tables[-1]))
             self.listed(stage, tables[-1])
@@ -235,7 +235,7 @@ class Survey(Walk):
 
     def _origin(self, stage: Stage, item: str, part: str = "item") -> Origin | None:
         seq = self._last_of(stage, part).get(item)
-        return None if seq is None else self.journal.origin_at(seq)
+        return None if seq is None else self.journal.origin(seq)
 
     def _miss(self, stage: Stage, item: str, reasons: tuple[str, ...]) -> None:
         status = "stale" if item in self._last_of(stage) else "pending"

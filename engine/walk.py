@@ -43,7 +43,7 @@ class Items:
 
     live: Spilled[None] = field(default_factory=keys_only)
     columns: dict[str, Spilled[Ref]] = field(default_factory=dict)
-    stops: Spilled[Stop] = field(default_factory=lambda: Spilled(lambda stop: Stop(*stop)))
+    stops: Spilled[Stop] = field(default_factory=Spilled)
     _stopped: Spilled[None] = field(default_factory=keys_only)
 
     @classmethod
@@ -61,7 +61,7 @@ class Items:
         """Take over what a stage made of an item."""
         for name, sha256 in head.outputs.items():
             if name not in self.columns:
-                self.columns[name] = Spilled(lambda ref: (ref[0], ref[1]))
+                self.columns[name] = Spilled()
             self.columns[name][head.item] = (head.seq, sha256)
 
     def stop(self, item: str, stop: Stop) -> None:
@@ -254,7 +254,9 @@ class Walk:
         self.items.stop(item, Stop(stage.name, status, None, reason))
 
     def _map(self, stage: Stage, basis: Basis) -> None:
-        known, todo, new = Known(self.journal, stage.name), Spilled(str), Spilled(str)
+        known = Known(self.journal, stage.name)
+        todo: Spilled[str] = Spilled()
+        new: Spilled[str] = Spilled()
         for item in self.items.live:
             key = basis.key(item, self.items.digests(item, stage.spec.reads))
             head = known.get(key)
@@ -276,7 +278,8 @@ class Walk:
 
     def _expand(self, stage: Stage, basis: Basis) -> None:
         tables, known = Known(self.journal, stage.name, part="table"), Known(self.journal, stage.name)
-        parents, twice = Spilled(str), []
+        parents: Spilled[str] = Spilled()
+        twice = []
         for parent in self.items.live:
             key = basis.key(parent, self.items.digests(parent, stage.spec.reads))
             table = tables.get(key)
@@ -365,14 +368,15 @@ def _is_whole(listing: Listing | None, known: Known, again: Callable[[Head], boo
     """
     if listing is None:
         return False
-    count = 0
+    count, first = 0, 0
     for _, key in listing:
         head = known.get(key)
         if head is None or again(head):
             return False
+        first = first or head.seq
         count += 1
     if count > HELD:
-        known.rewind()
+        known.rewind(first)
     return True
 
 

@@ -62,12 +62,20 @@ def digest(value: Json) -> str:
 
 def digest_rows(rows: Iterable[Json]) -> str:
     """Return the :func:`digest` of a list of all rows, of which a few are in memory at a time."""
-    state, first, left = hashlib.sha256(b"["), True, iter(rows)
-    while part := list(islice(left, _ROWS)):
-        state.update((b"" if first else b",") + canonical_bytes(part)[1:-1])
-        first = False
-    state.update(b"]")
+    state = hashlib.sha256()
+    for piece in canonical_rows(rows):
+        state.update(piece)
     return state.hexdigest()
+
+
+def canonical_rows(rows: Iterable[Json]) -> Iterator[bytes]:
+    """Yield :func:`canonical_bytes` of a list of all rows piece by piece, a few rows in memory at a time."""
+    left, between = iter(rows), b""
+    yield b"["
+    while part := list(islice(left, _ROWS)):
+        yield between + canonical_bytes(part)[1:-1]
+        between = b","
+    yield b"]"
 
 
 def sha256_bytes(data: bytes) -> str:

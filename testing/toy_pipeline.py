@@ -33,13 +33,13 @@ def read_lines(item: Item, tools: Tools) -> Iterator[Child]:
     for source, path in zip(item["sources"], tools.paths, strict=True):
         if source["role"] != "lines":
             continue
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            name, *words = line.split()
-            if name == "broken":
-                problems.append(
-                    UserError(f"{path.name}:{number}", expected="an item", found=line, fix="correct it")
-                )
-            yield Child(name, Rejected("empty", "no words") if not words else Made({"words": words}))
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                name, *words = line.split()
+                if name == "broken":
+                    where = f"{path.name}:{number}"
+                    problems.append(UserError(where, expected="an item", found=line, fix="correct it"))
+                yield Child(name, Rejected("empty", "no words") if not words else Made({"words": words}))
     if problems:
         raise InputError(problems)
 

@@ -34,6 +34,8 @@ from .shards import STATE, Shard
 _TOGETHER = 500
 _COPIED = "shard copied "
 """What the name of a fact starts with that says how far a shard was copied."""
+_OTHER = " other reply "
+"""What follows in the name of a fact about a question to which another shard's reply is kept."""
 _WHOLE = ("batches", "batch_requests", "batch_pictures")
 _SUMS = ("attempts", "cost", "input_tokens", "output_tokens", "cached_tokens", "written_tokens")
 _LIST = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
@@ -363,7 +365,9 @@ class _Copying:
             self._put("calls", columns, tuple(row[name] for name in columns))
             return
         if reply != row["reply"]:
-            self._copied["others"].append(key)
+            # A line of its own: a list would be written anew with every few rows.
+            other = f"{self._fact}{_OTHER}{row['request']} {row['sample']}"
+            self._kept.execute(journal_file.PUT_META, (other, "null"))
         if row["attempts"]:
             mine = tuple(row[name] for name in _SUMS)
             total = [_sum(*pair) for pair in zip(known, mine, strict=True)] if known[0] else mine
@@ -392,10 +396,12 @@ class _Copying:
 
     def _made_of_others(self) -> frozenset[str]:
         """Return the results that were made of a reply to which another shard's is kept."""
+        others = [tuple(key) for key in self._copied["others"]]  # as earlier versions kept them
+        names = "SELECT name FROM meta WHERE name GLOB ?"
+        for (name,) in self._kept.execute(names, (f"{self._fact}{_OTHER}*",)):
+            others.append(tuple(name.removeprefix(f"{self._fact}{_OTHER}").split()))
         sql = "SELECT result FROM asks WHERE request = ? AND sample = ?"
-        return frozenset(
-            result for key in self._copied["others"] for (result,) in self._shard.execute(sql, key)
-        )
+        return frozenset(result for key in others for (result,) in self._shard.execute(sql, key))
 
     def _rows(self, table: str, columns: Sequence[str], start: int | None = None) -> Iterator[list[Any]]:
         at = self._copied[table] if start is None else start

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Self
 
@@ -24,7 +25,7 @@ from .. import journal_file
 from ..calls import call_row, calls_of
 from ..codec import Encoded
 from ..group_commit import Statement
-from ..journal import Entry, Head, Journal
+from ..journal import Entry, Head, Journal, Known, Listing, read_listing
 from ..manifest import NAME as MANIFEST
 from ..manifest import read_manifest
 from ..stage import StageSpec
@@ -90,6 +91,20 @@ class Reused:
                 yield from (Held(head, run, spec) for head in heads.values())
                 left += [key for key in some if key not in heads]
             wanted = left
+
+    def listing(self, table: Held, name: str = "items") -> Listing:
+        """Return a list of a table that another run holds."""
+        return read_listing(table.run.journal, table.head, name)
+
+    def listed(self, table: Held, known: Known) -> Iterator[tuple[int, list[Held]]]:
+        """Yield the results that a table's lists name and ``known`` lacks: how many, and those that are held.
+
+        A few at a time.
+        """
+        lines = chain(self.listing(table), self.listing(table, "kept"))
+        lacking = (key for _, key in lines if key not in known)
+        while keys := sorted(set(islice(lacking, _TOGETHER))):
+            yield len(keys), list(self.results(table.spec, keys))
 
     def fields(self, known: Held) -> bytes:
         """Return the blob of a result."""

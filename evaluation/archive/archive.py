@@ -142,7 +142,7 @@ def write_judgements(
         InputError: different answers of one judge to one question.
         OSError: the folder cannot be written.
     """
-    places: Spilled[tuple[int, int, str]] = Spilled(lambda entry: (entry[0], entry[1], entry[2]))
+    places: Spilled[tuple[int, int, str]] = Spilled()
     with tempfile.TemporaryFile(dir=folder) as spool:
         end = 0
         for judgement in judgements:

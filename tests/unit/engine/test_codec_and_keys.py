@@ -1,8 +1,18 @@
 """How results are kept and keyed."""
 
+import random
+
 import pytest
 
-from fabula.engine.codec import Basis, content_key, decode, encode, gather_fields, table_digest
+from fabula.engine.codec import (
+    Basis,
+    content_key,
+    decode,
+    encode,
+    encode_lists,
+    gather_fields,
+    table_digest,
+)
 from fabula.engine.stage import Failed, Made, Rejected
 from fabula.schemas.canonical import digest
 
@@ -32,6 +42,14 @@ def test_encode_when_not_an_outcome_raises() -> None:
 def test_encode_when_reason_holds_a_lone_surrogate_stores_text() -> None:
     assert encode(Rejected("x", "bad \ud800 text")).reason == "bad ? text"
     assert encode(Failed("x", "r", "\udfff")).evidence == "?"
+
+
+@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 20_000])
+def test_encode_lists_when_lines_come_one_by_one_gives_the_bytes_of_the_whole_lists(count: int) -> None:
+    rng = random.Random(count)
+    lines = [[f'i{number} "ñ\U0001f600', rng.randbytes(32).hex()] for number in range(count)]
+    for lists in ({"items": lines}, {"kept": lines[:3], "items": lines}):
+        assert encode_lists({name: iter(rows) for name, rows in lists.items()}) == encode(Made(lists))
 
 
 def test_gather_fields_when_blobs_hold_more_takes_only_the_named_ones() -> None:

@@ -162,7 +162,7 @@ def test_merge_when_a_shard_was_made_further_since_takes_what_is_new(build: Buil
         (head,) = [head for head in journal.heads("work") if head.status == "failed"]
         origin = journal.origin(head.seq)
         made = encode(Made({"text": "mended"}))
-        journal.put(Entry(head.key, "work", "x2", "item", *origin[2:], encoded=made))
+        journal.put(Entry(head.key, *origin[1:], encoded=made))
     assert merge(*folders, out=out).report.totals["made"] == 38
 
 
