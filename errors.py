@@ -5,6 +5,7 @@
     │   ├── ConfigError        a setting or an option                                     exit 2
     │   ├── InputError         one or more invalid inputs, all of them listed             exit 1
     │   ├── TargetError        an output place that cannot be used                        exit 2
+    │   │   └── PlaceUnavailable  shared files that cannot be reached now                 exit 2
     │   ├── RunError           a run folder that cannot be opened or continued            exit 2
     │   │   └── RunBusy        another process holds the run                              exit 2
     │   ├── MissingRequirement an extra, a library, weights or a key is not there         exit 3
@@ -85,6 +86,10 @@ class ConfigError(UserError):
 
 class TargetError(UserError):
     """An output place exists already, is a file, is full or cannot be written."""
+
+
+class PlaceUnavailable(TargetError):
+    """Files that machines share cannot be reached now; an item that needed them is tried again."""
 
 
 class RunError(UserError):

@@ -157,6 +157,7 @@ def report(
         >>> report.page.name
         'eval.html'
     """
+    from ..evaluation.report.formats import Table
     from ..evaluation.report.writing import PAGE, check_page, write_report
     from ..kinds.evaluations import make_report
 
@@ -165,7 +166,7 @@ def report(
     judged_by = None if release is None else released(release)
     written = write_report(make_report(Path(folder), judged_by, listed(outputs), options), page)
     shown = written.document
-    tables = (
+    tables: tuple[Table, ...] = (
         shown.headline,
         *shown.details,
         *shown.agreement,

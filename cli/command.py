@@ -30,7 +30,8 @@ RUN_OPTIONS = "engine.run_options:RunOptions"
 FLAGS = {
     "as_json": "--json", "form": "--format", "everything": "--all", "settings": "--set", "judges": "--judge",
     "stories": "--story", "labels": "--label", "units": "--prompt", "parts": "--part",
-    "creators": "--creator",
+    "creators": "--creator", "authors": "--author", "links": "--link", "sizes": "--stories",
+    "least_coverage": "--coverage",
     "subsets": "--subset", "methods": "--method", "splits": "--split", "moved": "--sources",
     "readings": "--read", "episodes": "--episode",
 }  # fmt: skip

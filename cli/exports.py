@@ -142,6 +142,34 @@ def archive(
     return answer({**document, "unasked": unasked, "unreached": unreached}, [line], as_json=as_json)
 
 
+@command("export inspect")
+def inspect(
+    folder: Annotated[Path, typer.Argument(metavar="RUN")],
+    *,
+    out: Path,
+    release: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Write an evaluation as a log of inspect_ai.
+
+    Its viewer shows every reply, with what was asked and what was read from it, and the scores. inspect_ai is
+    not needed to write it. Put the log into a folder, and look at it with `inspect view --log-dir FOLDER`.
+
+    Options:
+        folder: Evaluation folder.
+        out: The new file, such as eval.eval.
+        release: Release that was judged [where the evaluation found it].
+
+    Examples:
+        fabula export inspect runs/eval-a --out logs/eval-a.eval
+    """
+    from ..kinds.evaluations import export_inspect
+
+    count = export_inspect(folder, out, released(release))
+    line = f"{out}: {count} replies; look at it with: inspect view --log-dir {out.parent}"
+    return answer({"out": str(out), "samples": count}, [line], as_json=as_json)
+
+
 @command("export study")
 def study(
     *,

@@ -213,6 +213,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "export storyboards folder": ("release katha",),
     "export storyboards outputs": ("outputs",),
     "export archive folder": SCORED,
+    "export inspect folder": SCORED,
     "baseline copy-paste release": OF_SHOTS,
     "baseline compass tune release": ("release katha",),
     "baseline compass tune outputs": ("outputs",),

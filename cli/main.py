@@ -23,6 +23,7 @@ from . import (  # noqa: F401 - each notes its commands
     hub,
     imports,
     init,
+    leaderboard,
     memory,
     memory_shots,
     models,
@@ -68,9 +69,10 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "correlate": "",
         "baseline": "Make the outputs of a baseline.",
         "experiment": "Run studies of plans, renderers, seeds and judges.",
+        "leaderboard": "Collect submissions, check and rank them, show them on pages.",
     },
     "Ask people": {
-        "review": "Have people review records and outputs: studies, pages, votes.",
+        "review": "Have people review records and outputs, and use their votes.",
         "calibrate": "",
     },
     "Look at it": {

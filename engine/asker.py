@@ -1,6 +1,7 @@
 """What answers the questions of model stages: the journal, then the model, within budget and limits."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -139,6 +140,8 @@ class Desk:
         self.unsent: set[asyncio.Task[Any]] = set()
         """Calls that wait for money, a slot, a limit, a pause or a batch: giving them up loses nothing."""
         self.batches: BatchDesk | None = None
+        self.keeps, self.kept = False, deque[Call]()
+        """Whether answered calls are kept for somebody who wants to know of them, and those that are."""
         self.at_work = self.waiting = 0
         """Items that are worked on, and those of them that wait for a reply."""
 
@@ -284,6 +287,8 @@ class Desk:
     async def _keep(self, call: Call, sent: int) -> None:
         """Return when the reply is on disk."""
         await on_disk(lambda done: self.calls.put(call, sent, done))
+        if self.keeps:
+            self.kept.append(call)
 
 
 class _Posting:

@@ -19,20 +19,23 @@ from ..errors import (
     RunError,
     TargetError,
 )
+from ..media.kept_files import check_shared_store
 from ..schemas.canonical import sha256_file, write_atomic
 from ..schemas.disks import network_disk
+from ..schemas.shared_files import STORE as SHARED
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
 from .budget import asked_singly, check_models
 from .calls import model_uses
 from .config import RunConfig
+from .hooks import Hooked
 from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
 from .machines.pools import open_pools
-from .machines.reuse import Reused, check_reused
+from .machines.reuse import Reused, bring_stored, check_reused
 from .machines.shards import STATE, Shard, check_same_shard
 from .manifest import (
     EPOCH,
@@ -119,14 +122,15 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)
-    told_to = reporter if reporter is not None else SilentReporter()
     folder = Path(request.folder).absolute()
+    told_to = Hooked(reporter if reporter is not None else SilentReporter(), folder)
     prepare_folder(folder)
     stopper = Stopper(lambda: told_to.emit(Event("stopping")))
     try:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
             _tidy(folder)
             request = with_attempts(request)
+            _check_shared(request)
             report = _execute(folder, loaded, request, told_to, stopper)
     except KeyboardInterrupt:
         text = "stopped at once; what was committed is kept, and the same command continues it"
@@ -155,10 +159,31 @@ def _tell_running(folder: Path, reporter: Reporter) -> None:
         reporter.emit(Event("batch", data={"message": "\n".join(lines)}))
 
 
+def _is_private(request: RunRequest) -> bool:
+    """Whether a run holds secrets, or what only its owner may read."""
+    return request.pipeline.private or any(is_private(source.path) for source in request.sources)
+
+
+def _check_shared(request: RunRequest) -> None:
+    """Refuse to share files that cannot be shared, or must not be.
+
+    Raises:
+        ConfigError: only the owner may read them. PlaceUnavailable: the place cannot be used.
+    """
+    if not os.environ.get(SHARED):
+        return
+    if _is_private(request):
+        raise ConfigError(
+            SHARED, what="this run is for its owner alone, and its files would lie there for others",
+            fix="unset the variable for this command",
+        )  # fmt: skip
+    check_shared_store()
+
+
 @contextmanager
 def _kept_private(folder: Path, request: RunRequest) -> Iterator[None]:
-    """Keep a run from everybody but its owner where it holds secrets, or what only the owner may read."""
-    if not (request.pipeline.private or any(is_private(source.path) for source in request.sources)):
+    """Keep a private run from everybody but its owner."""
+    if not _is_private(request):
         yield
         return
     keep_private(folder)  # the folder first: what is written into it takes its rights
@@ -203,7 +228,7 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
 
 
 def _execute(
-    folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Reporter, stopper: Stopper
+    folder: Path, loaded: LoadedPipeline, request: RunRequest, reporter: Hooked, stopper: Stopper
 ) -> RunReport:
     known = _known_manifest(folder, loaded)
     last = known.source_list(folder) if known else ()
@@ -257,6 +282,7 @@ def _execute(
             is_settled(folder, options),
             reused if options.reuse else None,
             folder / WORK,
+            reporter.hooks.tell if reporter.hooks else None,
         )
         runner = Runner(loaded, request.config, journal, means)
         return _run(folder, runner, prints, manifest, request.accept)
@@ -332,7 +358,7 @@ def is_settled(folder: Path, options: Options) -> bool:
     return False
 
 
-def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Reporter) -> ModelPool:
+def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, reporter: Hooked) -> ModelPool:
     options, day = request.options, date.fromisoformat(manifest.created_at[:10])
     config = request.config
     models = config.models
@@ -342,6 +368,7 @@ def _model_pool(journal: Journal, request: RunRequest, manifest: Manifest, repor
     return ModelPool(
         journal, models, options.max_cost, options.reuse, day, attempts=config.run.attempts,
         batching=options.batching, tell=reporter.emit, stage_costs=options.stage_costs,
+        tell_call=reporter.hooks.tell if reporter.hooks else None,
     )  # fmt: skip
 
 
@@ -355,6 +382,7 @@ def _run(
     root = runner.put_root([entry.field() for entry in prints])
     runner.journal.flush()
     runner.walk(root)
+    bring_stored(runner.journal, folder / STORE)  # a run that is finished is whole by itself
     report = make_report(runner)
     options = runner.means.options
     if options.shard is not None:

@@ -305,6 +305,11 @@ class Journal:
             blobs.update(self._rows(f"SELECT seq, blob FROM results WHERE seq IN ({_marks(some)})", some))
         return blobs
 
+    def all_blobs(self) -> Iterator[bytes]:
+        """Yield the blobs of all results, in the order in which they were made."""
+        for (blob,) in self._rows("SELECT blob FROM results WHERE blob IS NOT NULL ORDER BY seq", ()):
+            yield blob
+
     def fact(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
         """Return a fact about the run that was noted, or None."""
         for (value,) in self._rows("SELECT value FROM meta WHERE name = ?", (name,)):

@@ -27,7 +27,7 @@ from .batches import books
 from .batches.settings import Batching
 from .batches.settle import Lane
 from .budget import Budget, unknown_price
-from .calls import Calls
+from .calls import Call, Calls
 from .codec import Encoded, encode, gather_fields
 from .journal import Journal
 from .pipeline import Stage, load_stage
@@ -72,6 +72,7 @@ class ModelPool:
         attempts: most attempts at a question while none gives a usable answer.
         batching: how batches are used.
         tell: told of what happens to batches.
+        tell_call: told of every call that is answered, but for those in batches; None for nobody.
     """
 
     def __init__(
@@ -85,10 +86,12 @@ class ModelPool:
         batching: Batching | None = None,
         tell: Callable[[Event], None] = lambda _: None,
         stage_costs: Mapping[str, float] | None = None,
+        tell_call: Callable[[Event], None] | None = None,
     ) -> None:
         self._journal = journal
         self._batching = batching or Batching()
         self._tell = tell
+        self._tell_call = tell_call
         self._attempts = attempts
         self._options = options
         self._max_cost, self._stage_costs = max_cost, dict(stage_costs or {})
@@ -172,6 +175,8 @@ class ModelPool:
     def _tell_all(self, desk: Desk) -> None:
         while self._warnings:
             self._tell(Event("warning", data={"message": self._warnings.pop(0)}))
+        while desk.kept and self._tell_call is not None:
+            self._tell_call(_call_event(desk.kept.popleft()))
         events = [] if desk.batches is None else desk.batches.events
         while events:
             self._tell(events.pop(0))
@@ -216,7 +221,9 @@ class ModelPool:
 
     def desk(self, calls: Calls, budget: Budget) -> Desk:
         """Return what gets the replies."""
-        return Desk(calls, budget, self._options, self._open_line, self._attempts)
+        desk = Desk(calls, budget, self._options, self._open_line, self._attempts)
+        desk.keeps = self._tell_call is not None
+        return desk
 
     def _unpriced_costs(self, calls: Calls) -> dict[str, float]:
         """Return by stage what calls made before their price was known cost at today's, where it matters."""
@@ -241,6 +248,16 @@ class ModelPool:
         rate = shared_limit(parsed, options, self._redactor, self._warnings.append)
         client = ModelClient(open_model(parsed, options, self._redactor), options, rate=rate)
         return Line(client, options, price_of(parsed, options, self._day))
+
+
+def _call_event(call: Call) -> Event:
+    usage = call.reply.usage
+    data = {
+        "model": call.model, "outcome": call.reply.outcome, "attempts": call.attempts, "cost": call.cost,
+        "input_tokens": None if usage is None else usage.input_tokens,
+        "output_tokens": None if usage is None else usage.output_tokens,
+    }  # fmt: skip
+    return Event("call", stage=call.stage, data=data)
 
 
 class _Shift:

@@ -123,6 +123,7 @@ class Means:
         device: where stages that take several items at once run, a process per device; None for the pool.
         reused: other runs, whose results are taken over; None for none.
         work: where stages keep what is no result.
+        tell_hooks: told of every item that a map stage has finished; None where nobody wants to know.
     """
 
     pool: Pool
@@ -137,6 +138,7 @@ class Means:
     settled: bool = False
     reused: Reused | None = None
     work: Path | None = None
+    tell_hooks: Callable[[Event], None] | None = None
 
 
 class Runner(Walk):
@@ -475,8 +477,10 @@ class _Acknowledged:
         while self._waiting and self._waiting[0].seq <= self._runner.journal.committed:
             head = self._waiting.popleft()
             self._done += 1
+            said = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
+            if self._runner.means.tell_hooks is not None:
+                self._runner.means.tell_hooks(Event("item-done", stage=self._stage.name, data=said))
             if head.status != "made":
-                said = {"item": head.item, "status": head.status, "code": head.code, "reason": head.reason}
                 emit(Event("item", stage=self._stage.name, data=said))
         if self._done > before:
             data: dict[str, float] = {"done": self._done, "total": self._total, **self._costs()}

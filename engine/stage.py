@@ -15,7 +15,7 @@ PROGRESS = "progress"
 """The part of ``Tools.work`` that is removed when a run is finished."""
 
 UNAVAILABLE = "unavailable"
-"""Code of an item that failed because the model could not be reached: nothing was paid, so it runs again."""
+"""Code of an item that failed because a model or shared files could not be reached: it runs again."""
 REHEARSED = "rehearsed"
 """Code of a question in a rehearsal, which nobody answers (see :mod:`.rehearsal`)."""
 UNASKED = "unasked"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import parent_process
 
-from ..errors import MissingRequirement, RunError
+from ..errors import MissingRequirement, PlaceUnavailable, RunError
 from .codec import Encoded, encode, gather_fields
 from .pipeline import Stage, load_stage
-from .stage import Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
+from .stage import UNAVAILABLE, Failed, Item, Made, Outcome, Rejected, StageSpec, Tools
 
 Parts = tuple[tuple[bytes, tuple[str, ...]], ...]
 """Fields of an item as the journal keeps them: blobs, and which fields of each are meant."""
@@ -123,6 +123,8 @@ def _finished(work: Coroutine[object, None, Outcome]) -> Outcome:
 
 def failure(error: BaseException) -> Failed:
     """Return the outcome that stands for an exception; its traceback is the evidence."""
+    if isinstance(error, PlaceUnavailable):
+        return Failed(UNAVAILABLE, str(error))
     reason = "".join(traceback.format_exception_only(error)).strip()
     return Failed("exception", reason, evidence="".join(traceback.format_exception(error)))
 

@@ -84,6 +84,8 @@ class Scoring:
         unit: how differences of methods are printed.
         published: published protocol that judges were asked under -> options that have its code's definitions
             of scores; one that is given wins.
+        compared_by: measure of its first table by whose differences methods are compared; empty where there
+            are several.
     """
 
     title: str
@@ -98,6 +100,7 @@ class Scoring:
     of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
     unit: "Unit" = "points"
     published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    compared_by: str = ""
 
 
 def _not_scored() -> Scoring:

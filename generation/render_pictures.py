@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 
 from ..engine.stage import Answer, Ask, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ..errors import UserError
-from ..media.images import keep_file, open_picture
+from ..media.images import open_picture
+from ..media.kept_files import keep_file
 from ..models.chat import Image
 from ..models.generators.request import Generated, PictureRequest, read_generated
 from ..models.spec import ModelSettings, parse_spec

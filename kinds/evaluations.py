@@ -1,10 +1,13 @@
 """The verbs of evaluation with the protocol looked up by the name that archives bear."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine.hooks import Hooks
 from ..engine.manifest import read_manifest as read_run
+from ..engine.progress import Event
 from ..errors import ConfigError, InputError, RunError, UserError
 from ..evaluation.archive.archive import read_manifest
 from ..releases.loading import kind_of
@@ -75,7 +78,15 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
         ConfigError: an option says nothing about such evaluations, or a definition does not exist.
     """
     scoring, given = _scoring([folder], options, _options)
-    return scoring.score(folder, _chosen(given))
+    made = scoring.score(folder, _chosen(given))
+    hooks = Hooks(Path(folder), lambda text: warnings.warn(text, stacklevel=3))
+    if hooks and scoring.tables is not None:
+        from ..evaluation.report.formats import COLUMNS, score_rows
+
+        rows = [row for table in scoring.tables(made) for row in score_rows(table)]
+        scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        hooks.tell(Event("score", data={"rows": scores}))
+    return made
 
 
 def compare(
@@ -244,6 +255,47 @@ def export_archive(folder: str | Path, target: Path) -> "Archive":
     from ..evaluation.archive.archive import export_archive as export
 
     return export(folder, target, judging_of(folder).protocol().archive)
+
+
+def export_inspect(folder: Path, target: Path, release: Path | None = None) -> int:
+    """Write an evaluation as a log of inspect_ai, and return how many samples it has.
+
+    Args:
+        folder: the evaluation folder.
+        target: the new file, whose name ends with ``.eval``.
+        release: what was judged, for questions and scores; None for the place that the evaluation names.
+            Where it is not there, the log has the replies without them.
+
+    Raises:
+        InputError: the archive, or the release that is given, cannot be read.
+        ConfigError: the file's name has another ending. TargetError: it cannot be written.
+    """
+    from ..evaluation.archive.archive import read_archive, sources_of
+    from ..evaluation.archive.inspect_log import InspectLog, Question, write_inspect_log
+    from ..evaluation.report.model import ScoreTable
+
+    archive, scoring = read_archive(folder), judging_of(folder).scored()
+    known = dict(sources_of(folder, archive.manifest)).get("release")
+    place = release or (known if known is not None and known.is_dir() else None)
+    questions: dict[str, Question] = {}
+    scores: dict[str, dict[str, float]] = {}
+    if place is not None and any(
+        kind.stories is not None and kind.name == kind_of(place) for kind in kinds()
+    ):
+        questions = {
+            question.question_id: Question(question.question, question.accepted_answers)
+            for record in load_stories(place)
+            for question in record.questions
+        }
+    if place is not None and scoring.tables is not None:
+        options = {"release": place, "resamples": 0} if release is not None else {"resamples": 0}
+        tables = scoring.tables(scoring.score(folder, _chosen(_with_published(options, [folder]))))
+        main = next((table for table in tables if isinstance(table, ScoreTable)), None)
+        for row in () if main is None else main.rows:
+            values = {name: score.value for name, score in row.scores.items()}
+            scores[row.label] = {name: value for name, value in values.items() if value is not None}
+    title = f"{archive.manifest.kind}: {Path(folder).resolve().name}"
+    return write_inspect_log(target, InspectLog(archive, title, questions, scores))
 
 
 def export_so_far(run: Path, target: Path) -> "Archive":

@@ -19,21 +19,28 @@ from .katha_samples import sample_bundles
 SIDE = 96
 _LEVELS = 8
 _STEP = 256 // _LEVELS
-MOST_STORIES = _LEVELS**3
+_COLOURS = _LEVELS**3
+MOST_STORIES = 8 * _COLOURS
 
 
 def draw_panel(story: int, panel: int, side: int = SIDE) -> bytes:
     """Return a PNG whose left half says which story it is, and whose right half which panel.
+
+    Of stories from 512 on, the left half has two colours, one above the other.
 
     Raises:
         ValueError: a number is too large to be drawn.
     """
     from PIL import Image
 
-    if not (0 <= story < MOST_STORIES and 0 <= panel < MOST_STORIES):
-        raise ValueError(f"numbers below {MOST_STORIES} can be drawn, not {story} and {panel}")
+    if not (0 <= story < MOST_STORIES and 0 <= panel < _COLOURS):
+        raise ValueError(
+            f"stories below {MOST_STORIES} and panels below {_COLOURS} can be drawn, not {story} and {panel}"
+        )
     image = Image.new("RGB", (side, side), _colour(panel))
-    image.paste(_colour(story), (0, 0, side // 2, side))
+    turn, colour = divmod(story, _COLOURS)
+    image.paste(_colour(colour), (0, 0, side // 2, side))
+    image.paste(_colour((colour + turn) % _COLOURS), (0, side // 2, side // 2, side))
     file = io.BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
@@ -46,9 +53,10 @@ def numbers_in(data: bytes) -> tuple[int, int]:
     with Image.open(io.BytesIO(data)) as image:
         pixels = image.convert("RGB")
         width, height = pixels.size
-        halves = (pixels.getpixel((width * part // 4, height // 2)) for part in (1, 3))
-        left, right = (_number(colour) for colour in halves if isinstance(colour, tuple))
-    return left, right
+        places = ((1, 1), (1, 3), (3, 1))
+        parts = (pixels.getpixel((width * x // 4, height * y // 4)) for x, y in places)
+        upper, lower, panel = (_number(colour) for colour in parts if isinstance(colour, tuple))
+    return upper + _COLOURS * ((lower - upper) % _COLOURS), panel
 
 
 def draw_outputs(

@@ -13,6 +13,7 @@ from contextlib import chdir
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from ..api.evaluations import evaluate
 from ..api.records import build
@@ -28,7 +29,7 @@ SIDES = {"model-a": 96, "model-b": 128}
 """Method -> the side of its pictures in pixels, by which the judge knows it."""
 SEEN = {"model-a": 0.8, "model-b": 0.4}
 """Method -> the share of the questions that the judge answers rightly from its pictures."""
-ABOUT = {
+ABOUT: dict[str, Any] = {
     "version": "0.1.0", "license": "CC-BY-4.0", "name": "fabula-sample-fables",
     "title": "Fabula sample fables", "creators": ("The Fabula developers",),
 }  # fmt: skip

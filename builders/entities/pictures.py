@@ -15,7 +15,8 @@ import numpy as np
 from pydantic import BeforeValidator
 
 from ...engine.stage import Tools
-from ...media.images import encode_image, fitted, keep_file, kept_bytes
+from ...media.images import encode_image, fitted
+from ...media.kept_files import keep_file, kept_bytes
 from ...media.video import Frame, frames_at
 from ...models.chat import Image as ChatImage
 from ...models.vision.types import Box, cut

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...engine.stage import Item, StageSpec, Tools
 from ...errors import ConfigError, InputError, TargetError, UserError
+from ...media.kept_files import kept_bytes
 from ...schemas.canonical import Json, pretty_bytes, write_atomic
 from ...schemas.events import DIFFICULTIES
 from ...schemas.plain_files import read_json, reason_of
@@ -19,6 +20,7 @@ from .settings import SILENT, GradeSettings
 RESULTS = "results.json"
 """File of a run folder; a build takes it in where it is there."""
 MOST_BYTES = 200_000_000
+_AGAIN = "build into a new folder"
 
 
 Rates = Mapping[str, Mapping[str, float | None]]
@@ -215,7 +217,7 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
     if stored is None or not chosen:
         return {name: {"grade": level} for name, level in grades.items()}
     assert tools.store is not None
-    document = json.loads((tools.store / stored).read_bytes())
+    document = json.loads(kept_bytes(tools.store, stored, fix=_AGAIN))
     units = [unit for unit, _ in chosen]
     check_judged(units, document["rates"])
     graded = grade(units, document["rates"], settings, document["people"])

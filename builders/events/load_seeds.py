@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from ...engine.stage import Child, Item, Made, StageSpec, Tools
 from ...errors import InputError, UserError, mismatch
+from ...media.kept_files import keep_file
 from ...releases.events.suites import load_suite
-from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes, write_atomic
+from ...schemas.canonical import Json, digest, pretty_bytes, sha256_bytes
 from ...schemas.events import video_name
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain, reason_of
@@ -81,9 +82,7 @@ def _kept(path: Path, tools: Tools) -> str:
     assert tools.store is not None
     content = pretty_bytes(read_results(path))
     name = f"{RESULTS}-{sha256_bytes(content)}.json"
-    if not (tools.store / name).is_file():
-        tools.store.mkdir(parents=True, exist_ok=True)
-        write_atomic(tools.store / name, [content])
+    keep_file(content, name, tools.store)
     return name
 
 

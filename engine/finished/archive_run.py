@@ -23,10 +23,12 @@ from ...schemas.plain_files import open_plain
 from ...schemas.values import Own
 from .. import journal_file
 from ..batches.books import running_lines
-from ..execute import is_settled
+from ..execute import STORE, is_settled
+from ..journal import Journal
 from ..journal_file import NAME as JOURNAL
 from ..journal_file import explained, unwritable
 from ..lock import HOLDER, LOCK, hold, is_private
+from ..machines.reuse import bring_stored
 from ..manifest import read_manifest
 from ..runner import Options
 
@@ -120,7 +122,8 @@ def archive_run(folder: Path, out: Path | None = None, *, remove: bool = False) 
 
     Raises:
         RunError: the run is not finished, is no run, or holds something that is no plain file. RunBusy:
-            somebody works on it. TargetError: the file exists, or cannot be written.
+            somebody works on it. TargetError: the file exists, or cannot be written; or files that the run
+            lacks lie where they cannot be reached.
     """
     folder = Path(os.path.realpath(folder))
     target = Path(out).absolute() if out is not None else folder.with_name(folder.name + SUFFIX)
@@ -211,6 +214,8 @@ def _contents(folder: Path) -> Contents:
             str(folder), what="\n".join(["the run is not finished", *running]),
             fix=f"finish it first: fabula run retry {folder}",
         )  # fmt: skip
+    with Journal.open(folder, writable=False) as journal:
+        bring_stored(journal, folder / STORE)
     with explained(path), closing(journal_file.connect(path, read_only=False)) as connection:
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:

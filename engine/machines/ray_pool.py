@@ -17,11 +17,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, MissingRequirement
+from ...schemas.shared_files import STORE, VECTORS
 from ..codec import Encoded, encode
 from ..pool import IDLE, LOST_TRIES, Flight, Result, default_workers, run_inline
 from ..stage import Failed
@@ -31,6 +33,8 @@ ADDRESS = "RAY_ADDRESS"
 """The variable, Ray's own, that names a cluster which is there already."""
 SCRATCH = "fabula-ray-"
 """What the folder of a cluster that is started here is called, before the number of its process."""
+CLUSTERS = 3
+"""How often a cluster of this machine is tried to be started."""
 STARTS = 20
 """Actors that may die in a row while they start."""
 UNPROVEN = 0.25
@@ -95,17 +99,39 @@ def _start(ray: Any, *, own: bool) -> None:  # noqa: ANN401 - the module, which 
     short = Path("/tmp")  # sockets lie below it, whose paths may have 107 bytes
     place = short if short.is_dir() else Path(tempfile.gettempdir())
     _tidy(place)
-    scratch = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-", dir=place)
-    atexit.register(_end, ray, scratch)
-    ray.init(
-        address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=scratch,
-        num_cpus=1, **quiet,
-    )  # fmt: skip
+    for left in reversed(range(CLUSTERS)):
+        scratch = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-", dir=place)
+        atexit.register(_end, ray, scratch)
+        try:
+            ray.init(
+                address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=scratch,
+                num_cpus=1, **quiet,
+            )  # fmt: skip
+        except Exception as error:  # Ray gives a busy machine 30 s, and raises nothing narrower
+            _end(ray, scratch)
+            if not left:
+                raise MissingRequirement(
+                    "--pool ray", what=f"no cluster starts on this machine: {error}",
+                    fix="try again when the machine is less busy, or use --pool local",
+                ) from error  # fmt: skip
+        else:
+            return
 
 
 def _end(ray: Any, scratch: str) -> None:  # noqa: ANN401 - the module, which has no types
     ray.shutdown()
+    _kill_left(scratch)
     shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _kill_left(scratch: str) -> None:
+    """Kill what is left of a cluster that did not come up: its processes name its folder."""
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if any(scratch in word for word in process.cmdline()):
+                process.kill()
 
 
 def _tidy(place: Path) -> None:
@@ -195,10 +221,13 @@ class RayPool:
         if self._ray is not None:
             return
         self._ray = connect()
-        needs: dict[str, float] = {"num_cpus": 1 if os.environ.get(ADDRESS) else 0}  # here we count ourselves
+        needs: dict[str, Any] = {"num_cpus": 1 if os.environ.get(ADDRESS) else 0}  # here we count ourselves
         gpus = int(self._ray.cluster_resources().get("GPU", 0)) if self.devices else 0
         if gpus:
             self.workers, needs = gpus, {"num_cpus": 0, "num_gpus": 1}
+        shared = {name: os.environ[name] for name in (STORE, VECTORS) if os.environ.get(name)}
+        if shared:  # nodes have an environment of their own
+            needs["runtime_env"] = {"env_vars": shared}
         self._kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
 
     def _recruit(self) -> None:

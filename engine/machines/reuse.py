@@ -6,6 +6,7 @@ as ones that cost nothing here, and with the files of the store that its fields 
 go.
 """
 
+import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Self
 
 from ...errors import RunError
+from ...media.kept_files import bring_files
 from ...models.spec import ModelSettings
 from ...schemas.canonical import link_or_copy
+from ...schemas.shared_files import STORE as SHARED
 from .. import journal_file
 from ..calls import call_row, calls_of
 from ..codec import Encoded
@@ -116,9 +119,8 @@ class Reused:
         return entry, statements
 
     def _take_files(self, blob: bytes, store: Path) -> None:
-        with suppress(zlib.error):  # a damaged result is found by whoever reads it
-            for name in {match.decode("ascii") for match in _STORED.findall(zlib.decompress(blob))}:
-                take_file(store / name, self._store / name)
+        for name in stored_names(blob):
+            take_file(store / name, self._store / name)
 
 
 def _open(folder: Path, opened: ExitStack) -> _Run:
@@ -140,6 +142,24 @@ def check_reused(folder: Path) -> None:
     """
     with ExitStack() as opened:
         _open(folder, opened)
+
+
+def stored_names(blob: bytes) -> frozenset[str]:
+    """Return what may be names of stored files in the fields of a result."""
+    with suppress(zlib.error):  # a damaged result is found by whoever reads it
+        return frozenset(match.decode("ascii") for match in _STORED.findall(zlib.decompress(blob)))
+    return frozenset()
+
+
+def bring_stored(journal: Journal, store: Path) -> None:
+    """Copy files that results name, and that the store of their run lacks, from where files are shared.
+
+    Raises:
+        PlaceUnavailable: the place cannot be used now.
+    """
+    if os.environ.get(SHARED):
+        for blob in journal.all_blobs():
+            bring_files((name for name in stored_names(blob) if "." in name), store)
 
 
 def take_file(source: Path, target: Path) -> None:

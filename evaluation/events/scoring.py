@@ -91,4 +91,5 @@ SCORING = Scoring(
     ("release", "suite", "voting", "partial", "nonresponse"),
     tables=tables,
     of_people=of_people,
+    compared_by="average",
 )

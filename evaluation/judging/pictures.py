@@ -13,16 +13,9 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from ...errors import InputError, UserError
-from ...media.images import (
-    LIMITS,
-    MEDIA_TYPES,
-    PictureLimits,
-    encode_image,
-    fitted,
-    keep_file,
-    kept_bytes,
-)
+from ...media.images import LIMITS, MEDIA_TYPES, PictureLimits, encode_image, fitted
 from ...media.images import Picture as Opened
+from ...media.kept_files import keep_file, kept_bytes
 from ...media.moving import pictures_in
 from ...media.stretching import Filter, stretched
 from ...models.chat import Image

@@ -78,5 +78,5 @@ def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
     ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
-    tables=tables, of_people=of_people,
+    tables=tables, of_people=of_people, compared_by="gap",
 )  # fmt: skip

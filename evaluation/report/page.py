@@ -88,16 +88,17 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
     )
 
 
-def with_parts(template: str, sheets: Sequence[str] = (), **shown: object) -> str:
+def with_parts(template: str, sheets: Sequence[str] = (), own: str = "", **shown: object) -> str:
     """Return a page made with the parts, the style and the script of reports, for pages of another layout.
 
     Args:
         template: the page's template; it gets ``style``, ``script`` and ``policy`` beside what is shown.
         sheets: style sheets of reports besides the one of all: ``shots.css``, ``episodes.css``.
+        own: the page's own style.
         shown: what the template is filled with. ``doc`` must be there: parts ask it for ``shots``.
     """
     style, script = style_of("page.css", __package__), _resource("page.js")
-    style += "".join(map(_resource, sheets))
+    style += "".join(map(_resource, sheets)) + own
     page: str = (
         _environment()
         .from_string(template)

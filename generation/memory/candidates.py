@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.stage import REHEARSED, Ask, BadReply, NoAnswer, Tools
 from ...errors import UserError
-from ...media.images import keep_file, open_picture
+from ...media.images import open_picture
+from ...media.kept_files import keep_file
 from ...models.generators.drawn.scene import DrawnScene, Mark
 from ...models.generators.request import Generated, PictureRequest, read_generated
 from ...models.spec import parse_spec

@@ -7,7 +7,8 @@ else the whole frame is taken. What is wrong there gets into the reference: that
 from pathlib import Path
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ...media.images import MediaProblem, keep_file
+from ...media.images import MediaProblem
+from ...media.kept_files import keep_file
 from ...media.video import frames_at
 from ...schemas.canonical import sha256_bytes, sha256_file
 from .pictures import panorama_of, png_bytes

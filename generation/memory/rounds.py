@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...engine.stage import REHEARSED, Tools
-from ...media.images import keep_file
+from ...media.kept_files import keep_file
 from ...schemas.canonical import Json, sha256_bytes
 from .bank import BankCheck
 from .candidates import Candidate, Studio, sound_ones

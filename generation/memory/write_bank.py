@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.execute import STORE
 from ...errors import InputError, TargetError, UserError
-from ...media.images import kept_bytes
+from ...media.kept_files import kept_bytes
 from ...schemas.canonical import Json, pretty_bytes, sha256_bytes, write_atomic
 from ...schemas.plain_files import json_lines, read_plain
 from ...schemas.text import slug

@@ -6,7 +6,6 @@ for longest go. Numbers come out bit for bit as they went in. Machines may share
 """
 
 import hashlib
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .shared_rows import VARIABLE, SharedRows
+from .shared_rows import SharedRows
 from .types import Encoder, Predictor, Rows, TextEncoder, TextRows
 
 if TYPE_CHECKING:
@@ -72,9 +71,7 @@ class VectorStore:
         """Return the store in the user's cache folder, with the shared rows that the environment names."""
         from platformdirs import user_cache_path
 
-        address = os.environ.get(VARIABLE)
-        shared = SharedRows(address) if address else None
-        return cls(user_cache_path("fabula") / "vectors", limit, shared)
+        return cls(user_cache_path("fabula") / "vectors", limit, SharedRows.of_user())
 
     def __enter__(self) -> "VectorStore":
         return self

@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...errors import InputError, MissingRequirement, UserError
-from ...media.images import encode_image, fitted, keep_file, open_picture
+from ...media.images import encode_image, fitted, open_picture
+from ...media.kept_files import write_once
 from ...schemas.canonical import sha256_bytes
 from ...schemas.plain_files import read_plain
 from .items import Media
@@ -43,7 +44,7 @@ def store_file(folder: Path, path: Path) -> tuple[str, Media]:
         data, width, height = _pixels(path)
         ending, kind = "png", "picture"
     name = f"{sha256_bytes(data)}.{ending}"
-    keep_file(data, name, folder / MEDIA)
+    write_once(data, name, folder / MEDIA)
     return name, Media(name="", kind=kind, width=width, height=height)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from ...errors import ConfigError, InputError, UserError
-from ...media.images import encode_image, fitted, kept_bytes, open_picture
+from ...media.images import encode_image, fitted, open_picture
+from ...media.kept_files import kept_bytes
 from ...schemas.canonical import jsonl_lines, sha256_bytes, sha256_file, write_atomic
 from ...schemas.entities import EpisodePicture, EpisodeRecord, PictureKind, TakenPicture
 from ...schemas.paths import format_path

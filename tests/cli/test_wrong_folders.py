@@ -180,6 +180,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "export storyboards folder": (*STORYBOARDS, "{}", "--outputs", "{outputs}"),
     "export storyboards outputs": (*STORYBOARDS, "{release katha}", "--outputs", "{}"),
     "export archive folder": ("export", "archive", "{}", "--out", "{new}"),
+    "export inspect folder": ("export", "inspect", "{}", "--out", "{new}.eval"),
     "baseline copy-paste release": ("baseline", "copy-paste", "--release", "{}", "--out", "{new}"),
     "baseline compass tune release": (*COMPASS_TUNE, "--outputs", "{outputs}", "--release", "{}"),
     "baseline compass tune outputs": (*COMPASS_TUNE, "--release", "{release katha}", "--outputs", "{}"),

@@ -15,7 +15,8 @@ from PIL import Image
 from fabula.engine.stage import Item, Made, Tools
 from fabula.evaluation.entities.looking import ground_entities
 from fabula.evaluation.entities.looking.settings import GroundSettings, frames_of
-from fabula.media.images import encode_image, keep_file
+from fabula.media.images import encode_image
+from fabula.media.kept_files import keep_file
 from fabula.models.vision.types import Box, Card, TextRows
 
 WIDTH, HEIGHT = 96, 64

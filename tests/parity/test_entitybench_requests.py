@@ -25,7 +25,8 @@ from fabula.evaluation.entities.judging.settings import EpisodeJudgeSettings, Lo
 from fabula.evaluation.entities.looking import draw_grids
 from fabula.evaluation.entities.looking.settings import GridSettings
 from fabula.evaluation.judging.packets import GivenPacket
-from fabula.media.images import encode_image, keep_file
+from fabula.media.images import encode_image
+from fabula.media.kept_files import keep_file
 from fabula.models.spec import ModelSettings
 from fabula.prompts.fetching import fetch_prompts
 from fabula.prompts.sets import TextSet, read_set

@@ -38,6 +38,7 @@ def test_exit_codes_when_read_from_classes_are_the_documented_ones() -> None:
         "ConfigError": ExitCode.USAGE,
         "InputError": ExitCode.FINDINGS,
         "TargetError": ExitCode.USAGE,
+        "PlaceUnavailable": ExitCode.USAGE,
         "RunError": ExitCode.USAGE,
         "RunBusy": ExitCode.USAGE,
         "MissingRequirement": ExitCode.MISSING,

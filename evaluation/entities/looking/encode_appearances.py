@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....media.images import open_picture
+from ....media.kept_files import kept_bytes
 from ....models.vision.needs import opened
 from ....models.vision.store import VectorStore
 from ....schemas.canonical import Json
@@ -28,6 +29,7 @@ SPEC = StageSpec(
 CENTRED = ("dinov2-base", "dinov2-l-14")
 """Encoders of ours that make the shorter side 256 pixels long and look at the 224 x 224 in the middle."""
 _AROUND = 256
+_AGAIN = "evaluate into a new folder with --reuse and this run"
 
 
 def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
@@ -47,7 +49,8 @@ def run_batch(items: Sequence[Item], tools: Tools) -> Sequence[Outcome]:
                 return None
             names = _pictures(item)
             assert tools.store is not None, "a run keeps its pictures in a folder"
-            images = [open_picture(tools.store / name).image for name in names.values()]
+            contents = [kept_bytes(tools.store, name, fix=_AGAIN) for name in names.values()]
+            images = [open_picture(content).image for content in contents]
             seen = [whole_view(image) for image in images] if whole else images
             rows = store.rows(encoder, seen, settings.batch)
             made = {key: packed(rows[number : number + 1]) for number, key in enumerate(names)}

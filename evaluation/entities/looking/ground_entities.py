@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ....media.images import encode_image, keep_file, open_picture
+from ....media.images import encode_image, open_picture
+from ....media.kept_files import keep_file
 from ....models.vision.grounding_store import GroundingStore
 from ....models.vision.needs import opened
 from ....models.vision.types import Box, Grounder, Rows, TextEncoder

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from ....media.images import encode_image, keep_file
+from ....media.images import encode_image
+from ....media.kept_files import keep_file
 from ....media.quality import sharpness
 from ....media.video import VideoInfo, frames_at, outline, walk_frames
 from ....schemas.canonical import Json, sha256_bytes

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from ....engine.stage import Item, Made, StageSpec, Tools
 from ....errors import InputError, UserError
-from ....media.images import encode_image, keep_file
+from ....media.images import encode_image
+from ....media.kept_files import keep_file
 from ....schemas.canonical import Json, sha256_bytes
 from ....schemas.plain_files import read_plain
 from ....schemas.values import Own

@@ -15,7 +15,8 @@ from pydantic import Field, model_validator
 
 from ....engine.stage import REHEARSED, Answer, Ask, BadReply, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ....errors import MissingRequirement, UserError
-from ....media.images import encode_image, keep_file
+from ....media.images import encode_image
+from ....media.kept_files import keep_file
 from ....media.video import frames_at, probe
 from ....models.chat import Image
 from ....models.generators.request import Generated, PictureRequest, read_generated

@@ -1,5 +1,6 @@
 """Builds in shards, merged: every file is that of one run, but the journal; also when the merge is killed."""
 
+import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -13,27 +14,20 @@ from fabula.engine.machines.merging import Merge
 from fabula.errors import RunError
 from fabula.kinds.verbs import build, merge_runs, pack
 from fabula.releases.options import PackOptions
-from fabula.testing.endurance import rounds
+from fabula.testing.endurance import VARIABLE
 from fabula.testing.killing import kill_after
+from fabula.testing.run_files import differing
 
 CREATED = "2026-01-01T00:00:00Z"
 OF = 3
+MERGES = 20
 OPTIONS: dict[str, Any] = {"katha": BuildOptions, "shots": ShotOptions}
 
 
-def files_of(run: Path) -> dict[str, bytes]:
-    """Every file of a run but its journal and its lock."""
-    return {
-        str(path.relative_to(run)): path.read_bytes()
-        for path in run.rglob("*")
-        if path.is_file() and not path.name.startswith(("journal.sqlite", ".lock"))
-    }
-
-
-@pytest.fixture
-def stories(katha: Any, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def stories(katha: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten of the sample stories."""
-    path = tmp_path / "stories.jsonl"
+    path = tmp_path_factory.mktemp("stories") / "stories.jsonl"
     lines = (katha.samples / "stories.jsonl").read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:10]), "utf-8")
     return path
@@ -49,31 +43,39 @@ def build_shards(kind: str, stories: Path, folder: Path) -> list[Path]:
     return parts
 
 
-@pytest.mark.parametrize("kind", ["katha", "shots"])
-def test_build_when_made_in_shards_merges_into_the_bytes_of_one_run(
-    kind: str, stories: Path, tmp_path: Path
-) -> None:
-    parts = build_shards(kind, stories, tmp_path)
+@pytest.fixture(scope="module")
+def katha_shards(stories: Path) -> list[Path]:
+    """A KathaBench run in shards; the whole one lies beside them."""
+    return build_shards("katha", stories, stories.parent)
+
+
+def test_katha_when_made_in_shards_merges_into_the_bytes_of_one_run(katha_shards: list[Path]) -> None:
+    folder = katha_shards[0].parent
+    merge_runs(katha_shards, folder / "merged", Merge(workers=0))
+    assert differing(folder / "merged", folder / "whole") == []
+
+
+def test_shots_when_made_in_shards_merge_into_the_bytes_of_one_run(stories: Path, tmp_path: Path) -> None:
+    parts = build_shards("shots", stories, tmp_path)
     merge_runs(parts, tmp_path / "merged", Merge(workers=0))
-    assert files_of(tmp_path / "merged") == files_of(tmp_path / "whole")
+    assert differing(tmp_path / "merged", tmp_path / "whole") == []
 
 
 @pytest.mark.waits
 @pytest.mark.endurance
 def test_merge_when_killed_at_any_moment_ends_with_the_bytes_of_one_run(
-    stories: Path, starter: Any, tmp_path: Path
+    katha_shards: list[Path], starter: Any
 ) -> None:
-    parts = build_shards("katha", stories, tmp_path)
-    whole = files_of(tmp_path / "whole")
-    for number in range(rounds(20)):
-        out = tmp_path / f"merged{number}"
-        command = ("run", "merge", *parts, "--out", out, "--workers", 1, "--json")
+    folder = katha_shards[0].parent
+    for number in range(MERGES if os.environ.get(VARIABLE) else 1):
+        out = folder / f"merged{number}"
+        command = ("run", "merge", *katha_shards, "--out", out, "--workers", 1, "--json")
         code, events = None, 1 + number
         while code != 0:
             code, _ = kill_after(partial(starter.start, command), events)
             assert code in (0, -signal.SIGKILL)
-            events += 7
-        assert files_of(out) == whole
+            events += MERGES  # so that all of them together are killed after each event
+        assert differing(out, folder / "whole") == []
 
 
 def test_pack_when_the_folder_is_a_shard_says_to_merge_first(stories: Path, tmp_path: Path) -> None:

@@ -261,6 +261,6 @@ def test_rights_of_videos_when_the_run_has_no_videos_are_refused(tmp_path: Path)
 
 def test_pictures_of_episodes_when_the_store_lost_one_are_not_packed(filmed: Path, tmp_path: Path) -> None:
     next((filmed / "store").iterdir()).unlink()
-    with pytest.raises(InputError, match="the picture that its name says"):
+    with pytest.raises(InputError, match="the file that its name says"):
         pack(filmed, tmp_path / "dist", with_rights(tmp_path, rights="CC0-1.0"))
     assert not (tmp_path / "dist").exists()

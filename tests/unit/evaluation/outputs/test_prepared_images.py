@@ -68,5 +68,5 @@ def test_kept_picture_when_changed_or_lost_refuses(tmp_path: Path) -> None:
     (tmp_path / names[0]).write_bytes(b"other")
     (tmp_path / names[1]).unlink()
     for name in names[:2]:
-        with pytest.raises(InputError, match="the picture that its name says"):
+        with pytest.raises(InputError, match="the file that its name says"):
             kept_picture(tmp_path, name)

@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, TargetError
-from fabula.models.vision.shared_rows import VARIABLE, SharedRows
+from fabula.models.vision.shared_rows import SharedRows
 from fabula.models.vision.store import VectorStore
 from fabula.models.vision.types import Rows
+from fabula.schemas.shared_files import VECTORS, SharedFiles
 
 KEYS = [bytes([number]) * 32 for number in range(5)]
+
+
+def rows_at(address: str) -> SharedRows:
+    return SharedRows(SharedFiles(address, VECTORS))
 
 
 def make(things: Sequence[int]) -> Rows:
@@ -29,9 +34,9 @@ def test_store_when_another_machine_has_made_the_rows_takes_them_bit_for_bit(
     address = {
         "folder": str(tmp_path / "shared"), "file": f"file://{tmp_path}/shared", "memory": "memory://shared",
     }[place]  # fmt: skip
-    with VectorStore(tmp_path / "one", shared=SharedRows(address)) as first:
+    with VectorStore(tmp_path / "one", shared=rows_at(address)) as first:
         made = first.kept(KEYS, range(5), make)
-    with VectorStore(tmp_path / "two", shared=SharedRows(address)) as second:
+    with VectorStore(tmp_path / "two", shared=rows_at(address)) as second:
         assert second.kept(KEYS, range(5), refuse).tobytes() == made.tobytes()
         assert second.counts.made == 0
     with VectorStore(tmp_path / "two") as alone:
@@ -39,7 +44,7 @@ def test_store_when_another_machine_has_made_the_rows_takes_them_bit_for_bit(
 
 
 def test_store_when_a_shared_row_is_cut_or_changed_makes_it_again(tmp_path: Path) -> None:
-    shared = SharedRows(str(tmp_path))
+    shared = rows_at(str(tmp_path))
     shared.write(dict(zip(KEYS, make(range(5)), strict=True)))
     files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     files[0].write_bytes(files[0].read_bytes()[:-1])
@@ -55,7 +60,7 @@ def test_store_when_a_shared_row_is_cut_or_changed_makes_it_again(tmp_path: Path
 def test_store_when_the_environment_names_a_place_uses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "shared"))
+    monkeypatch.setenv(VECTORS, str(tmp_path / "shared"))
     with VectorStore.of_user() as store:
         store.kept(KEYS, range(5), make)
     assert sum(path.is_file() for path in (tmp_path / "shared").rglob("*")) == 5
@@ -63,7 +68,7 @@ def test_store_when_the_environment_names_a_place_uses_it(
 
 def test_shared_rows_when_the_place_cannot_be_used_say_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nosuch"):
-        SharedRows("nosuch://bucket")
+        rows_at("nosuch://bucket")
     (tmp_path / "file").write_text("")
-    with pytest.raises(TargetError, match=VARIABLE):
-        SharedRows(str(tmp_path / "file")).write({KEYS[0]: make([1])[0]})
+    with pytest.raises(TargetError, match=VECTORS):
+        rows_at(str(tmp_path / "file")).write({KEYS[0]: make([1])[0]})

@@ -1,0 +1,1 @@
+"""Leaderboards: folders of submissions that are checked, scored again, ranked and shown."""

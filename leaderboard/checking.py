@@ -1,0 +1,409 @@
+"""Checking a leaderboard: each submission by itself, and all against each other; findings never raise."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import FabulaError, InputError, UserError
+from ..evaluation.archive.archive import Archive, read_archive
+from ..evaluation.archive.replies import lacks, last_attempts
+from ..evaluation.judging.leakage import WINDOW_WORDS, Secret
+from ..evaluation.report.formats import Table, written
+from ..releases.hidden.commitments import read_salt
+from ..releases.hidden.marks import Marks, marks_of
+from ..releases.hidden.search import search, search_rows
+from ..releases.loading import read_release_document
+from ..schemas.canonical import sha256_file
+from ..schemas.judgement import EvaluationManifest
+from ..schemas.layout import RELEASE
+from ..schemas.plain_files import read_plain
+from ..schemas.text import counted, normalize_answer
+from ..schemas.values import Issue, Score
+from .board import (
+    OF_DATA,
+    Board,
+    Leaderboard,
+    Retraction,
+    read_leaderboard,
+    score_tables,
+    scores_of_method,
+    seeds_of,
+    what_of,
+)
+from .opening import SCORES, SUBMISSION, USUAL, Opened, opened
+from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
+from .submission import Submission, archive_of, beside_any, read_submission, release_of, submissions_in
+
+LEAK = "take it out: a leaderboard is public"
+_DIGITS = re.compile(r"\d+")
+_WORDS = re.compile(r"[^\w]+|_+")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A submission, and what was found.
+
+    Attributes:
+        path: its folder or zip file.
+        submission: what it declares; None where that cannot be read.
+        board: the board it is for; None where there is none.
+        issues: what was found; it is ranked if no error is among it.
+        manifest: of its evaluation; None where the archive cannot be read.
+        tables: its scores; empty where it could not be scored.
+        retraction: why it was withdrawn, if it was.
+        coverage: share of outputs that are valid, and of replies that are answers, whichever is less.
+    """
+
+    path: Path
+    submission: Submission | None = None
+    board: Board | None = None
+    issues: tuple[Issue, ...] = ()
+    manifest: EvaluationManifest | None = field(default=None, repr=False)
+    tables: tuple[Table, ...] = field(default=(), repr=False)
+    retraction: Retraction | None = None
+    coverage: float | None = None
+    replies: Replies | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its name: that of its folder or file."""
+        return self.path.name.removesuffix(".zip")
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it takes part in the ranking."""
+        errors = any(issue.level == "error" for issue in self.issues)
+        return self.submission is not None and not errors and self.retraction is None
+
+    @property
+    def scores(self) -> Mapping[str, Score]:
+        """Its main scores by measure."""
+        if self.submission is None or not self.tables:
+            return {}
+        return scores_of_method(self.tables, self.submission.method)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the check of a leaderboard found.
+
+    Attributes:
+        leaderboard: what it is.
+        rows: the submissions, by name.
+    """
+
+    leaderboard: Leaderboard
+    rows: tuple[Checked, ...]
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """All findings, each with the name of its submission before its place."""
+        return tuple(
+            replace(issue, where=f"{row.name}: {issue.where}") for row in self.rows for issue in row.issues
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "title": self.leaderboard.title,
+            "submissions": [
+                {
+                    "name": row.name, "board": None if row.board is None else row.board.name,
+                    "ranked": row.ranked, "coverage": row.coverage,
+                    "retracted": None if row.retraction is None else row.retraction.as_json(),
+                    "undeclared": None if row.submission is None else list(row.submission.undeclared),
+                    "issues": [issue.as_dict() for issue in row.issues],
+                    "scores": {name: score.as_json() for name, score in row.scores.items()},
+                }
+                for row in self.rows
+            ],
+        }  # fmt: skip
+
+    def summary(self) -> str:
+        """Return what is ranked and what is not, in words."""
+        ranked = sum(row.ranked for row in self.rows)
+        withdrawn = sum(row.retraction is not None for row in self.rows)
+        text = f"{counted(len(self.rows), 'submission')}: {ranked} ranked, {len(self.rows) - ranked} not"
+        return f"{text} ({withdrawn} retracted)" if withdrawn else text
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What may be in no submission.
+
+    Attributes:
+        marks: finds hidden stories.
+        salt: of their commitments.
+    """
+
+    marks: Marks = field(repr=False)
+    salt: bytes | None = field(default=None, repr=False)
+
+
+def public(issue: Issue) -> Issue:
+    """Return a finding as a public page may show it: without chosen names of files, and no leak."""
+    where = issue.where if issue.where in USUAL else "a file"
+    message = "something of the hidden test" if issue.code == "hidden-leak" else issue.message
+    return replace(issue, where=where, message=message)
+
+
+def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) -> Report:
+    """Check every submission of a leaderboard.
+
+    Args:
+        folder: the leaderboard.
+        hidden: folder of the hidden test, to search for its texts; None to look for its ids alone.
+        salt: file with the salt of its commitments.
+
+    Raises:
+        InputError: the leaderboard itself, a release or the hidden test cannot be read.
+    """
+    leaderboard = read_leaderboard(folder)
+    releases = {board.name: release_of(board, folder) for board in leaderboard.boards}
+    secrets = {
+        board.name: _secrets(releases[board.name], hidden, salt) for board in leaderboard.boards if hidden
+    }
+    rows = [_checked(path, leaderboard, releases, secrets) for path in submissions_in(folder)]
+    for board in leaderboard.boards:
+        own = [row.replies for row in rows if row.board == board and row.replies is not None]
+        copies = list(copied(own))
+        rows = [
+            replace(row, issues=(*row.issues, *(issue for name, issue in copies if name == row.name)))
+            for row in rows
+        ]
+    return Report(leaderboard, tuple(rows))
+
+
+def _secrets(release: Path | None, hidden: Path | None, salt: Path | None) -> Secrets | None:
+    if release is None or hidden is None:
+        return None
+    try:
+        document = read_release_document(hidden)
+        ids = [name for listed in document.get("records", {}).values() for name in listed]
+        return Secrets(marks_of(release, hidden, ids), None if salt is None else read_salt(salt))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        problem = UserError(str(hidden), what=f"the hidden test cannot be read: {error}", fix="pack it again")
+        raise InputError([problem]) from error
+
+
+def _checked(
+    path: Path, leaderboard: Leaderboard, releases: Mapping[str, Path | None],
+    secrets: Mapping[str, Secrets | None],
+) -> Checked:  # fmt: skip
+    row = Checked(path, retraction=leaderboard.retracted.get(path.name.removesuffix(".zip")))
+    with opened(path, beside_any()) as files:
+        row = replace(row, issues=files.issues)
+        try:
+            row = replace(row, submission=read_submission(files.folder))
+        except InputError as error:
+            return replace(row, issues=(*row.issues, *_told("declaration", SUBMISSION, error)))
+        assert row.submission is not None
+        board = next((each for each in leaderboard.boards if each.name == row.submission.board), None)
+        if board is None:
+            message = f"there is no board {row.submission.board}"
+            return _with(
+                row, Issue(SUBMISSION, "$.board", "no-board", message, "name a board of the leaderboard")
+            )
+        row = replace(row, board=board)
+        issues = [*row.issues, *_own_issues(row, files, board)]
+        issues += _leaks(files, releases[board.name], secrets.get(board.name))
+        row = replace(row, issues=tuple(issues))
+        return _scored(row, files, board, releases[board.name])
+
+
+def _with(row: Checked, *issues: Issue) -> Checked:
+    return replace(row, issues=(*row.issues, *issues))
+
+
+def _told(code: str, where: str, error: FabulaError) -> list[Issue]:
+    """Return an error as findings."""
+    problems = error.problems if isinstance(error, InputError) else [error]
+    return [
+        Issue(where, "$", code, f"{problem.where}: {problem.what}"[:400], problem.fix)
+        for problem in problems[:20]
+        if isinstance(problem, UserError)
+    ]
+
+
+def _own_issues(row: Checked, files: Opened, board: Board) -> Iterator[Issue]:
+    """Yield what is wrong with names and files."""
+    submission = row.submission
+    assert submission is not None
+    if submission.name != row.name:
+        message = f"it calls itself {submission.name}, and lies in {row.path.name}"
+        yield Issue(SUBMISSION, "$.name", "name", message, "give the file or folder its name")
+    strange = {issue.where for issue in files.issues}
+    for name in sorted({*submission.files, *files.names} - {SUBMISSION} - strange):
+        stated, file = submission.files.get(name), files.folder / name
+        if not file.is_file():
+            yield Issue(name, "$", "file-missing", "the file is not there", "make the submission again")
+        elif stated is None or sha256_file(file) != stated.sha256:
+            message = "it is not the file that was submitted" if stated else "the submission does not list it"
+            yield Issue(name, "$", "file-changed", message, "make the submission again")
+    if board.subset == "hidden":
+        message = "an archive of the hidden test would disclose it, and is not ranked"
+        yield Issue(SUBMISSION, "$.board", "hidden-board", message, "see fabula leaderboard score-hidden")
+
+
+def _leaks(files: Opened, release: Path | None, secrets: Secrets | None) -> Iterator[Issue]:
+    """Yield hidden stories in names and contents of files, and ids that the public release does not have."""
+    known = _public_ids(release)
+    for name in files.names:
+        messages = _quoted(name, secrets)
+        named = None if secrets is None else secrets.marks.named(name)
+        if named is not None or (named := _foreign(name, known)) is not None:
+            messages = [f"names {named!r}, which is not of the public release", *messages]
+        for message in messages:
+            yield Issue(name, "$", "hidden-leak", f"the name of the file: {message}", LEAK)
+    if files.usable:
+        yield from (replace(issue, cure=LEAK) for issue in search_rows(files.folder))
+        if secrets is not None:
+            leaks = search(files.folder, secrets.marks, secrets.salt)
+            yield from (replace(issue, cure=LEAK) for issue in leaks if not issue.where.startswith("store/"))
+
+
+def _quoted(name: str, secrets: Secrets | None) -> list[str]:
+    """Return what the name of a file tells of hidden texts; names of few words tell none."""
+    text = normalize_answer(" ".join(_WORDS.split(name)))
+    if secrets is None or len(text.split()) < WINDOW_WORDS:
+        return []
+    quoted = any(Secret("$", normalize_answer(whole)).shown_in(text) for whole in secrets.marks.whole)
+    return ["holds words of a hidden story"] if quoted else []
+
+
+def _public_ids(release: Path | None) -> frozenset[str]:
+    if release is None or not (release / RELEASE).is_file():
+        return frozenset()
+    records = read_release_document(release).get("records", {})
+    return frozenset(name for listed in records.values() for name in listed)
+
+
+def _foreign(text: str, known: frozenset[str]) -> str | None:
+    """Return what has the form of an id of the release and is none of it."""
+    for pattern in _forms(known):
+        for match in pattern.finditer(text):
+            if match[0] not in known:
+                return match[0]
+    return None
+
+
+@lru_cache(8)
+def _forms(known: frozenset[str]) -> tuple[re.Pattern[str], ...]:
+    """Return patterns for ids of these forms, such as ``kb25k_`` and digits."""
+    forms = {_DIGITS.sub("0", name) for name in known if _DIGITS.search(name) and len(name) >= 6}
+    return tuple(
+        re.compile(rf"(?<![A-Za-z0-9]){_DIGITS.sub('[0-9]+', re.escape(form))}(?![A-Za-z0-9])")
+        for form in sorted(forms)
+    )
+
+
+def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> Checked:
+    """Read the archive, score it, and add what is wrong with it."""
+    submission = row.submission
+    assert submission is not None
+    if any(issue.code in ("damaged", "too-large", "unsafe-file", "file-missing") for issue in row.issues):
+        return row
+    try:
+        archive = read_archive(files.folder)
+        row = replace(row, manifest=archive.manifest)
+        methods = set(archive.manifest.subject.get("methods") or ())
+        planted = set() if board.planted is None else {board.planted.method}
+        if methods - planted != {submission.method}:
+            message = (
+                f"its archive is about {', '.join(sorted(methods)) or 'no method'}, not {submission.method}"
+            )
+            return _with(
+                row, Issue("evaluation.json", "$.subject", "other-method", message, "submit one method")
+            )
+        row = _with(row, *_protocol_issues(board, archive.manifest))
+        row = _with(row, *_strangers(archive, release))
+        with archive_of(files.folder, submission.method) as single:
+            row = replace(row, tables=tuple(score_tables(single, release, board.resamples)))
+        row = _with(row, *_planted(board, archive, release, files.folder))
+    except FabulaError as error:
+        return _with(row, *_told("damaged", "evaluation.json", error))
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+        message = f"it cannot be scored: {type(error).__name__}: {error}"[:300]
+        return _with(row, Issue("evaluation.json", "$", "damaged", message, "evaluate again"))
+    method = submission.method
+    coverage, issues = coverage_of(archive, submission, board)
+    row = replace(row, coverage=coverage, replies=replies_of(row.name, submission.submitted, method, archive))
+    row = _with(row, *issues, *constant(archive, method), *impossible(archive, method, row.scores, board))
+    return _with(row, *_stated(row, files))
+
+
+def _protocol_issues(board: Board, manifest: EvaluationManifest) -> Iterator[Issue]:
+    for difference in board.differences(manifest):
+        part = difference.path.partition(".")[0]
+        code = (
+            "other-release" if part in OF_DATA else "other-prompts" if part == "prompts" else "other-protocol"
+        )
+        message = f"the board has {str(difference.first)[:160]}, and this is {str(difference.second)[:160]}"
+        yield Issue(
+            "evaluation.json", f"$.protocol.{difference.path}", code, message, "evaluate as the board asks"
+        )
+
+
+def _strangers(archive: Archive, release: Path | None) -> Iterator[Issue]:
+    known = _public_ids(release)
+    strange = sorted({judgement.unit for judgement in archive.judgements} - known) if known else []
+    strange = [unit for unit in strange if _foreign(unit, known) is not None]
+    for unit in strange[:20]:
+        message = f"a judgement is about {unit!r}, which is not of the public release"
+        yield Issue("judgements.jsonl", "$", "hidden-leak", message, LEAK)
+
+
+def _planted(board: Board, archive: Archive, release: Path | None, folder: Path) -> Iterator[Issue]:
+    if board.planted is None:
+        return
+    score = None
+    if board.planted.method in (archive.manifest.subject.get("methods") or {}):
+        with archive_of(folder, board.planted.method) as single:
+            tables = score_tables(single, release, board.resamples)
+        score = scores_of_method(tables, board.planted.method).get(board.rank_by)
+    yield from planted_issues(board.planted, archive, score)
+
+
+def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple[float, list[Issue]]:
+    """Return the least share of outputs and replies, and what is missing."""
+    shares: list[tuple[float, str]] = []
+    about = (archive.manifest.subject.get("methods") or {}).get(submission.method) or {}
+    for made, wanted in COUNTS:
+        if isinstance(about.get(wanted), int) and about[wanted]:
+            share = about.get(made, 0) / about[wanted]
+            shares.append((share, f"{about.get(made, 0):,} of {about[wanted]:,} {made.replace('_', ' ')}"))
+    answered: dict[str, int] = {}
+    for judgement in last_attempts(archive.judgements):
+        if judgement.method in (None, submission.method) and judgement.outcome == "answered":
+            answered[what_of(judgement)] = answered.get(what_of(judgement), 0) + 1
+    for what, count in board.asked.items():
+        wanted_replies = count * seeds_of(what, submission.seeds)
+        share = answered.get(what, 0) / wanted_replies
+        shares.append((share, f"{answered.get(what, 0):,} of {wanted_replies:,} replies to {what}"))
+    issues = [
+        Issue("judgements.jsonl", "$", "coverage",
+              f"{text}: less than {board.least_coverage:.0%}", "make and judge what is missing")
+        for share, text in shares if share < board.least_coverage
+    ]  # fmt: skip
+    unasked, unreached = lacks(archive.manifest.environment)
+    if unasked or unreached:
+        message = f"the evaluation is not finished: {unasked} questions and {unreached} outputs are missing"
+        issues.append(
+            Issue("evaluation.json", "$", "coverage", message, "finish it: run the same command again")
+        )
+    return min((share for share, _ in shares), default=1.0), issues
+
+
+def _stated(row: Checked, files: Opened) -> Sequence[Issue]:
+    """Return a warning where the numbers that were submitted are not those of the archive."""
+    try:
+        stated = read_plain(files.folder / SCORES).decode("utf-8")
+    except (OSError, ValueError):
+        stated = ""
+    if stated == written(row.tables, "csv"):
+        return ()
+    message = "its numbers are not those that its archive gives here; ours are shown"
+    return [Issue(SCORES, "$", "scores-differ", message, "see fabula leaderboard reproduce", "warning")]

@@ -1,0 +1,154 @@
+"""Who stands where on a board: values with intervals, and ranks as ranges from paired differences.
+
+A method's range goes from one more than the number of methods that are surely better to the number of all
+less those that are surely worse. Surely: the 95 % interval of the paired difference, over the stories that
+both have, lies on one side of zero (:func:`fabula.kinds.evaluations.compare`). Methods that cannot be told
+apart share ranks.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from ..errors import FabulaError
+from ..evaluation.stats.paired import Paired
+from ..kinds.evaluations import compare
+from ..schemas.values import Score
+from .board import Board, scoring_options
+from .checking import Checked, Report
+from .opening import opened
+from .submission import archive_of, beside_any, release_of
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a submission stands.
+
+    Attributes:
+        low: best rank that the data allow, from 1.
+        high: worst rank.
+        of: how many are ranked.
+        better: submissions that it surely beats.
+        worse: submissions that surely beat it.
+    """
+
+    low: int
+    high: int
+    of: int
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}\N{EN DASH}{self.high}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A board with its rows.
+
+    Attributes:
+        board: the board.
+        rows: ranked submissions, the best first.
+        unranked: the others, by name: not sound, or withdrawn.
+        ranks: name of a ranked submission -> where it stands.
+        notes: pairs that could not be compared, and why.
+    """
+
+    board: Board
+    rows: tuple[Checked, ...]
+    unranked: tuple[Checked, ...]
+    ranks: dict[str, Rank] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def standings(report: Report, folder: Path) -> tuple[Standing, ...]:
+    """Return every board with its rows; archives of ranked submissions are compared in pairs."""
+    return tuple(_standing(board, report, folder) for board in report.leaderboard.boards)
+
+
+def _standing(board: Board, report: Report, folder: Path) -> Standing:
+    own = [row for row in report.rows if row.board == board]
+    valued = [row for row in own if row.ranked and _score(row, board).value is not None]
+    ranked = sorted(valued, key=lambda row: _key(row, board))
+    pairs, notes = _told_apart(ranked, board, release_of(board, folder))
+    ranks = rank_ranges([row.name for row in ranked], pairs)
+    left = tuple(row for row in own if row not in ranked)
+    return Standing(board, tuple(ranked), left, ranks, tuple(notes))
+
+
+def _key(row: Checked, board: Board) -> tuple[float, str]:
+    sign = 1 if board.ranking.better == "low" else -1
+    return sign * (_score(row, board).value or 0.0), row.name
+
+
+def _score(row: Checked, board: Board) -> Score:
+    return row.scores.get(board.rank_by) or Score(value=None, status="undefined", reason="not measured")
+
+
+def rank_ranges(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Rank]:
+    """Return name -> range of ranks.
+
+    Args:
+        names: of all that are ranked.
+        pairs: the surely better and the surely worse of two.
+    """
+    better: dict[str, list[str]] = {name: [] for name in names}
+    worse: dict[str, list[str]] = {name: [] for name in names}
+    for winner, loser in pairs:
+        better[winner].append(loser)
+        worse[loser].append(winner)
+    return {
+        name: Rank(
+            1 + len(worse[name]), len(names) - len(better[name]), len(names), tuple(better[name]),
+            tuple(worse[name]),
+        )
+        for name in names
+    }  # fmt: skip
+
+
+def _told_apart(
+    rows: Sequence[Checked], board: Board, release: Path | None
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the pairs of which one is surely better, that one first, and what could not be compared."""
+    apart, notes = [], []
+    with ExitStack() as stack:
+        folders = {row.name: _folder(row, stack) for row in rows}
+        for first, second in combinations([row.name for row in rows], 2):
+            try:
+                better = surely_better(folders[first], folders[second], board, release)
+            except FabulaError as error:
+                notes.append(f"{first} and {second} could not be compared: {error}"[:300])
+                continue
+            if better:
+                apart.append((first, second) if better > 0 else (second, first))
+    return apart, notes
+
+
+def _folder(row: Checked, stack: ExitStack) -> Path:
+    files = stack.enter_context(opened(row.path, beside_any()))
+    assert row.submission is not None
+    return stack.enter_context(archive_of(files.folder, row.submission.method))
+
+
+def surely_better(first: Path, second: Path, board: Board, release: Path | None) -> int:
+    """Return 1 if the first of two archives is surely better, -1 if the second is, 0 if nobody can say."""
+    options = scoring_options(first, release, board.resamples)
+    made = compare(first, second, options, board.may_differ)
+    signs = {_sign(pair) for pair in _of_measure(made.comparisons, board.rank_by)}
+    if len(signs) != 1:
+        return 0
+    return signs.pop() * (-1 if board.ranking.better == "low" else 1)
+
+
+def _of_measure(pairs: Sequence[Paired], measure: str) -> Iterator[Paired]:
+    """Yield the comparisons of a measure; all where a protocol compares by one measure alone."""
+    named = [pair for pair in pairs if measure in pair.about.values()]
+    yield from named or [pair for pair in pairs if "metric" not in pair.about]
+
+
+def _sign(pair: Paired) -> int:
+    if pair.low is None or pair.high is None or pair.low <= 0 <= pair.high:
+        return 0
+    return 1 if pair.low > 0 else -1

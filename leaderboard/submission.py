@@ -1,0 +1,380 @@
+"""A submission: the archive of an evaluation of one method, with what its makers declare about it."""
+
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator
+
+from ..errors import ConfigError, InputError, TargetError, UserError
+from ..evaluation.archive.archive import (
+    export_archive,
+    merged,
+    read_archive,
+    read_manifest,
+    write_archive,
+)
+from ..evaluation.report.formats import written
+from ..evaluation.report.pictures import FRAMES, kept_picture
+from ..kinds.evaluations import judging_of, make_report
+from ..media.images import encode, open_picture
+from ..releases.hub.fetch import release_folder
+from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
+from ..schemas.plain_files import json_lines, read_plain
+from ..schemas.values import Own
+from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard, score_tables
+from .opening import SCORES, STORE, SUBMISSION, Opened, opened
+
+Text = Annotated[str, Field(min_length=1, max_length=500)]
+SIDE, QUALITY = 360, 72
+"""Longer side in pixels, and quality, of the pictures that a submission takes along."""
+UNDECLARED = "undeclared"
+
+
+class File(Own):
+    """A file of a submission."""
+
+    sha256: str = Field(description="Its SHA-256.")
+    bytes: int = Field(ge=0, description="Its size.")
+
+
+class Submission(Own):
+    """``submission.json``: what its makers say; null is undeclared, and shown as such."""
+
+    format: Literal[1] = 1
+    board: str = Field(pattern=NAME, description="The board it is for.")
+    name: str = Field(pattern=NAME, description="Its name in files and addresses.")
+    method: Text = Field(description="Name of the method, in the archive and for readers.")
+    submitted: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="When, YYYY-MM-DD.")
+    authors: tuple[Text, ...] = Field(default=(), max_length=100, description="Who made the method.")
+    links: tuple[Text, ...] = Field(default=(), max_length=10, description="Paper, code, weights.")
+    model: Text | None = Field(default=None, description="The generator.")
+    model_version: Text | None = Field(default=None, description="Its version.")
+    model_date: Text | None = Field(default=None, description="When it was released, or used.")
+    prompt_rewriting: Text | None = Field(default=None, description="Who rewrote prompts, or none.")
+    training_overlap: Text | None = Field(default=None, description="Known overlap with training data.")
+    ran_by: Text | None = Field(default=None, description="Who ran the generator and the judges.")
+    generator_command: Text | None = Field(default=None, description="Command for the hidden test.")
+    seeds: int = Field(ge=1, description="Generations of each story.")
+    files: dict[str, File] = Field(default_factory=dict, description="All other files.")
+
+    @field_validator("links")
+    @classmethod
+    def _are_addresses(cls, links: tuple[str, ...]) -> tuple[str, ...]:
+        for link in links:
+            if not link.startswith(("https://", "http://")) or any(char.isspace() for char in link):
+                raise ValueError(f"{link} is no address that begins with https://")
+        return links
+
+    def declared(self) -> dict[str, str | None]:
+        """Return what readers must know of a row -> what is said of it; None where it is undeclared."""
+        return {
+            "Authors": ", ".join(self.authors) or None,
+            "Model": self.model,
+            "Model version": self.model_version,
+            "Model date": self.model_date,
+            "Prompt rewriting": self.prompt_rewriting,
+            "Overlap with training data": self.training_overlap,
+            "Run by": self.ran_by,
+        }
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """What is not declared."""
+        return tuple(label for label, text in self.declared().items() if text is None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declarations:
+    """What the makers of a method declare; what is left out is shown as undeclared.
+
+    Attributes:
+        name: name of the submission in files and addresses: small letters, digits, . _ -
+        authors: who made the method.
+        links: address of paper, code or weights.
+        model: the generator.
+        model_version: its version or checkpoint.
+        model_date: when it was released, or used where it is a service.
+        prompt_rewriting: who rewrote prompts before the generator saw them, or none.
+        training_overlap: known overlap of the stories with training data, or none.
+        ran_by: who ran generator and judges.
+        generator_command: command with which the maintainer makes outputs for the hidden test, with
+            {plans} and {outputs}.
+    """
+
+    name: str
+    authors: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    model: str | None = None
+    model_version: str | None = None
+    model_date: str | None = None
+    prompt_rewriting: str | None = None
+    training_overlap: str | None = None
+    ran_by: str | None = None
+    generator_command: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmitOptions(Declarations):
+    """What is declared, and what goes along.
+
+    Attributes:
+        board: name of the board [that whose protocol the evaluation fits].
+        release: release that was judged [that of the board].
+        frames: pictures of so many stories go along, those that the report shows.
+        date: date of the submission, YYYY-MM-DD [today].
+    """
+
+    board: str | None = None
+    release: Path | None = None
+    frames: int = 12
+    date: str | None = None
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A submission that was written.
+
+    Attributes:
+        path: its folder or zip file.
+        submission: what it declares.
+        board: the board it is for.
+    """
+
+    path: Path
+    submission: Submission
+    board: Board
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        undeclared = list(self.submission.undeclared)
+        return {"path": str(self.path), "undeclared": undeclared, "submission": self.submission.as_json()}
+
+    def lines(self) -> Iterable[str]:
+        """Return it as lines for people."""
+        made = self.submission
+        size = sum(file.bytes for file in made.files.values())
+        files = f"{len(made.files)} files, {size:,} bytes"
+        yield f"{self.path}: {made.method} for the board {made.board}, {files}"
+        if made.undeclared:
+            yield f"undeclared: {', '.join(made.undeclared)}"
+        yield "next: fabula leaderboard check LEADERBOARD"
+
+
+def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:
+    """Make a submission of an evaluation.
+
+    Args:
+        run: the evaluation folder, of one method (and planted outputs, if the board has some).
+        folder: the leaderboard.
+        options: what is declared, and what goes along.
+        out: the folder, or a file that ends in ``.zip``; None: in the leaderboard.
+
+    Raises:
+        InputError: the evaluation cannot be read, or fits no board; all is told.
+        ConfigError: there is no such board, or several methods were judged.
+        TargetError: what is to be written is there already, or cannot be written.
+    """
+    leaderboard = read_leaderboard(folder)
+    manifest = read_manifest(run)
+    chosen = leaderboard.board(options.board) if options.board else _fitting(leaderboard, run)
+    planted = () if chosen.planted is None else (chosen.planted.method,)
+    methods = [name for name in manifest.subject.get("methods") or () if name not in planted]
+    if len(methods) != 1:
+        what = f"a submission is of one method, and this evaluation has {', '.join(methods) or 'none'}"
+        raise ConfigError(str(run), what=what, fix="evaluate each method into a folder of its own")
+    target = out or folder / SUBMISSIONS / options.name
+    if target.exists() and target.suffix == ".zip":
+        raise TargetError(str(target), what="the file is there already", fix="choose another --out")
+    judged = options.release or release_of(chosen, folder)
+    about = manifest.subject["methods"][methods[0]]
+    with tempfile.TemporaryDirectory(prefix="fabula-submission-") as scratch:
+        draft = Path(scratch) / options.name
+        form = judging_of(run).protocol().archive
+        export_archive(run, draft, form)
+        for beside in form.files:  # such as a suite, which copies for whoever has it leave out
+            if (run / beside).is_file() and not (draft / beside).exists():
+                shutil.copyfile(run / beside, draft / beside)
+        with archive_of(draft, methods[0]) as single:
+            tables = score_tables(single, judged, chosen.resamples)
+            write_atomic(draft / SCORES, [written(tables, "csv").encode("utf-8")])
+        _take_frames(run, judged, draft, options.frames)
+        names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
+        try:
+            submission = Submission(
+                board=chosen.name, method=methods[0], seeds=max(1, len(about.get("seeds") or ())),
+                submitted=options.date or datetime.now(UTC).date().isoformat(),
+                files={
+                    name: File(sha256=sha256_file(draft / name), bytes=(draft / name).stat().st_size)
+                    for name in names
+                },
+                **{field.name: getattr(options, field.name) for field in fields(Declarations)},
+            )  # fmt: skip
+        except ValidationError as error:
+            raise InputError(invalid("what is declared", error)) from error
+        write_atomic(draft / SUBMISSION, [pretty_bytes(submission.as_json())])
+        _deliver(draft, target)
+    return Submitted(target, submission, chosen)
+
+
+def _deliver(draft: Path, target: Path) -> None:
+    if target.suffix != ".zip":
+        with new_folder(target):
+            shutil.copytree(draft, target, dirs_exist_ok=True)
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted(path for path in draft.rglob("*") if path.is_file()):
+                entry = zipfile.ZipInfo(
+                    path.relative_to(draft).as_posix()
+                )  # no date: the same bytes each time
+                entry.external_attr = 0o644 << 16
+                packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    except OSError as error:
+        what = f"the file cannot be written: {error.strerror or error}"
+        raise TargetError(str(target), what=what, fix="choose another --out") from error
+
+
+def _fitting(leaderboard: Leaderboard, run: Path) -> Board:
+    """Return the board that an evaluation fits; where it fits none, say where it differs from the nearest."""
+    manifest = read_manifest(run)
+    differing = [
+        (board.differences(manifest), board) for board in leaderboard.boards if board.subset == "public"
+    ]
+    fitting = [board for differences, board in differing if not differences]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = ", ".join(board.name for board in fitting)
+        raise ConfigError("--board", what=f"the evaluation fits {names}", fix="name one of them")
+    if not differing:
+        raise ConfigError(
+            "--board", what="no board takes archives", fix="ask the maintainer: hidden tests are run there"
+        )
+    differences, nearest = min(differing, key=lambda pair: len(pair[0]))
+    raise InputError([
+        UserError(
+            f"{run} protocol {difference.path}",
+            what=f"the board {nearest.name} asks for {str(difference.first)[:200]}, "
+            f"and this is {str(difference.second)[:200]}",
+            fix="evaluate as the board asks, or name another --board",
+        )
+        for difference in differences
+    ])  # fmt: skip
+
+
+def release_of(board: Board, folder: Path) -> Path | None:
+    """Return where the release of a board is; None where archives hold what was judged."""
+    if board.source is None:
+        return None
+    inside = folder / board.source
+    return inside if inside.exists() else release_folder(board.source)
+
+
+@contextmanager
+def archive_of(folder: Path, method: str) -> Iterator[Path]:
+    """Give an archive of one method alone: where planted outputs were judged, too, a copy without them."""
+    archive = read_archive(folder)
+    methods = archive.manifest.subject.get("methods") or {}
+    if set(methods) <= {method}:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="fabula-method-") as scratch:
+        for name in judging_of(folder).protocol().archive.files:
+            if (folder / name).is_file():
+                shutil.copyfile(folder / name, Path(scratch) / name)
+        subject = {**archive.manifest.subject, "methods": {method: methods.get(method, {})}}
+        own = [judgement for judgement in archive.judgements if judgement.method in (None, method)]
+        write_archive(
+            Path(scratch), archive.manifest.model_copy(update={"subject": subject}), merged([("", own)])
+        )
+        yield Path(scratch)
+
+
+def _take_frames(run: Path, release: Path | None, draft: Path, most: int) -> None:
+    """Take along small copies of the pictures of those stories that the report shows."""
+    if not most or not (run / FRAMES).is_file():
+        return
+    document = make_report(run, release)
+    shown = [case.unit for case in document.cases.shown] if document.cases is not None else []
+    units = list(dict.fromkeys(shown))[:most]
+    rows = []
+    for row in json_lines(run / FRAMES):
+        if row.get("unit") in units and row.get("frames"):
+            small = [_small(run, draft, frame) for frame in row["frames"]]
+            rows.append({**row, "frames": [frame for frame in small if frame is not None]})
+    if rows:
+        write_atomic(draft / FRAMES, jsonl_lines(rows))
+
+
+def _small(run: Path, draft: Path, frame: dict[str, Any]) -> dict[str, Any] | None:
+    file = kept_picture(run, frame.get("file"))
+    if file is None:
+        return None
+    data = encode(open_picture(file), max_side=SIDE, format="jpeg", quality=QUALITY)
+    name = f"{STORE}/{sha256_bytes(data)}.jpg"
+    (draft / STORE).mkdir(exist_ok=True)
+    (draft / name).write_bytes(data)
+    picture = open_picture(data)
+    return {**frame, "file": name, "width": picture.width, "height": picture.height}
+
+
+def submissions_in(folder: Path) -> list[Path]:
+    """Return the submissions of a leaderboard, folders and zip files, by name."""
+    inside = folder / SUBMISSIONS
+    entries = inside.iterdir() if inside.is_dir() else ()
+    return sorted(
+        path for path in entries if path.suffix == ".zip" or (path.is_dir() and path.name[:1] != ".")
+    )
+
+
+def read_submission(folder: Path) -> Submission:
+    """Return what a submission that was opened declares.
+
+    Raises:
+        InputError: its file is missing, or has something that the type does not allow.
+    """
+    try:
+        return Submission.model_validate_json(read_plain(folder / SUBMISSION, 1 << 22))
+    except OSError as error:
+        what = f"it has no {SUBMISSION}: {error.strerror or error}"
+        raise InputError(
+            [UserError(SUBMISSION, what=what, fix="make it with fabula leaderboard submit")]
+        ) from error
+    except ValidationError as error:
+        raise InputError(invalid(SUBMISSION, error)) from error
+
+
+@contextmanager
+def submission_named(folder: Path, name: str) -> Iterator[tuple[Opened, Submission]]:
+    """Open a submission of a leaderboard by its name.
+
+    Raises:
+        ConfigError: there is none. InputError: it cannot be used; every finding is told.
+    """
+    paths = {path.name.removesuffix(".zip"): path for path in submissions_in(folder)}
+    if name not in paths:
+        there = ", ".join(paths) or "none"
+        raise ConfigError(name, what="there is no such submission", fix=f"name one of: {there}")
+    with opened(paths[name], beside_any()) as files:
+        if not files.usable:
+            problems = [
+                UserError(f"{name} {issue.where}", what=issue.message, fix=issue.cure)
+                for issue in files.issues
+            ]
+            raise InputError(problems)
+        yield files, read_submission(files.folder)
+
+
+def beside_any() -> tuple[str, ...]:
+    """Return the files that archives of any protocol have besides."""
+    from ..kinds.registry import judgings
+
+    return tuple(name for judging in judgings() for name in judging.protocol().archive.files)

@@ -1,0 +1,273 @@
+"""What the check of a leaderboard finds in submissions that are not what they should be."""
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, InputError
+from fabula.leaderboard.board import FILE, BoardOptions, init
+from fabula.leaderboard.checking import Checked, check
+from fabula.leaderboard.opening import LARGEST
+from fabula.leaderboard.reproducing import reproduce, retract
+from fabula.leaderboard.submission import SubmitOptions, submit
+
+
+def codes(folder: Path, name: str) -> list[str]:
+    return sorted({issue.code for issue in row_of(folder, name).issues if issue.level == "error"})
+
+
+def row_of(folder: Path, name: str) -> Checked:
+    return next(row for row in check(folder).rows if row.name == name)
+
+
+def test_check_when_submissions_are_sound_ranks_them(world: Any) -> None:
+    world.submit("model-a")
+    world.submit("model-b", out=world.folder / "submissions" / "model-b.zip")
+    report = check(world.folder)
+    assert [(row.name, row.ranked, row.issues) for row in report.rows] == [
+        ("model-a", True, ()), ("model-b", True, ()),
+    ]  # fmt: skip
+    assert report.summary() == "2 submissions: 2 ranked, 0 not"
+    assert 0 < report.rows[0].scores["gap"].value < 1
+
+
+def test_submit_when_declared_keeps_what_is_said_and_what_is_not(world: Any) -> None:
+    path = world.submit("model-a", model="m", prompt_rewriting="none", links=("https://a.org/x",))
+    document = json.loads((path / "submission.json").read_text("utf-8"))
+    assert (document["model"], document["training_overlap"]) == ("m", None)
+    row = row_of(world.folder, "model-a")
+    assert row.submission is not None
+    assert row.submission.undeclared == (
+        "Authors", "Model version", "Model date", "Overlap with training data", "Run by",
+    )  # fmt: skip
+    with pytest.raises(InputError, match="is no address"):
+        world.submit("model-b", links=("javascript:alert(1)",))
+
+
+def test_submit_when_the_same_gives_the_same_zip(world: Any, tmp_path: Path) -> None:
+    first, second = (world.submit("model-a", out=tmp_path / f"{n}" / "model-a.zip") for n in (1, 2))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_submit_when_the_protocol_differs_says_where(world: Any, edited: Any) -> None:
+    run = edited("other", protocol={"judges": ["simulated:judge-1"]})
+    with pytest.raises(InputError, match="protocol judges") as caught:
+        world.submit("other", run)
+    assert "evaluate as the board asks" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "code"),
+    [
+        ({"release": {"sha256": "0" * 64}}, "other-release"),
+        ({"prompts": {"judge/question_text": "judge/question_text@9#0"}}, "other-prompts"),
+        ({"judges": ["simulated:judge-1"]}, "other-protocol"),
+    ],
+)
+def test_check_when_made_otherwise_names_the_part(
+    world: Any, edited: Any, protocol: dict[str, Any], code: str
+) -> None:
+    changed = world.submit("model-c", edited("model-c", "model-c"))
+    document = json.loads((changed / "evaluation.json").read_bytes())
+    document["protocol"] |= protocol
+    (changed / "evaluation.json").write_text(json.dumps(document), "utf-8")
+    assert code in codes(world.folder, "model-c")
+
+
+def test_check_when_answers_are_copied_ranks_only_the_first(world: Any, edited: Any) -> None:
+    world.submit("model-b")
+    world.submit("copycat", edited("copycat"))
+    copycat, first = check(world.folder).rows
+    assert [issue.code for issue in copycat.issues] == ["copied-answers"]
+    assert first.ranked
+
+
+def test_check_when_outputs_are_copied_says_of_whom(world: Any, edited: Any) -> None:
+    world.submit("first", edited("first", subject={"outputs_sha256": "a" * 64}), date="2026-01-01")
+    other = edited("second", "model-c", subject={"outputs_sha256": "a" * 64})
+    world.submit("second", other, date="2026-01-02")
+    row = row_of(world.folder, "second")
+    assert [issue.message for issue in row.issues if issue.code == "copied-outputs"] == [
+        "its outputs are those of first, byte for byte"
+    ]
+
+
+def test_check_when_every_answer_is_the_same_is_an_error_and_silence_a_warning(
+    world: Any, edited: Any
+) -> None:
+    def said(answer: str) -> Any:
+        reply = {"answer": answer, "evidence_status": "recoverable", "confidence": "high"}
+        return lambda row: {**row, "parsed": reply} if _asked(row) else row
+
+    world.submit("constant", edited("constant", line=said("the fox")))
+    world.submit("silent", edited("silent", "model-c", line=said("unclear")))
+    assert "constant-answers" in codes(world.folder, "constant")
+    silent = row_of(world.folder, "silent")
+    assert [issue.level for issue in silent.issues if issue.code == "constant-answers"] == ["warning"]
+
+
+def _asked(row: dict[str, Any]) -> bool:
+    return row["kind"] == "question" and row["condition"] == "image" and row["outcome"] == "answered"
+
+
+def test_check_when_numbers_are_impossible_says_so(world: Any, edited: Any) -> None:
+    run = edited("odd", "model-c", line=lambda row: {**row, "cost": -1.0, "input_tokens": -5})
+    world.submit("odd", run)
+    assert "impossible-value" in codes(world.folder, "odd")
+
+
+def test_check_when_replies_are_missing_is_not_ranked(world: Any, edited: Any) -> None:
+    lines = iter(range(10**6))
+    run = edited("half", "model-c", line=lambda row: row if next(lines) % 2 else None)
+    world.submit("half", run)
+    row = row_of(world.folder, "half")
+    assert "coverage" in codes(world.folder, "half")
+    assert row.coverage is not None and 0.3 < row.coverage < 0.6
+    assert not row.ranked
+
+
+def test_check_when_a_file_names_what_is_not_public_is_a_leak(world: Any) -> None:
+    path = world.submit("model-a")
+    ids = json.loads((world.release / "release.json").read_bytes()).get("records")
+    assert ids is None  # a small release of tests names no records; the real one is tried in tests/cli
+    (path / "store").mkdir()
+    (path / "store" / "notes.txt").write_text("x", "utf-8")
+    assert codes(world.folder, "model-a") == ["file-extra"]
+
+
+def test_check_when_a_file_was_changed_or_lost_says_which(world: Any) -> None:
+    path = world.submit("model-a")
+    (path / "scores.csv").write_text("table,row\n", "utf-8")
+    assert codes(world.folder, "model-a") == ["file-changed"]
+    (path / "judgements.jsonl").unlink()
+    assert codes(world.folder, "model-a") == ["file-changed", "file-missing"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"format": 1, "board": "b", "extra": 1}', b"\xff"])
+def test_check_when_the_declaration_is_no_declaration_is_not_ranked(world: Any, content: bytes) -> None:
+    path = world.submit("model-a")
+    (path / "submission.json").write_bytes(content)
+    assert codes(world.folder, "model-a") == ["declaration"]
+
+
+def hostile(path: Path, *entries: tuple[zipfile.ZipInfo | str, bytes]) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in entries:
+            packed.writestr(name, data)
+    return path
+
+
+def test_check_when_a_zip_leads_out_writes_nothing_outside(world: Any, tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("link.json")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    submissions = world.folder / "submissions"
+    hostile(submissions / "slip.zip", ("../../escaped.txt", b"x"), ("/tmp/escaped.txt", b"x"))
+    hostile(submissions / "link.zip", (link, b"/etc/passwd"))
+    hostile(submissions / "twice.zip", ("a.json", b"1"), ("A.json", b"2"))
+    for name in ("slip", "link", "twice"):
+        assert "unsafe-file" in codes(world.folder, name), name
+    assert list(tmp_path.rglob("escaped.txt")) == []
+
+
+def test_check_when_a_zip_is_a_bomb_does_not_unpack_it(world: Any) -> None:
+    hostile(world.folder / "submissions" / "bomb.zip", ("judgements.jsonl", bytes(64 << 20)))
+    assert "too-large" in codes(world.folder, "bomb")
+    assert LARGEST > (64 << 20)
+
+
+def test_check_when_a_zip_is_damaged_says_so(world: Any) -> None:
+    good = world.submit("model-a", out=world.folder / "submissions" / "model-a.zip").read_bytes()
+    for name, data in {"empty": b"", "cut": good[: len(good) // 2], "text": b"hello"}.items():
+        (world.folder / "submissions" / f"{name}.zip").write_bytes(data)
+        assert codes(world.folder, name)[:1] == ["damaged"], name
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_check_when_a_folder_has_links_does_not_follow_them(world: Any) -> None:
+    path = world.submit("model-a")
+    (path / "store").symlink_to("/etc")
+    assert "unsafe-file" in codes(world.folder, "model-a")
+
+
+def test_retract_when_done_keeps_the_row_with_its_reason(world: Any) -> None:
+    world.submit("model-a")
+    retract(world.folder, "model-a", "The seeds were chosen by score.", "2026-02-01")
+    row = row_of(world.folder, "model-a")
+    assert row.retraction is not None and row.retraction.date == "2026-02-01"
+    assert (row.ranked, row.issues) == (False, ())
+    with pytest.raises(ConfigError, match="no such submission"):
+        retract(world.folder, "model-x", "why")
+
+
+def test_reproduce_when_archive_or_numbers_change_names_the_numbers(world: Any) -> None:
+    path = world.submit("model-a")
+    assert reproduce(world.folder, "model-a").same
+    text = (path / "scores.csv").read_text("utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("headline,model-a,gap"))
+    cells = line.split(",")
+    (path / "scores.csv").write_text(text.replace(line, ",".join([*cells[:3], "0.001", *cells[4:]])), "utf-8")
+    made = reproduce(world.folder, "model-a")
+    assert [each.number for each in made.differences] == ["headline / model-a / gap / value"]
+    assert made.differences[0].stated == "0.001" != made.differences[0].ours == cells[3]
+
+
+def test_leaderboard_when_its_file_is_broken_is_refused(world: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        check(tmp_path)
+    (world.folder / FILE).write_text('{"format": 2}', "utf-8")
+    with pytest.raises(InputError):
+        check(world.folder)
+
+
+def test_init_when_versions_differ_keeps_boards_apart(world: Any) -> None:
+    options = BoardOptions(like=world.runs["model-a"], release=world.release, board="second", resamples=0)
+    made = init(world.folder, options)
+    assert made.board.name == "second"
+    with pytest.raises(ConfigError, match="already"):
+        init(world.folder, options)
+    with pytest.raises(ConfigError, match="fits"):
+        submit(world.runs["model-a"], world.folder, SubmitOptions(name="x"))
+    assert world.submit("model-a", board="second").is_dir()
+
+
+def test_init_when_planted_outputs_are_required_tells_who_did_not_look(
+    world: Any, edited: Any, tmp_path: Path
+) -> None:
+    like = merged(tmp_path / "like", world.runs["model-a"], edited("planted", "model-c"))
+    folder = tmp_path / "planted-board"
+    options = BoardOptions(like=like, release=world.release, planted="planted", board="b", resamples=200)
+    init(folder, options)
+    honest = merged(tmp_path / "honest", world.runs["model-b"], tmp_path / "run-planted")
+    perfect = merged(tmp_path / "made-up", world.runs["model-b"], edited("planted2", "model-a"), "planted")
+    for name, run in (("honest", honest), ("made-up", perfect), ("without", world.runs["model-b"])):
+        submit(run, folder, SubmitOptions(name=name, date="2026-01-01"))
+    found = {
+        row.name: {issue.code for issue in row.issues if issue.level == "error"} for row in check(folder).rows
+    }
+    assert found["honest"] == set()
+    assert "planted-failed" in found["made-up"]
+    assert "planted-missing" in found["without"]
+
+
+def merged(folder: Path, first: Path, second: Path, name: str | None = None) -> Path:
+    """Put two evaluations of one method each together, as one with two methods."""
+    folder.mkdir()
+    manifests = [json.loads((run / "evaluation.json").read_bytes()) for run in (first, second)]
+    (own,) = manifests[1]["subject"]["methods"]
+    manifests[0]["subject"]["methods"][name or own] = manifests[1]["subject"]["methods"][own] | {
+        "outputs_sha256": "f" * 64
+    }
+    lines = (first / "judgements.jsonl").read_text("utf-8").splitlines()
+    for text in (second / "judgements.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(text)
+        if row["method"] is not None:
+            lines.append(json.dumps({**row, "method": name or own}))
+    (folder / "evaluation.json").write_text(json.dumps(manifests[0]), "utf-8")
+    (folder / "judgements.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder

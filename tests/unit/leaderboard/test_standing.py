@@ -1,0 +1,94 @@
+"""Ranks as ranges, and what one submission takes."""
+
+import re
+from typing import Any
+
+import pytest
+
+from fabula.errors import ConfigError, TargetError
+from fabula.leaderboard.checking import check
+from fabula.leaderboard.cost import Cost, calls_of, share
+from fabula.leaderboard.published import published_table, published_tables
+from fabula.leaderboard.reproducing import retract
+from fabula.leaderboard.site import DATA, build
+from fabula.leaderboard.standing import rank_ranges, standings
+
+
+def test_ranks_when_pairs_cannot_be_told_apart_are_ranges() -> None:
+    # a beats c and d; b beats d; nobody else can be told apart.
+    ranks = rank_ranges(["a", "b", "c", "d"], [("a", "c"), ("a", "d"), ("b", "d")])
+    assert {name: (rank.low, rank.high) for name, rank in ranks.items()} == {
+        "a": (1, 2), "b": (1, 3), "c": (2, 4), "d": (3, 4),
+    }  # fmt: skip
+    assert str(ranks["a"]) == "1–2"
+    assert rank_ranges(["alone"], [])["alone"].high == 1
+
+
+def test_ranks_when_all_pairs_are_sure_are_places() -> None:
+    ranks = rank_ranges(["a", "b", "c"], [("a", "b"), ("a", "c"), ("b", "c")])
+    assert [str(ranks[name]) for name in "abc"] == ["1", "2", "3"]
+
+
+def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(world: Any) -> None:
+    for name in ("model-a", "model-b", "model-c"):
+        world.submit(name)
+    retracted = world.submit("model-a", world.runs["model-a"], out=world.folder / "submissions" / "zz.zip")
+    assert retracted.exists()
+    retract(world.folder, "zz", "A copy by mistake.", "2026-02-01")
+    (standing,) = standings(check(world.folder), world.folder)
+    assert {name: (rank.low, rank.high) for name, rank in standing.ranks.items()} == {
+        "model-a": (1, 2), "model-b": (1, 2), "model-c": (3, 3),
+    }  # fmt: skip
+    assert [row.name for row in standing.unranked] == ["zz"]
+    site = world.folder / "site"
+    built = build(world.folder, site)
+    assert built.pages == len(list(site.rglob("*.html"))) - 3  # the whole reports of the ranked ones
+    index = (site / "index.html").read_text("utf-8")
+    assert 'href="methods/model-c.html"' in index
+    assert "retracted on 2026-02-01: A copy by mistake." in index
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', index)
+    assert len(index) < 1_000_000
+    for page in site.rglob("*.html"):  # every link of the site leads to a file of it
+        for target in re.findall(r'href="([^"#:]+)"', page.read_text("utf-8")):
+            assert (page.parent / target).exists(), (page.name, target)
+    assert "sdk: static" in (site / "README.md").read_text("utf-8")
+    first = (site / DATA).read_bytes()
+    build(world.folder, site)
+    assert (site / DATA).read_bytes() == first
+    (world.folder / "other").mkdir()
+    (world.folder / "other" / "mine.txt").write_text("x", "utf-8")
+    with pytest.raises(TargetError, match="is no site"):
+        build(world.folder, world.folder / "other")
+
+
+def test_published_when_listed_each_says_its_table() -> None:
+    tables = published_tables()
+    assert {table.paper for table in tables.values()} == {
+        "ViStoryBench", "StoryEval", "KathaBench", "EntityBench",
+    }  # fmt: skip
+    for table in tables.values():
+        made = table.table()
+        assert "not run by us" in made.note
+        assert re.search(r"Table|Section", table.source), table.key
+        assert {len(cells) for cells in table.rows.values()} == {len(table.measures)}
+    stg = published_table("kathabench").table().rows[0].scores["gap"]
+    assert (stg.value, stg.low, stg.high) == (0.348, 0.331, 0.365)
+    with pytest.raises(ConfigError, match="choose one of"):
+        published_table("nothing")
+
+
+TABLE_47_48 = {
+    400: (2_000, 2_297, 6_891), 1_000: (5_000, 5_742, 17_226), 5_000: (25_000, 28_712, 86_136),
+    500: (2_500, 2_871, 8_613), 250: (1_250, 1_436, 4_308), 750: (3_750, 4_307, 12_921),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stories", TABLE_47_48)
+def test_cost_when_of_the_papers_sizes_gives_the_printed_numbers(stories: int) -> None:
+    whole = Cost("whole", 5_000, 25_000, 28_712, calls_of(28_712))
+    row = share(whole, stories)
+    assert (row.panels, row.questions, row.calls) == TABLE_47_48[stories]
+
+
+def test_cost_when_several_judges_answer_scales_with_them() -> None:
+    assert calls_of(28_712, 3) == 258_408  # Section G.8
