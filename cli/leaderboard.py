@@ -194,7 +194,7 @@ def score_hidden(
     run_command: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Run a submitted generator on the hidden test, and write its row.
+    """Run a submitted generator on the hidden test.
 
     Without --run-command the command is only shown. With it the plans of the hidden stories are written,
     the command is run in the work folder without a shell and without keys, what it made is judged by

@@ -104,7 +104,7 @@ def generate(
         fabula memory generate runs/memory --model video:google:NAME --out outputs/mine --dry-run
         fabula memory generate runs/memory --model video:google:NAME --out outputs/mine --max-cost 200
         fabula memory generate runs/packets-text --model video:command:mine --seconds 5 --out outputs/text
-        fabula evaluate episodes --release set --outputs outputs/mine --judge openai:gpt-4.1 --out runs/eval
+        fabula evaluate episodes --release eb --outputs outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """
     from ..engine.progress import choose_reporter
     from ..generation.memory.shots.generating import (
