@@ -22,7 +22,6 @@ from ..errors import (
 from ..media.kept_files import check_shared_store
 from ..schemas.canonical import sha256_file, write_atomic
 from ..schemas.disks import network_disk
-from ..schemas.shared_files import STORE as SHARED
 from .asker import FACT as ATTEMPTS
 from .asker import attempts_of
 from .batches.books import running_lines
@@ -130,7 +129,7 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         with hold(folder), _kept_private(folder, request), stop_on_signals(stopper):
             _tidy(folder)
             request = with_attempts(request)
-            _check_shared(request)
+            check_shared_store(private=_is_private(request))
             report = _execute(folder, loaded, request, told_to, stopper)
     except KeyboardInterrupt:
         text = "stopped at once; what was committed is kept, and the same command continues it"
@@ -162,22 +161,6 @@ def _tell_running(folder: Path, reporter: Reporter) -> None:
 def _is_private(request: RunRequest) -> bool:
     """Whether a run holds secrets, or what only its owner may read."""
     return request.pipeline.private or any(is_private(source.path) for source in request.sources)
-
-
-def _check_shared(request: RunRequest) -> None:
-    """Refuse to share files that cannot be shared, or must not be.
-
-    Raises:
-        ConfigError: only the owner may read them. PlaceUnavailable: the place cannot be used.
-    """
-    if not os.environ.get(SHARED):
-        return
-    if _is_private(request):
-        raise ConfigError(
-            SHARED, what="this run is for its owner alone, and its files would lie there for others",
-            fix="unset the variable for this command",
-        )  # fmt: skip
-    check_shared_store()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import InputError, PlaceUnavailable, UserError
+from ..errors import ConfigError, InputError, PlaceUnavailable, UserError
 from ..schemas.canonical import sha256_bytes
 from ..schemas.plain_files import read_plain
 from ..schemas.shared_files import STORE, SharedFiles
@@ -84,15 +84,24 @@ def bring_files(names: Iterable[str], store: Path) -> None:
                 write_once(data, name, store)
 
 
-def check_shared_store() -> None:
-    """Write a small file where files are shared, and read it back.
+def check_shared_store(*, private: bool) -> None:
+    """Write a small file where files are shared, and read it back; nothing where none are shared.
+
+    Args:
+        private: whether only its owner may read what a run keeps.
 
     Raises:
-        ConfigError: ``FABULA_STORE`` names no place. PlaceUnavailable: the place cannot be used.
+        ConfigError: ``FABULA_STORE`` names no place, or the run is private. PlaceUnavailable: the place
+            cannot be used.
     """
     shared = SharedFiles.named_by(STORE)
     if shared is None:
         return
+    if private:
+        raise ConfigError(
+            STORE, what="this run is for its owner alone, and its files would lie there for others",
+            fix="unset the variable for this command",
+        )  # fmt: skip
     name = f"{sha256_bytes(_MARK)}.txt"
     if shared.read([name]).get(name) != _MARK:
         shared.write({name: _MARK})
