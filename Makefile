@@ -49,7 +49,7 @@ demo: .venv/installed
 	@echo "dataset card: $(CURDIR)/dist/demo-0.1.0/dataset_card.md"
 
 # The documentation site, in build/site: texts of docs/, and reference pages made from code. It loads nothing from elsewhere.
-docs: .venv/installed-docs
+docs: .venv/installed-dev
 	rm -rf build/docs build/site
 	mkdir -p build/docs/releases && cp -r docs/. examples build/docs && cp -r releases/history build/docs/releases
 	for page in CONTRIBUTING CHANGELOG SECURITY; do cp $$page.md build/docs/$$(echo $$page | tr A-Z a-z).md; done
@@ -57,10 +57,6 @@ docs: .venv/installed-docs
 	$(BIN)/python -m fabula.cli.reference build/docs/reference
 	$(BIN)/zensical build --strict
 	@echo "documentation: $(CURDIR)/build/site/index.html"
-
-.venv/installed-docs: pyproject.toml | .venv/installed
-	$(BIN)/python -m pip install -qq --no-compile --editable '.[docs]'
-	touch $@
 
 # Make the versions 0.1.0 and 0.2.0 of the sample benchmark and keep their manifests.
 history: .venv/installed
