@@ -37,6 +37,7 @@ from . import (  # noqa: F401 - each notes its commands
     score,
     stats,
     validate,
+    view,
 )
 from .command import COMMANDS, examples
 from .common import emit, say
@@ -76,6 +77,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "calibrate": "",
     },
     "Look at it": {
+        "view": "",
         "run": "Look at a run; check its journal; retry failures.",
         "report": "",
         "doctor": "",

@@ -22,7 +22,7 @@ ROOT = Path(fabula.__file__).parent
 ORDER = (
     "errors", "schemas", "tables", "media", "models", "prompts", "engine", "validators", "releases",
     "builders", "evaluation", "people", "audits", "generation", "kinds", "baselines", "experiments",
-    "leaderboard", "api",
+    "leaderboard", "viewing", "api",
     "cli", "testing",
 )  # fmt: skip
 LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 400, 150, 60, 6

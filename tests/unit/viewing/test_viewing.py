@@ -1,0 +1,210 @@
+"""Pages that show what a folder holds: all links lead somewhere, nothing else does, nothing is changed."""
+
+import json
+import re
+import shutil
+import tarfile
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from fabula.errors import ConfigError, UserError
+from fabula.viewing.differing import Differing
+from fabula.viewing.serving import HOST, Server
+from fabula.viewing.shelf import open_shelf
+from fabula.viewing.site import Site
+
+REPLAYS = Path(__file__).parents[2] / "golden" / "replays"
+Get = Callable[[str], tuple[int, bytes]]
+
+
+@pytest.fixture
+def replay(tmp_path: Path) -> Callable[[str], Path]:
+    def unpack(name: str) -> Path:
+        with tarfile.open(REPLAYS / f"{name}.tar.xz") as archive:
+            archive.extractall(tmp_path / name, filter="data")
+        return tmp_path / name
+
+    return unpack
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., Get]]:
+    with ExitStack() as stack:
+
+        def serve(folder: Path, other: Path | None = None) -> Get:
+            shelf = stack.enter_context(open_shelf(folder))
+            for rows in shelf.rows.values():
+                assert rows.wait(30) or rows.problem
+            second = None if other is None else stack.enter_context(open_shelf(other))
+            differing = None if second is None else stack.enter_context(Differing(shelf, second))
+            server = stack.enter_context(Server(0, Site(shelf, differing)))
+            thread = threading.Thread(target=server.serve_forever, daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return lambda address: got(f"http://{HOST}:{server.server_address[1]}{address}")
+
+        yield serve
+
+
+def got(address: str, **headers: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers)) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def links_in(page: bytes) -> set[str]:
+    found = re.findall(r'(?:href|src|action)="([^"]*)"', page.decode())
+    assert all(link.startswith("/") for link in found), "nothing is asked of anybody else"
+    return set(map(unescape, found))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", sorted(path.name.split(".")[0] for path in REPLAYS.glob("*.tar.xz")))
+def test_pages_when_every_link_is_followed_are_all_there_and_change_nothing(
+    name: str, replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    folder = replay(name)
+    for place in (folder / "run", folder / "release"):
+        if not place.is_dir() or not [*place.glob("*.jsonl")]:
+            continue
+        before = content(place)
+        get = served(place)
+        seen, waiting = set[str](), {"/"}
+        while waiting and len(seen) < 60:
+            address = sorted(waiting)[0]
+            waiting.remove(address)
+            seen.add(address)
+            status, page = get(address)
+            assert status == 200, (address, page[-600:])
+            assert len(page) < 1_000_000, address
+            if page.lstrip().startswith(b"<!doctype"):
+                waiting |= links_in(page) - seen
+        after = content(place)
+        assert {path: data for path, data in after.items() if path in before} == before
+        assert all(path.endswith(("-wal", "-shm")) for path in after.keys() - before.keys())
+
+
+def test_records_when_searched_and_filtered_are_those_that_fit(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    folder = replay("katha-rules") / "run"
+    records = [json.loads(line)["payload"]["record"] for line in lines_of(folder / "records.jsonl")]
+    get = served(folder)
+    word = records[0]["title"].split()[-1].lower()
+    fitting = [record for record in records if word in json.dumps(record).lower().replace("_", " ")]
+    _, page = get(f"/rows/records?q={word}")
+    assert records[0]["story_id"].encode() in page
+    assert int(re.search(rb"<output>(\d+) row", page)[1]) <= len(fitting)  # type: ignore[index]
+    assert b"0 rows" in get("/rows/records?q=nowhereatall")[1]
+    split = records[0]["split"]
+    same = sum(record["split"] == split for record in records)
+    assert f"<output>{same} row".encode() in get(f"/rows/records?split={split}")[1]
+    _, page = get(f"/row/records/{records[0]['story_id']}")
+    for scene in records[0]["scenes"]:
+        assert scene["action"] in unescape(page.decode())
+    assert b'class="made"' in page, "who made a field stands beside it"
+
+
+def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    folder = replay("evaluate-katha") / "run"
+    judgements = [json.loads(line) for line in lines_of(folder / "judgements.jsonl")]
+    judged = next(row for row in judgements if row["method"] and row["raw"])
+    get = served(folder)
+    status, page = get(f"/unit/{judged['method']}/{judged['unit']}")
+    assert status == 200
+    assert judged["raw"] in unescape(page.decode())
+    pictures = [link for link in links_in(page) if link.startswith("/picture/")]
+    assert pictures and get(pictures[0])[1][:3] in (b"\xff\xd8\xff", b"\x89PN")
+    _, calls = get("/calls")
+    call = next(link for link in sorted(links_in(calls)) if link.startswith("/call/"))
+    assert b"What came back" in get(call)[1]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/picture/../secret.png", "/picture/..%2fsecret.png", "/picture/%2fetc%2fpasswd", "/picture/run.json",
+     "/rows/run.json", "/row/records/nobody", "/call/00/0", "/unit/a/b", "/nothing"],
+)  # fmt: skip
+def test_page_when_it_does_not_exist_or_leads_out_of_the_folder_is_not_shown(
+    address: str, replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    folder = replay("katha-rules") / "run"
+    (folder.parent / "secret.png").write_bytes(b"secret")
+    status, page = served(folder)(address)
+    assert status == 404
+    assert b"secret" not in page.replace(address.encode(), b"")
+
+
+def test_server_when_asked_under_another_name_refuses(replay: Callable[[str], Path]) -> None:
+    with (
+        open_shelf(replay("katha-rules") / "run") as shelf,
+        Server(0, Site(shelf)) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        port = server.server_address[1]
+        assert got(f"http://{HOST}:{port}/", Host=f"evil.example:{port}")[0] == 403
+        assert got(f"http://{HOST}:{port}/", Host=f"localhost:{port}")[0] == 200
+        with pytest.raises(ConfigError, match="--port"):
+            Server.at(port, Site(shelf))
+        server.shutdown()
+        thread.join()
+
+
+def test_evaluations_when_two_are_compared_show_where_answers_differ(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    first = replay("evaluate-katha") / "run"
+    second = first.with_name("second")
+    shutil.copytree(first, second)
+    lines = [json.loads(line) for line in lines_of(second / "judgements.jsonl")]
+    changed = next(row for row in lines if row["parsed"] and isinstance(row["parsed"].get("answer"), str))
+    changed["parsed"]["answer"] = "something else altogether"
+    (second / "judgements.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    get = served(first, second)
+    page = get("/")[1].decode()
+    assert page.count('class="differs"') == 1 and "something else altogether" in page
+    assert changed["item"] in page
+    assert "<output>1 question<" in page
+    everything = get("/?only=all")[1].decode()
+    assert everything.count("<tr") - 1 >= min(50, len({(row["unit"], row["item"]) for row in lines}))
+    assert "<output>0 questions<" in get("/?q=zzzz")[1].decode()
+
+
+def test_rows_when_lines_are_broken_are_shown_as_what_they_are(
+    tmp_path: Path, served: Callable[..., Get]
+) -> None:
+    (tmp_path / "records.jsonl").write_bytes(
+        b'{"id": "a", "t": "<script>alert(1)</script>"}\nno json\n[1]\n\n{"id": '
+    )
+    get = served(tmp_path)
+    status, page = get("/rows/records")
+    assert status == 200 and b"4 rows" in page
+    assert b"<script>" not in page
+    assert b"line 2" in get("/row/records/row%202")[1]
+
+
+def test_folder_when_it_has_nothing_to_show_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="files of records or judgements"):
+        open_shelf(tmp_path)
+    with pytest.raises(UserError, match="no folder"):
+        open_shelf(tmp_path / "missing")

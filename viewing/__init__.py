@@ -1,0 +1,1 @@
+"""Local pages that show what a run, a release or an evaluation holds. They read, and change nothing."""

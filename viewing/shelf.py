@@ -1,0 +1,144 @@
+"""What a folder has to show: its files of rows, pictures, calls of models, and what it says of itself."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..engine.journal_file import NAME as JOURNAL
+from ..errors import UserError
+from ..schemas.plain_files import read_json
+from .calls import Asked
+from .index import Rows
+
+ENDING = ".jsonl"
+PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+ABOUT = ("release.json", "evaluation.json", "run.json")
+"""What a folder says of itself, the first that it has."""
+FIRST = ("annotations", "records", "scripts", "episodes", "prompts", "judgements")
+"""Files that hold what the folder is for; they come first."""
+FILTERS: Mapping[str, tuple[str, ...]] = {
+    "judgements": ("method", "kind", "condition", "judge", "outcome", "unit"),
+    "annotations": ("split", "narrative_type", "moral_label", "language"),
+    "records": ("split", "narrative_type", "moral_label", "language", "validation_status"),
+}
+"""File without its ending -> fields that its rows are filtered by."""
+BESIDE = ("producers", "edits", "assignments", "human_validation", "contrastive_variants")
+"""Files whose rows are shown with the record of the same id."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """An open folder; closed with :meth:`close`.
+
+    Attributes:
+        folder: the folder.
+        about: what it says of itself.
+        rows: name of a file without its ending -> its rows.
+        calls: what models were asked; None where it has no journal.
+        judged_by: of an evaluation, the records that outputs were judged by; None where they are not found.
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+    rows: Mapping[str, Rows]
+    calls: Asked | None
+    judged_by: Rows | None
+    _opened: ExitStack = field(repr=False)
+
+    def close(self) -> None:
+        """Close its files, and remove what was indexed of them."""
+        self._opened.close()
+
+    def __enter__(self) -> "Shelf":
+        """Return the shelf; it is closed at the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word or two: run of katha, release of stories, evaluation of images."""
+        what = {"release.json": "release", "evaluation.json": "evaluation", "run.json": "run"}
+        found = next((what[name] for name in ABOUT if (self.folder / name).is_file()), "folder")
+        of = self.about.get("kind") or self.about.get("form")
+        return f"{found} ({of})" if isinstance(of, str) else found
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is an evaluation."""
+        return "judgements" in self.rows
+
+    def record(self, name: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the record of an id, with the file that it is in."""
+        for file in self.rows:
+            if file not in BESIDE:
+                for _, row in self.rows[file].named(name):
+                    return file, row
+        return None
+
+    def picture(self, name: str) -> tuple[bytes, str] | None:
+        """Return a picture of the folder and its type; None where it has none of this name.
+
+        Args:
+            name: its path in the folder. Paths that lead out of it are none of its names.
+        """
+        path = (self.folder / name).resolve()
+        kind = PICTURES.get(path.suffix.lower())
+        if kind is None or not path.is_relative_to(self.folder.resolve()) or not path.is_file():
+            return None
+        return path.read_bytes(), kind
+
+    def frames(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the storyboards of an evaluation: method, unit, seed and frames."""
+        path = self.folder / "frames.jsonl"
+        if path.is_file():
+            with path.open(encoding="utf-8") as lines:
+                yield from map(json.loads, lines)
+
+
+def open_shelf(folder: Path) -> Shelf:
+    """Open a folder to look at.
+
+    Raises:
+        UserError: it is no folder, or has nothing to show.
+    """
+    if not folder.is_dir():
+        raise UserError(str(folder), expected="the folder of a run, a release or an evaluation",
+                         found="no folder", fix="give one of these")  # fmt: skip
+    files = sorted(folder.glob(f"*{ENDING}"), key=_order)
+    journal = folder / JOURNAL
+    if not files and not journal.is_file():
+        raise UserError(str(folder), expected="files of records or judgements, or a journal", found="none",
+                         fix="give the folder of a run, a release or an evaluation")  # fmt: skip
+    about = next((read_json(folder / name) for name in ABOUT if (folder / name).is_file()), {})
+    with ExitStack() as opening:
+        rows = {file.stem: opening.enter_context(Rows(file, FILTERS.get(file.stem, ()))) for file in files}
+        asked = opening.enter_context(Asked(journal)) if journal.is_file() else None
+        calls = asked if asked is not None and asked.any else None
+        release = _release_of(folder)
+        judged_by = None if release is None else opening.enter_context(Rows(release))
+        return Shelf(
+            folder, about if isinstance(about, dict) else {}, rows, calls, judged_by, opening.pop_all()
+        )
+
+
+def _release_of(folder: Path) -> Path | None:
+    """Return the file with the records of the release that a run's outputs were judged by."""
+    run = folder / "run.json"
+    sources = read_json(run).get("sources", ()) if run.is_file() else ()
+    for source in sources:
+        if isinstance(source, dict) and source.get("role") in ("release", "suite"):
+            place = folder / str(source.get("path"))
+            for name in FIRST[:-1]:
+                if (place / f"{name}{ENDING}").is_file():
+                    return place / f"{name}{ENDING}"
+    return None
+
+
+def _order(file: Path) -> tuple[int, str]:
+    return (FIRST.index(file.stem) if file.stem in FIRST else len(FIRST), file.stem)

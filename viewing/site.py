@@ -1,0 +1,245 @@
+"""The pages that are shown: an address in, a page out. Nothing is kept between pages but open files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+
+from ..engine.edits import edits_of
+from ..errors import FabulaError
+from ..releases.pages import policy_of, style_of, template_of
+from .differing import Differing
+from .records import asked_about, laid_out, name_of, producers_in, record_of
+from .shelf import BESIDE, Shelf
+
+MOST = 50
+"""Rows on a page of a list."""
+SHOWN = 6
+"""Columns of a list."""
+HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a browser gets.
+
+    Attributes:
+        status: of HTTP.
+        type: of the body.
+        body: the page or picture.
+    """
+
+    status: int
+    type: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Site:
+    """The pages of a folder, or of two evaluations side by side.
+
+    Attributes:
+        shelf: the folder.
+        differing: the two evaluations, where there are two.
+    """
+
+    shelf: Shelf
+    differing: Differing | None = None
+    style: str = field(default_factory=lambda: style_of("view.css", __package__))
+
+    def answer(self, address: str) -> Answer:
+        """Return what an address shows; a page that says so where there is nothing."""
+        parts = urlsplit(address)
+        asked = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        steps = [unquote(step) for step in parts.path.split("/") if step]
+        try:
+            return self._answer(steps, asked) or self._lost(f"there is nothing at {parts.path}")
+        except FabulaError as error:
+            return self._lost(str(error), 500)
+        except ValueError as error:
+            return self._lost(f"the address says {error}", 400)
+
+    def _answer(self, steps: Sequence[str], asked: Mapping[str, str]) -> Answer | None:
+        shown: Answer | None = None
+        match steps:
+            case []:
+                shown = self._home() if self.differing is None else self._differences(asked)
+            case ["rows", file] if file in self.shelf.rows:
+                shown = self._rows(file, asked)
+            case ["row", file, name] if file in self.shelf.rows:
+                shown = self._row(file, name)
+            case ["record", name] if self.shelf.judged_by is not None:
+                shown = self._judged(name)
+            case ["unit", method, unit] if self.shelf.judged:
+                shown = self._unit(method, unit)
+            case ["calls"] if self.shelf.calls is not None:
+                shown = self._calls(asked)
+            case ["call", request, sample] if self.shelf.calls is not None:
+                shown = self._call(request, int(sample))
+            case ["picture", *path] if (found := self.shelf.picture("/".join(path))) is not None:
+                shown = Answer(200, found[1], found[0])
+        return shown
+
+    @cached_property
+    def _name(self) -> str:
+        return self.shelf.folder.resolve().name
+
+    def _page(self, view: str, title: str, status: int = 200, **values: object) -> Answer:
+        policy = policy_of(self.style).replace("form-action 'none'", "form-action 'self'; img-src 'self'")
+        shown = template_of("page.j2", __package__).render(
+            view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
+            differing=self.differing, address=address_of, told=told, **values,
+        )  # fmt: skip
+        return Answer(status, HTML, shown.encode("utf-8", "replace"))
+
+    def _lost(self, text: str, status: int = 404) -> Answer:
+        return self._page("lost", "Nothing here", status, text=text)
+
+    def _home(self) -> Answer:
+        facts = {
+            name: value for name, value in self.shelf.about.items() if isinstance(value, str | int | float)
+        }
+        return self._page(
+            "home", self._name, facts=facts, first=self._listed(next(iter(self.shelf.rows), ""))
+        )
+
+    def _listed(self, file: str) -> Mapping[str, Any] | None:
+        return None if not file else self._list(file, {})
+
+    def _list(self, file: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
+        rows = self.shelf.rows[file]
+        chosen = {name: asked[name] for name in rows.fields if asked.get(name)}
+        words, number = asked.get("q", ""), max(1, int(asked.get("page", "1")))
+        page = rows.page(words, (number - 1) * MOST, MOST, **chosen)
+        return {
+            "file": file, "page": page, "number": number, "words": words, "chosen": chosen,
+            "filters": {name: rows.values(name) for name in rows.fields},
+            "columns": columns_of([record_of(row) for _, row in page.rows], rows.fields),
+            "lines": [(name_of(row, place), record_of(row)) for place, row in page.rows],
+            "more": urlencode({"q": words, **chosen, "page": number + 1}),
+            "fewer": urlencode({"q": words, **chosen, "page": number - 1}),
+            "last": number * MOST >= page.count, "problem": rows.problem,
+        }  # fmt: skip
+
+    def _rows(self, file: str, asked: Mapping[str, str]) -> Answer:
+        return self._page("rows", file.replace("_", " "), list=self._list(file, asked))
+
+    def _row(self, file: str, name: str) -> Answer | None:
+        rows = self.shelf.rows[file].named(name)
+        if not rows:
+            return None
+        beside = {
+            other: [row for _, row in self.shelf.rows[other].named(name)]
+            for other in self.shelf.rows
+            if other in BESIDE and other not in (file, "producers")
+        }
+        lines = self.shelf.rows["producers"].named(name) if "producers" in self.shelf.rows else []
+        made = producers_in([entry for _, line in lines for entry in line.get("fields", ())])
+        edits = [edit.as_json() for edit in edits_of(self.shelf.folder, name)]
+        calls = self.shelf.calls.of_item(name) if self.shelf.calls is not None else []
+        return self._page(
+            "row", name, laid=[laid_out(row) for _, row in rows], made=made, edits=edits, calls=calls,
+            beside={other: found for other, found in beside.items() if found},
+        )  # fmt: skip
+
+    def _judged(self, name: str) -> Answer | None:
+        assert self.shelf.judged_by is not None
+        laid = [laid_out(row) for _, row in self.shelf.judged_by.named(name)]
+        return self._page("row", name, laid=laid, made={}, edits=[], beside={}, calls=[]) if laid else None
+
+    def _unit(self, method: str, unit: str) -> Answer | None:
+        rows = self.shelf.rows["judgements"]
+        shown = [row for _, row in rows.page(most=5000, method=method, unit=unit).rows]
+        if not shown:
+            return None
+        # What was asked about the text alone is of no method.
+        shown += [row for _, row in rows.page(most=5000, method="", unit=unit).rows]
+        boards = [
+            board for board in self.shelf.frames() if (board["method"], board["unit"]) == (method, unit)
+        ]
+        items: dict[str, list[Mapping[str, Any]]] = {}
+        for row in shown:
+            items.setdefault(str(row["item"]), []).append(row)
+        known = self.shelf.judged_by.named(unit) if self.shelf.judged_by is not None else []
+        record = laid_out(known[0][1]).record if known else {}
+        asked = {item: asked_about(record, item) or {} for item in items}
+        items = {item: items[item] for item in sorted(items, key=lambda item: not asked[item])}
+        return self._page(
+            "unit", f"{unit} by {method}", method=method, unit=unit, boards=boards, items=items, asked=asked,
+            record=record,
+        )  # fmt: skip
+
+    def _calls(self, asked: Mapping[str, str]) -> Answer:
+        assert self.shelf.calls is not None
+        chosen = {name: asked[name] for name in ("stage", "model") if asked.get(name)}
+        number = max(1, int(asked.get("page", "1")))
+        lines, count = self.shelf.calls.page((number - 1) * MOST, MOST, **chosen)
+        return self._page(
+            "calls", "Calls of models", lines=lines, count=count, number=number, chosen=chosen,
+            filters={name: self.shelf.calls.values(name) for name in ("stage", "model")},
+            more=urlencode({**chosen, "page": number + 1}), fewer=urlencode({**chosen, "page": number - 1}),
+            last=number * MOST >= count,
+        )  # fmt: skip
+
+    def _call(self, request: str, sample: int) -> Answer | None:
+        assert self.shelf.calls is not None
+        found = self.shelf.calls.whole(request, sample)
+        if found is None:
+            return None
+        line, asked, reply = found
+        return self._page(
+            "call", f"{line.stage}: {line.model}", line=line, asked=without_pictures(asked), reply=reply
+        )
+
+    def _differences(self, asked: Mapping[str, str]) -> Answer:
+        assert self.differing is not None
+        number = max(1, int(asked.get("page", "1")))
+        chosen = {name: asked[name] for name in ("q", "only") if asked.get(name)}
+        page = self.differing.page(
+            asked.get("q", ""), (number - 1) * MOST, MOST, everything=asked.get("only") == "all"
+        )
+        return self._page(
+            "differences", f"{self.differing.first.folder.name} and {self.differing.second.folder.name}",
+            page=page, number=number, words=asked.get("q", ""), everything=asked.get("only") == "all",
+            more=urlencode({**chosen, "page": number + 1}), fewer=urlencode({**chosen, "page": number - 1}),
+            last=number * MOST >= page.count,
+        )  # fmt: skip
+
+
+def address_of(*steps: object) -> str:
+    """Return the address of a page."""
+    return "/" + "/".join(quote(str(step), safe="") for step in steps)
+
+
+def told(value: Any, most: int = 0) -> str:  # noqa: ANN401 - any JSON value
+    """Return a plain value as a table shows it, cut to so many characters if there is a most."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else {"true": "yes", "false": "no"}.get(text, text)
+    return text if not most or len(text) <= most else text[: most - 1] + "…"
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], filters: Sequence[str]) -> list[str]:
+    """Return the fields that a list shows: those of filters, then other plain ones."""
+    plain = dict.fromkeys(
+        name
+        for row in rows
+        for name, value in row.items()
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and name not in ("schema_version",)
+    )
+    first = [name for name in filters if any(row.get(name) not in (None, "") for row in rows)]
+    return [*first, *(name for name in plain if name not in first)][:SHOWN]
+
+
+def without_pictures(document: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what was asked, without the bytes of its pictures."""
+    if isinstance(document, Mapping):
+        return {name: without_pictures(value) for name, value in document.items()}
+    if isinstance(document, list):
+        return [without_pictures(value) for value in document]
+    if isinstance(document, str) and len(document) > 20_000:
+        return f"{document[:200]}… ({len(document):,} characters)"
+    return document
