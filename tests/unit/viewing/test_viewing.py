@@ -68,6 +68,7 @@ def lines_of(path: Path) -> list[str]:
 
 def links_in(page: bytes) -> set[str]:
     found = re.findall(r'(?:href|src|action)="([^"]*)"', page.decode())
+    found.remove("data:,")  # the icon
     assert all(link.startswith("/") for link in found), "nothing is asked of anybody else"
     return set(map(unescape, found))
 
