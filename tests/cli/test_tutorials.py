@@ -90,7 +90,7 @@ def typed(block: str) -> list[tuple[str, str]]:
     commands: list[tuple[str, str]] = []
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, answer = re.sub(r"\\\n", "\\\\\0", part).partition("\n")
-        commands.append((command.replace("\0", "\n"), answer.rstrip("\n").replace("\0", "\n")))
+        commands.append((command.replace("\0", "\n"), answer.replace("\0", "\n").rstrip("\n")))
     return commands
 
 
