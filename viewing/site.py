@@ -87,7 +87,8 @@ class Site:
         return self.shelf.folder.resolve().name
 
     def _page(self, view: str, title: str, status: int = 200, **values: object) -> Answer:
-        policy = policy_of(self.style).replace("form-action 'none'", "form-action 'self'; img-src 'self' data:")
+        own = "form-action 'self'; img-src 'self' data:"
+        policy = policy_of(self.style).replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, address=address_of, told=told, **values,
