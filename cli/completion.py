@@ -55,8 +55,8 @@ def _stages(context: Context) -> Iterable[str]:
 
 def _ids(context: Context) -> Iterator[str]:
     for name in ("run", "release", "path", "stories"):
-        place = context.params.get(name)
-        files = () if not place else [place] if Path(place).is_file() else Path(place).glob("*.jsonl")
+        given = context.params.get(name)
+        files = () if not given else [given] if Path(given).is_file() else Path(given).glob("*.jsonl")
         for file in sorted(map(Path, files)):
             with file.open(encoding="utf-8") as lines:
                 for record in map(json.loads, islice(lines, MOST)):

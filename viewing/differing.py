@@ -123,8 +123,8 @@ class Differing:
         ).fetchone()
         sql = f"SELECT * FROM pairs WHERE {clause} ORDER BY unit, item, what LIMIT ? OFFSET ?"
         pairs = tuple(
-            Pair(unit, item, what, one or "", other or "")
-            for unit, item, what, one, other in self._sql.execute(sql, (*values, most, first))
+            Pair(unit, item, what, said or "", other or "")
+            for unit, item, what, said, other in self._sql.execute(sql, (*values, most, first))
         )
         return Pairs(pairs, count, asked, differing, alone)
 

@@ -116,11 +116,11 @@ class Rows:
 
     def _put(self, number: int, chunk: Sequence[tuple[int, bytes]]) -> None:
         rows, texts = [], []
-        for place, (start, line) in enumerate(chunk, start=number):
-            row = _read(line, self.path, place)
+        for at, (start, line) in enumerate(chunk, start=number):
+            row = _read(line, self.path, at)
             filtered = (_plain(record_of(row).get(field)) for field in self.fields)
-            rows.append((place, start, len(line), name_of(row, place), *filtered))
-            texts.append((place, " ".join(words_of(record_of(row)))))
+            rows.append((at, start, len(line), name_of(row, at), *filtered))
+            texts.append((at, " ".join(words_of(record_of(row)))))
         marks = ", ".join("?" * (4 + len(self.fields)))
         with self._lock, self._sql:
             self._sql.executemany(f"INSERT INTO rows VALUES ({marks})", rows)

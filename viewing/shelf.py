@@ -64,9 +64,9 @@ class Shelf:
     def kind(self) -> str:
         """What it is, in a word or two: run of katha, release of stories, evaluation of images."""
         what = {"release.json": "release", "evaluation.json": "evaluation", "run.json": "run"}
-        found = next((what[name] for name in ABOUT if (self.folder / name).is_file()), "folder")
+        word = next((what[name] for name in ABOUT if (self.folder / name).is_file()), "folder")
         of = self.about.get("kind") or self.about.get("form")
-        return f"{found} ({of})" if isinstance(of, str) else found
+        return f"{word} ({of})" if isinstance(of, str) else word
 
     @property
     def judged(self) -> bool:
@@ -115,7 +115,7 @@ def open_shelf(folder: Path) -> Shelf:
     if not files and not journal.is_file():
         raise UserError(str(folder), expected="files of records or judgements, or a journal", found="none",
                          fix="give the folder of a run, a release or an evaluation")  # fmt: skip
-    about = next((read_json(folder / name) for name in ABOUT if (folder / name).is_file()), {})
+    about: Any = next((read_json(folder / name) for name in ABOUT if (folder / name).is_file()), {})
     with ExitStack() as opening:
         rows = {file.stem: opening.enter_context(Rows(file, FILTERS.get(file.stem, ()))) for file in files}
         asked = opening.enter_context(Asked(journal)) if journal.is_file() else None
@@ -133,10 +133,10 @@ def _release_of(folder: Path) -> Path | None:
     sources = read_json(run).get("sources", ()) if run.is_file() else ()
     for source in sources:
         if isinstance(source, dict) and source.get("role") in ("release", "suite"):
-            place = folder / str(source.get("path"))
+            release = folder / str(source.get("path"))
             for name in FIRST[:-1]:
-                if (place / f"{name}{ENDING}").is_file():
-                    return place / f"{name}{ENDING}"
+                if (release / f"{name}{ENDING}").is_file():
+                    return release / f"{name}{ENDING}"
     return None
 
 

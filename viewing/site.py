@@ -78,8 +78,8 @@ class Site:
                 shown = self._calls(asked)
             case ["call", request, sample] if self.shelf.calls is not None:
                 shown = self._call(request, int(sample))
-            case ["picture", *path] if (found := self.shelf.picture("/".join(path))) is not None:
-                shown = Answer(200, found[1], found[0])
+            case ["picture", *path] if (picture := self.shelf.picture("/".join(path))) is not None:
+                shown = Answer(200, picture[1], picture[0])
         return shown
 
     @cached_property
@@ -118,7 +118,7 @@ class Site:
             "file": file, "page": page, "number": number, "words": words, "chosen": chosen,
             "filters": {name: rows.values(name) for name in rows.fields},
             "columns": columns_of([record_of(row) for _, row in page.rows], rows.fields),
-            "lines": [(name_of(row, place), record_of(row)) for place, row in page.rows],
+            "lines": [(name_of(row, at), record_of(row)) for at, row in page.rows],
             "more": urlencode({"q": words, **chosen, "page": number + 1}),
             "fewer": urlencode({"q": words, **chosen, "page": number - 1}),
             "last": number * MOST >= page.count, "problem": rows.problem,
@@ -142,7 +142,7 @@ class Site:
         calls = self.shelf.calls.of_item(name) if self.shelf.calls is not None else []
         return self._page(
             "row", name, laid=[laid_out(row) for _, row in rows], made=made, edits=edits, calls=calls,
-            beside={other: found for other, found in beside.items() if found},
+            beside={other: lines for other, lines in beside.items() if lines},
         )  # fmt: skip
 
     def _judged(self, name: str) -> Answer | None:
@@ -186,10 +186,10 @@ class Site:
 
     def _call(self, request: str, sample: int) -> Answer | None:
         assert self.shelf.calls is not None
-        found = self.shelf.calls.whole(request, sample)
-        if found is None:
+        whole = self.shelf.calls.whole(request, sample)
+        if whole is None:
             return None
-        line, asked, reply = found
+        line, asked, reply = whole
         return self._page(
             "call", f"{line.stage}: {line.model}", line=line, asked=without_pictures(asked), reply=reply
         )
