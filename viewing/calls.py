@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,11 @@ class Asked:
             used = "SELECT DISTINCT item FROM results JOIN asks ON asks.result = results.key"
             sql = f"{used} WHERE request = ? AND sample = ? ORDER BY 1"
             items = self._sql.execute(sql, key).fetchall() if self._knows_items else []
-        return CallLine(*line, items=tuple(item for (item,) in items)), unpacked(asked), unpacked(reply)
+        return (
+            replace(CallLine(*line), items=tuple(item for (item,) in items)),
+            unpacked(asked),
+            unpacked(reply),
+        )
 
     def of_item(self, item: str) -> list[CallLine]:
         """Return the calls that results of an item used; none where the journal does not say."""
