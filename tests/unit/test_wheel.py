@@ -48,7 +48,8 @@ def test_wheel_when_built_holds_every_module_and_data_file(wheel_names: set[str]
         f"fabula/{path.relative_to(ROOT)}"
         for folder in (
             "schemas", "media", "models", "prompts", "engine", "validators", "releases", "builders",
-            "evaluation", "people", "baselines", "cli", "testing",
+            "evaluation", "people", "audits", "generation", "kinds", "baselines", "experiments",
+            "leaderboard", "viewing", "api", "tables", "cli", "testing",
         )
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and path.suffix in (".py", ".json", ".j2", ".txt", ".jsonl", ".md", ".css", ".js")
