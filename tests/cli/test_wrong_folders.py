@@ -55,8 +55,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "compare first": ("compare", "{}", "{archive}"),
     "compare second": ("compare", "{archive}", "{}"),
     "report run": ("report", "{}", "--out", "{new}.html"),
-    "view path": ("view", "{}", "--port", "0"),
-    "view other": ("view", "{archive}", "{}", "--port", "0"),
     "build katha sources": ("build", "katha", "{}", "--out", "{new}"),
     "build shots sources": ("build", "shots", "{}", "--out", "{new}"),
     "build events seeds": ("build", "events", "{}", "--out", "{new}"),
