@@ -67,8 +67,8 @@ class Differing:
             "CREATE TABLE pairs (unit TEXT, item TEXT, what TEXT, first TEXT, second TEXT,"
             " PRIMARY KEY (unit, item, what)) WITHOUT ROWID; BEGIN;"
         )
-        one_each = [self._methods(shelf) for shelf in (first, second)]
-        alike = all(len(methods) == 1 for methods in one_each)
+        methods = [shelf.about.get("subject", {}).get("methods", {}) for shelf in (first, second)]
+        alike = all(len(judged) == 1 for judged in methods)
         for column, shelf in (("first", first), ("second", second)):
             sql = (
                 f"INSERT INTO pairs (unit, item, what, {column}) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE"
@@ -78,12 +78,6 @@ class Differing:
                 sql, (row_of(judgement, alike=alike) for judgement in lines_of(shelf.folder / FILE))
             )
         self._sql.execute("COMMIT")
-
-    @staticmethod
-    def _methods(shelf: Shelf) -> set[str]:
-        return {
-            judgement.method for judgement in lines_of(shelf.folder / FILE) if judgement.method is not None
-        }
 
     def close(self) -> None:
         """Remove the temporary file."""

@@ -109,7 +109,7 @@ class Rows:
                     if self._stopped:
                         return
             self._whole = True
-        except (OSError, ValueError) as error:
+        except (OSError, sqlite3.Error) as error:
             self._problem = f"{self.path.name}: {error}"
         finally:
             self._begun.set()
@@ -187,11 +187,7 @@ def _located(lines: Any) -> Iterator[tuple[int, bytes]]:  # noqa: ANN401 - an op
 
 
 def _read(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
-    """Return the content of a line.
-
-    Raises:
-        InputError: it is no JSON object.
-    """
+    """Return the content of a line; of one that is no JSON object, what is wrong with it or what it is."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -73,14 +73,6 @@ class Shelf:
         """Whether it is an evaluation."""
         return "judgements" in self.rows
 
-    def record(self, name: str) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the record of an id, with the file that it is in."""
-        for file in self.rows:
-            if file not in BESIDE:
-                for _, row in self.rows[file].named(name):
-                    return file, row
-        return None
-
     def picture(self, name: str) -> tuple[bytes, str] | None:
         """Return a picture of the folder and its type; None where it has none of this name.
 

@@ -21,7 +21,7 @@ DOCS = Path(fabula.__file__).parent / "docs"
 PAGES = (*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "howto" / "own.md")
 PORTS = ("8123", "8124")
 """Ports that pages name; in tests others take their place."""
-HOME = "/home/ana/work"
+HOME = "~/work"
 """Where pages say that they work."""
 END = "end of what was printed"
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
