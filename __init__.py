@@ -20,6 +20,8 @@ Nothing is imported here: attributes are loaded on first use, so that ``import f
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from .api.evaluations import compare as compare
     from .api.evaluations import evaluate as evaluate
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from .releases.hub.publish import PublishOptions as PublishOptions
     from .releases.options import PackOptions as PackOptions
 
-__version__ = "0.1.0"
 
 _LAZY = {
     "AuditOptions": ".audits.auditing",

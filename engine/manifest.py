@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from .. import version
 from ..errors import ConfigError, FabulaError, RunError
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.plain_files import parse_json, read_plain
@@ -228,13 +229,11 @@ def make_manifest(
     shard: Shard | None = None,
 ) -> Manifest:
     """Return the manifest of a run as it is about to be worked on."""
-    from .. import __version__
-
     specs = [stage.spec for stage in loaded.stages]
     return Manifest(
         kind=loaded.name,
         created_at=created_at,
-        fabula_version=__version__,
+        fabula_version=version.__version__,
         seed=config.run.seed,
         threshold=config.run.threshold,
         run=RunPart(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import version
 from ..schemas.canonical import digest, digest_rows, sha256_file
 from . import edits, lock, manifest, report
 from .journal import Journal
@@ -56,10 +57,8 @@ def write_outputs(
 
 
 def _state(loaded: LoadedPipeline, items: Items, ids: Collection[str], settings: Mapping[str, Any]) -> str:
-    from .. import __version__
-
     rows = digest_rows([item, items.digests(item, loaded.outputs)] for item in ids)
-    return digest([__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
+    return digest([version.__version__, loaded.pipeline.finish, loaded.outputs, dict(settings), rows])
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:

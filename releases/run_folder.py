@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .. import version
 from ..engine.config import RunSettings
 from ..engine.journal import decisions
 from ..engine.lock import hold
@@ -99,15 +100,13 @@ def write_imported_run(folder: Path, kind: str, source: SourceEntry, lines: str,
         lines: name of the file of records, one line each.
         time: when it was imported, RFC 3339; releases bear it.
     """
-    from .. import __version__
-
     usual = RunSettings()
     write_manifest(
         folder,
         Manifest(
             kind=kind,
             created_at=time,
-            fabula_version=__version__,
+            fabula_version=version.__version__,
             seed=usual.seed,
             threshold=usual.threshold,
             run=RunPart(item_timeout=usual.item_timeout, threshold=usual.threshold, seed=usual.seed),

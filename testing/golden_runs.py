@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from .. import version
 from ..schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from .model_server import Asked, ModelServer
 from .model_server.serving import Handler
@@ -273,9 +274,7 @@ def _by_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 @contextmanager
 def noted_versions(versions: dict[str, str]) -> Iterator[None]:
     """Note the versions of Python, Fabula and the libraries that are asked for in the meantime."""
-    from .. import __version__
-
-    versions |= {"python": platform.python_version(), "fabula": __version__}
+    versions |= {"python": platform.python_version(), "fabula": version.__version__}
     installed = metadata.distribution
 
     def note(name: str) -> metadata.Distribution:
@@ -315,7 +314,7 @@ def with_versions(versions: Mapping[str, str]) -> Iterator[None]:
     with (
         patch.object(metadata, "distribution", distribution),
         patch("platform.python_version", lambda: versions["python"]),
-        patch("fabula.__version__", versions["fabula"]),
+        patch("fabula.version.__version__", versions["fabula"]),
     ):
         yield
 

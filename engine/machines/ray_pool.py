@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ... import version
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.shared_files import STORE, VECTORS
 from ..codec import Encoded, encode
@@ -48,10 +49,9 @@ class Worker:
 
     def ready(self) -> str:
         """Import what all stages need; return the version of Fabula on this node."""
-        from ... import __version__
         from .. import worker  # noqa: F401
 
-        return __version__
+        return version.__version__
 
     def run(self, job: Job, tasks: Sequence[Task]) -> tuple[list[Encoded], float]:
         """Run a stage on some items; as :func:`..worker.run_chunk`."""
@@ -325,11 +325,9 @@ class _Shift:
 
 
 def _check_version(there: str) -> None:
-    from ... import __version__
-
-    if there != __version__:
+    if there != version.__version__:
         raise MissingRequirement(
-            "--pool ray", what=f"a node of the cluster has fabula {there}, and this is {__version__}",
+            "--pool ray", what=f"a node of the cluster has fabula {there}, and this is {version.__version__}",
             fix="install the same version on every node",
         )  # fmt: skip
 

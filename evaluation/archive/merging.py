@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ... import version
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import digest, new_folder
 from ...schemas.judgement import EvaluationManifest, Judgement
@@ -253,12 +254,10 @@ def _united(name: str, values: Sequence[Any], problems: list[UserError] | None) 
 
 
 def _environment(manifests: Sequence[EvaluationManifest], joined: _Joined) -> dict[str, Any]:
-    from ... import __version__
-
     missing = still_lacking(manifests)
     first = manifests[0].environment
     return {
-        "fabula": __version__,
+        "fabula": version.__version__,
         **{name: first[name] for name in ("created_at", "release", "sources") if name in first},
         "judges": joined.replies.as_json(),
         "merged": [

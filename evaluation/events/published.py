@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
+from ... import version
 from ...errors import InputError, UserError, mismatch
 from ...releases.events.suites import SUITE, read_named, write_suite
 from ...schemas.canonical import new_folder, sha256_file
@@ -196,7 +196,7 @@ def _manifest(
             },
         },
         environment={
-            "fabula": __version__,
+            "fabula": version.__version__,
             "python": platform.python_version(),
             "imported_from": [dict(source) for source in sources],
             "differences": [vars(difference) for difference in differences],

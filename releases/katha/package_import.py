@@ -288,6 +288,6 @@ def _licence(stated: set[str]) -> str | None:
 
 
 def _own_version() -> str:
-    from ... import __version__
+    from ... import version
 
-    return __version__
+    return version.__version__

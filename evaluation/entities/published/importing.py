@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .... import __version__
+from .... import version
 from ....errors import InputError, UserError, mismatch
 from ....releases.entities.tree import read_entity_set
 from ....schemas.canonical import Json, canonical_bytes, jsonl_lines, new_folder, sha256_file, write_atomic
@@ -246,7 +246,7 @@ def _archive_manifest(
         },
         subject={"methods": {method: {"episodes": len(results)}}},
         environment={
-            "fabula": __version__,
+            "fabula": version.__version__,
             "python": platform.python_version(),
             "imported_from": [{"file": path.name, "sha256": sha256_file(path)} for path in files],
             "scheduled": all(result.schedule is not None for result in results),
