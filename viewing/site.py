@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from ..engine.edits import edits_of
 from ..errors import FabulaError
-from ..releases.pages import policy_of, style_of, template_of
+from ..pages.page import policy_of, style_of, template_of
 from .differing import Differing
 from .records import asked_about, laid_out, name_of, producers_in, record_of
 from .shelf import BESIDE, Shelf

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import ConfigError
+from ....releases.entities.tree import read_entity_set
+from ....releases.naming import evaluated_name
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.plain_files import json_lines
 from ....schemas.text import counted
-from ...archive.archive import Archive, read_archive
+from ...archive.archive import Archive, read_archive, sources_of
 from ...archive.replies import last_attempts
 from ...report.accounts import Accounts
 from ...report.model import CountRow, CountTable, Definition, EpisodesPart, ReportDocument, Trace
@@ -95,7 +97,8 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     people = people_of(folder, "episodes", people_tables)
     return ReportDocument(
         kind="episodes", protocol="EntityBench", units="episodes",
-        title=_title(scores), facts=_facts(scores, episodes, accounts, manifest),
+        benchmark=_benchmark(folder, manifest), title=_title(scores),
+        facts=_facts(scores, episodes, accounts, manifest),
         warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
         headline=numbers.headline(scores), plots=tuple(numbers.gap_plots(scores)),
         details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores, gaps)),
@@ -157,6 +160,12 @@ def _part(scores: EntityScores, episodes: Mapping[Key, Episode], seen: Seen, how
     if snaps.spent:
         parts.append(f"{counted(snaps.spent, 'picture')} left out because of the limit (--pictures-mb)")
     return EpisodesPart(polar=numbers.polar(scores), worst=worst, note=f"{'; '.join(parts)}.", episodes=shown)
+
+
+def _benchmark(folder: Path, manifest: EvaluationManifest) -> str:
+    wanted = (manifest.protocol.get("release") or {}).get("sha256")
+    places = [path for _, path in sources_of(folder, manifest)]
+    return evaluated_name(places, lambda place: read_entity_set(place, rules=False)[0].sha256, wanted)
 
 
 def _title(scores: EntityScores) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
 from ....media.images import LIMITS
+from ....releases.naming import evaluated_name
 from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
@@ -185,6 +186,10 @@ def images_report(
     return ReportDocument(
         kind="images",
         protocol="ViStoryBench",
+        benchmark=evaluated_name(
+            [files.release] if files.release is not None else [],
+            lambda place: read_shot_set(place)[0].sha256, scores.release_sha256,
+        ),
         title=title_of(scores),
         facts=facts_of(scores, accounts, manifest),
         warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),
