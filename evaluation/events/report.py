@@ -16,6 +16,7 @@ from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import EVALUATION, sources_of
 from ..report.accounts import Accounts, read_lines
+from ..report.examples import Valued, examples_of
 from ..report.model import (
     Case,
     CaseItem,
@@ -24,6 +25,7 @@ from ..report.model import (
     CountRow,
     CountTable,
     Definition,
+    Examples,
     Measure,
     Plot,
     PlotPoint,
@@ -103,6 +105,19 @@ def prompt_case(
             for number, text in enumerate(events)
         ),
     )
+
+
+def _examples(panels: Sequence[PanelScore], pictures: Pictures) -> tuple[Examples, ...]:
+    """Return the card of the completion rate, with frames of videos."""
+    places = {(method, unit): (method, unit, seed) for method, unit, seed in pictures.shown}
+    valued = [
+        Valued(video.rate, f"{panel.panel.method}, {video.unit}, by {panel.panel.judge}", place)
+        for panel in panels for video in panel.videos
+        if video.rate is not None and (place := places.get((panel.panel.method, video.unit))) is not None
+    ]  # fmt: skip
+    meaning = "Share of a prompt's events that the votes together call completed."
+    made = examples_of(METRIC, meaning, valued, pictures.every, "percent")
+    return () if made is None else (made,)
 
 
 def _verdict(judgement: Judgement, number: int) -> Verdict:
@@ -208,6 +223,7 @@ def events_report(
         headline=_headline(scores),
         plots=(_plot(scores, loaded),),
         polar=_polar(scores, loaded),
+        examples=_examples(scores.panels, pictures),
         details=(_votings(scores),),
         comparisons=comparisons,
         people=people.tables,

@@ -28,7 +28,7 @@ from ..metrics.decay import GapCurve
 from ..scores.score import score_folder
 from ..scores.scores import EntityScores
 from . import numbers
-from .choice import gap_traces, shown_episodes, traces_of, worst_entities
+from .choice import gap_traces, seen_examples, shown_episodes, traces_of, worst_entities
 from .people import people_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
@@ -78,7 +78,9 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     manifest = archive.manifest
     snaps = Snaps(int(wanted.megabytes * 1_000_000))
     episodes, how = _episodes(folder, archive, scores, wanted)
-    part = _part(scores, episodes, Seen(folder, snaps), how)
+    seen = Seen(folder, snaps)
+    part = _part(scores, episodes, seen, how)
+    examples = tuple(seen_examples(numbers.main_metrics(), episodes, seen)) if snaps.made else ()
     accounts = Accounts()
     for judgement in archive.judgements:
         accounts.add(judgement)
@@ -105,7 +107,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
         accounting=(*accounting(scores, [each.facts for each in episodes.values()]),
                     *([accounts.outcome_table()] if accounts.total else [])),
-        episodes=part,
+        episodes=part, examples=examples,
         agreement_note="An evaluation of episodes has one judge, whose fidelity decides what is compared."
         if accounts.total else "No reply of a judge is kept here.",
         people=people.tables, people_note=people.note,
