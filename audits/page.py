@@ -115,11 +115,16 @@ class Audit(Tabular):
     def tables(self) -> "Iterator[ScoreTable]":
         """Yield the measures as tables, a part of a record each, and what people said."""
         for part, names in groupby(self.scores, key=lambda name: MEASURES[name].part):
-            rows = [(MEASURES[name].label, self.scores[name], MEASURES[name].meaning) for name in names]
+            rows = [(label_of(name), self.scores[name], MEASURES[name].meaning) for name in names]
             yield _table(part, f"Drafts beside gold: {part}", "Measure", rows)
         for reader, said in groupby(readings(self), key=lambda row: row[0]):
             read = [(kind, score, reasons) for _, kind, score, reasons in said]
             yield _table("people", f"Sound, as read by {reader}", "Kind", read)
+
+
+def label_of(measure: str) -> str:
+    """Return what a measure is called, with the end that is good where it is the low one."""
+    return MEASURES[measure].label + ("" if MEASURES[measure].higher else ", lower is better")
 
 
 def _table(name: str, title: str, heading: str, rows: "Sequence[tuple[str, Score, str]]") -> "ScoreTable":

@@ -38,6 +38,8 @@ def broken(text: str) -> "Markup":
     shown = str(escape(readable(text)))
     for sign in "_:/":
         shown = shown.replace(sign, f"{sign}<wbr>")
+    if text.startswith("$"):  # a path in JSON
+        shown = shown.replace(".", "<wbr>.").replace("[", "<wbr>[")
     return Markup(shown)
 
 

@@ -1,4 +1,4 @@
-"""What the values of a score look like: of everything that has one, the lowest, the middle and the highest."""
+"""What the values of a score look like: the lowest, the middle and the highest of all that there are."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar

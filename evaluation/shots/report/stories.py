@@ -61,11 +61,11 @@ def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...
 
 
 def shot_examples(looked: Looked, methods: Sequence[str]) -> Iterator[Examples]:
-    """Yield a card for each score that single shots have: shots with a picture at its ends and in its middle."""
+    """Yield a card for each score that single shots have: shots at its ends and in its middle."""
     every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
     for metric in metrics():
         valued = [
-            Valued(shot.values[metric.name], f"{shot.method}, story {shot.story_id}, shot {shot.number}", shot)
+            Valued(shot.values[metric.name], "{}, story {}, shot {}".format(*_key(shot)), shot)
             for shot in every if metric.name in shot.values
         ]  # fmt: skip
         meaning = f"{metric.meaning} Here of single shots."
