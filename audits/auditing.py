@@ -20,6 +20,7 @@ from ..engine.running import RunKind
 from ..errors import ConfigError
 from ..evaluation.recoverability.matchers import matcher_of
 from ..evaluation.stats.uncertainty import Uncertainty
+from ..releases.naming import release_name
 from ..schemas.canonical import Json, pretty_bytes, write_atomic
 from ..schemas.plain_files import read_json
 from ..schemas.text import normalize_answer
@@ -136,6 +137,7 @@ def audit(
         languages=_languages(drafts, list(zip(tags, counts, strict=True)), uncertainty),
         edits=_edits(open_dataset(draft)),
         people=_people(options.readings, drafts, uncertainty),
+        name=release_name(draft) or draft.name,
         notes=(*_notes(pairs), *uncertainty.notes(len(counts), "story")) if counts else (),
     )
     if out is not None:

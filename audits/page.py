@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ..releases.pages import policy_of, style_of, template_of
 from ..schemas.canonical import Json
 from ..schemas.values import Score
 from ..tables.tabular import Tabular
@@ -15,7 +15,7 @@ from .measures import MEASURES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..evaluation.report.model import ScoreTable
+    from ..evaluation.report.model import CountTable, ScoreTable
     from ..tables.grid import Grid
 
 SHOWN = 12
@@ -45,6 +45,7 @@ class Audit(Tabular):
         edits: what became of drafts afterwards (Table 17), where a run keeps it.
         people: what people said on forms, if there are any.
         notes: what a reader must know.
+        name: what was audited: name and version of a release, or the name of its folder.
     """
 
     facts: Mapping[str, str]
@@ -55,6 +56,7 @@ class Audit(Tabular):
     edits: Json = None
     people: Json = None
     notes: Sequence[str] = ()
+    name: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as plain JSON."""
@@ -113,11 +115,16 @@ class Audit(Tabular):
     def tables(self) -> "Iterator[ScoreTable]":
         """Yield the measures as tables, a part of a record each, and what people said."""
         for part, names in groupby(self.scores, key=lambda name: MEASURES[name].part):
-            rows = [(MEASURES[name].label, self.scores[name], MEASURES[name].meaning) for name in names]
+            rows = [(label_of(name), self.scores[name], MEASURES[name].meaning) for name in names]
             yield _table(part, f"Drafts beside gold: {part}", "Measure", rows)
         for reader, said in groupby(readings(self), key=lambda row: row[0]):
             read = [(kind, score, reasons) for _, kind, score, reasons in said]
             yield _table("people", f"Sound, as read by {reader}", "Kind", read)
+
+
+def label_of(measure: str) -> str:
+    """Return what a measure is called, with the end that is good where it is the low one."""
+    return MEASURES[measure].label + ("" if MEASURES[measure].higher else ", lower is better")
 
 
 def _table(name: str, title: str, heading: str, rows: "Sequence[tuple[str, Score, str]]") -> "ScoreTable":
@@ -143,18 +150,71 @@ def score_text(score: Score) -> str:
 
 def page_of(audit: Audit) -> str:
     """Return the page."""
-    style = style_of("page.css", __package__)
+    from ..evaluation.report.page import with_parts
+
     groups = {name: list(cases) for name, cases in groupby(audit.cases, key=lambda case: case.group)}
-    text: str = template_of("page.j2", __package__).render(
-        style=style,
-        policy=policy_of(style),
+    shown = [(name, title, *_shown(groups[name])) for name, title in GROUPS.items() if name in groups]
+    tables = list(audit.tables())
+    return with_parts(
+        (files(__package__) / "page.j2").read_text("utf-8"),
+        doc={"shots": None},
+        title=f"Audit of drafts{f': {audit.name}' if audit.name else ''}",
         audit=audit,
-        measures=[(MEASURES[name], score) for name, score in audit.scores.items()],
-        groups=[(title, *_shown(groups[name])) for name, title in GROUPS.items() if name in groups],
-        readers=readings(audit),
-        score=Score,
-    )
-    return text
+        measures=[table for table in tables if table.name != "people"],
+        readers=[
+            table.model_copy(update={"name": f"people-{number}"})
+            for number, table in enumerate(tables) if table.name == "people"
+        ],
+        groups=shown,
+        parts={
+            **({"measures": "Compared with gold records"} if audit.scores else {}), "drafts": "Drafts",
+            **({"edits": "What became of them"} if audit.edits else {}),
+            **({"people": "Read by people"} if audit.people else {}),
+            **{name: title for name, title, _, _ in shown},
+        },
+        **_counts(audit),
+    )  # fmt: skip
+
+
+def _counts(audit: Audit) -> "dict[str, CountTable | None]":
+    """Return the tables of counts: drafts, languages, edits by stage, agreement of forms."""
+    stages = (audit.edits or {}).get("stages")
+    agreed = (audit.people or {}).get("agreement")
+    return {
+        "statuses": _count_table(
+            "Status of the drafts", "Status", {"drafts": "Drafts"},
+            {status: {"drafts": count} for status, count in audit.statuses.items()},
+        ),
+        "languages": _count_table(
+            "Questions by language", "Language",
+            {"records": "Records", "questions": "Questions", "distinct": "Different", "openings": "Openings"},
+            audit.languages,
+            "Openings: the first three words of a question. Many questions with few openings are alike.",
+        ),
+        "edits": _count_table(
+            "Edits by stage", "Drafted by",
+            {"compared": "Values", "changed": "Changed", "repaired": "By the repair", "edited": "By edits",
+             "share_changed": "Share changed"},
+            stages,
+        ) if stages else None,
+        "agreement": _count_table(
+            "Agreement", "Forms and part", {"judged": "Both judged", "agreed": "Agreed", "kappa": "Kappa"},
+            {f"{row['first']}, {row['second']} · {row['kind']}": row for row in agreed},
+        ) if agreed else None,
+    }  # fmt: skip
+
+
+def _count_table(
+    title: str, heading: str, columns: dict[str, str], rows: "Mapping[str, Any]", note: str = ""
+) -> "CountTable":
+    from ..evaluation.report.model import CountRow, CountTable
+
+    return CountTable(
+        name=title.lower().replace(" ", "_"), title=title, heading=heading, note=note, columns=columns,
+        rows=tuple(
+            CountRow(label=label, values={name: row[name] for name in columns}) for label, row in rows.items()
+        ),
+    )  # fmt: skip
 
 
 def _shown(cases: "Sequence[Case]") -> "tuple[Sequence[Case], int]":

@@ -123,6 +123,7 @@ class Page:
         file: where it lies in the site.
         title: its title.
         kind: what stands above the title.
+        about: benchmarks and their versions.
         sections: in order.
         facts: label -> text, below the title.
         warnings: what readers must know first.
@@ -138,6 +139,12 @@ class Page:
     warnings: tuple[str, ...] = ()
     filters: bool = False
     home: str = ""
+    about: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Title of the window: the benchmark is in it."""
+        return self.title if self.about in self.title else f"{self.title} \N{MIDDLE DOT} {self.about}"
 
 
 def board_facts(board: Board) -> dict[str, str]:

@@ -161,8 +161,9 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
         "Undeclared somewhere": f"{undeclared:,}",
     }  # fmt: skip
     yield Page(
-        INDEX, report.leaderboard.title, "Leaderboard", tuple(sections), facts, tuple(warnings), filters=True
-    )
+        INDEX, report.leaderboard.title, "Leaderboard", tuple(sections), facts, tuple(warnings), filters=True,
+        about=", ".join(board.heading for board in report.leaderboard.boards),
+    )  # fmt: skip
     for standing in boards:
         yield from _measure_pages(standing)
 
@@ -234,7 +235,7 @@ def _measure_pages(standing: Standing) -> Iterator[Page]:
         )
         sections = (Section("values", label, plots=(plot,), tables=(table,)),)
         title = f"{board.heading}: {label}"
-        yield Page(file, title, "Leaderboard", sections, board_facts(board), home=INDEX)
+        yield Page(file, title, "Leaderboard", sections, board_facts(board), home=INDEX, about=board.heading)
 
 
 def _sort_key(row: ScoreRow, name: str, sign: int) -> tuple[bool, float, str]:
@@ -285,6 +286,7 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
             facts,
             warnings,
             home="../index.html",
+            about=row.board.heading if row.board is not None else "",
         )
 
 

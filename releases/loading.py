@@ -161,6 +161,11 @@ class LoadedRelease(Tabular, Generic[Row]):
     records: tuple[Row, ...] = field(repr=False)
 
     @property
+    def name(self) -> str:
+        """Its name; that of its folder where it states none."""
+        return str(self.info.get("about", {}).get("name") or self.path.name)
+
+    @property
     def version(self) -> str:
         """Its semantic version."""
         return str(self.info["version"])
@@ -173,7 +178,7 @@ class LoadedRelease(Tabular, Generic[Row]):
     def grids(self) -> Iterator[Grid]:
         """Yield what it is, its counts, and its splits."""
         info = self.info
-        title = f"{info.get('about', {}).get('name') or self.path.name} {self.version}"
+        title = f"{self.name} {self.version}"
         about = {name: info.get(name) for name in ("kind", "license", "created_at", "visibility")}
         yield Grid("release", title, ("what", "value"), tuple(about.items()), words=(1,))
         for name, heading in (("counts", "Counts"), ("splits", "Splits")):

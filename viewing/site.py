@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from ..engine.edits import edits_of
 from ..errors import FabulaError
-from ..releases.pages import policy_of, style_of, template_of
+from ..pages.page import policy_of, style_of, template_of
 from .differing import Differing
 from .records import asked_about, laid_out, name_of, producers_in, record_of
 from .shelf import BESIDE, Shelf
@@ -88,7 +88,7 @@ class Site:
 
     def _page(self, view: str, title: str, status: int = 200, **values: object) -> Answer:
         own = "form-action 'self'; img-src 'self' data:"
-        policy = policy_of(self.style).replace("form-action 'none'", own)
+        policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, address=address_of, told=told, **values,
@@ -100,7 +100,9 @@ class Site:
 
     def _home(self) -> Answer:
         facts = {
-            name: value for name, value in self.shelf.about.items() if isinstance(value, str | int | float)
+            name.replace("_", " "): told(value, 60)
+            for name, value in self.shelf.about.items()
+            if isinstance(value, str | int | float)
         }
         return self._page(
             "home", self._name, facts=facts, first=self._listed(next(iter(self.shelf.rows), ""))
@@ -158,7 +160,13 @@ class Site:
         # What was asked about the text alone is of no method.
         shown += [row for _, row in rows.page(most=5000, method="", unit=unit).rows]
         boards = [
-            board for board in self.shelf.frames() if (board["method"], board["unit"]) == (method, unit)
+            [
+                {"label": f"Picture {number}", "text": "", "data": f"/picture/{frame['file']}", "width": 0}
+                for number, frame in enumerate(board["frames"], 1)
+                if frame and "file" in frame
+            ]
+            for board in self.shelf.frames()
+            if (board["method"], board["unit"]) == (method, unit)
         ]
         items: dict[str, list[Mapping[str, Any]]] = {}
         for row in shown:

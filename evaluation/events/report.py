@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ...releases.events.suites import SUITE, load_suite
+from ...releases.naming import evaluated_name
 from ...schemas.canonical import digest
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ...schemas.text import counted
 from ...schemas.values import Score
-from ..archive.archive import EVALUATION
+from ..archive.archive import EVALUATION, sources_of
 from ..report.accounts import Accounts, read_lines
+from ..report.examples import Valued, examples_of
 from ..report.model import (
     Case,
     CaseItem,
@@ -23,12 +25,17 @@ from ..report.model import (
     CountRow,
     CountTable,
     Definition,
+    Examples,
     Measure,
     Plot,
     PlotPoint,
+    Polar,
+    PolarAxis,
+    PolarChart,
     ReportDocument,
     ScoreRow,
     ScoreTable,
+    Sector,
     Verdict,
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
@@ -98,6 +105,19 @@ def prompt_case(
             for number, text in enumerate(events)
         ),
     )
+
+
+def _examples(panels: Sequence[PanelScore], pictures: Pictures) -> tuple[Examples, ...]:
+    """Return the card of the completion rate, with frames of videos."""
+    places = {(method, unit): (method, unit, seed) for method, unit, seed in pictures.shown}
+    valued = [
+        Valued(video.rate, f"{panel.panel.method}, {video.unit}, by {panel.panel.judge}", place)
+        for panel in panels for video in panel.videos
+        if video.rate is not None and (place := places.get((panel.panel.method, video.unit))) is not None
+    ]  # fmt: skip
+    meaning = "Share of a prompt's events that the votes together call completed."
+    made = examples_of(METRIC, meaning, valued, pictures.every, "percent")
+    return () if made is None else (made,)
 
 
 def _verdict(judgement: Judgement, number: int) -> Verdict:
@@ -195,12 +215,15 @@ def events_report(
         kind="events",
         protocol="StoryEval",
         units="prompts",
+        benchmark=_benchmark(folder, suite, manifest),
         title=_title(scores),
         facts=_facts(scores, accounts, loaded, manifest),
         warnings=(*_warnings(scores, accounts), *people.warnings),
         reading=READING,
         headline=_headline(scores),
         plots=(_plot(scores, loaded),),
+        polar=_polar(scores, loaded),
+        examples=_examples(scores.panels, pictures),
         details=(_votings(scores),),
         comparisons=comparisons,
         people=people.tables,
@@ -229,6 +252,12 @@ def events_report(
         ),
         manifest=manifest.as_json(),
     )  # fmt: skip
+
+
+def _benchmark(folder: Path, suite: Path | None, manifest: EvaluationManifest) -> str:
+    places = [*([suite] if suite is not None else []), *(path for _, path in sources_of(folder, manifest))]
+    wanted = (manifest.protocol.get("suite") or {}).get("sha256")
+    return evaluated_name(places, lambda place: load_suite(place).sha256(), wanted)
 
 
 def _named(panel: PanelScore) -> str:
@@ -317,6 +346,35 @@ def _plot(scores: EventScores, suite: Suite) -> Plot:
             for label in labels
         },
     )  # fmt: skip
+
+
+def _polar(scores: EventScores, suite: Suite) -> Polar | None:
+    """Return the rates by class as polar charts (StoryEval, Figure 2); None below three classes."""
+    labels = suite.labels()
+    if len(labels) < 3:
+        return None
+    return Polar(
+        note="A sector's length is the completion rate of a class; the outer circle is 100 %. The line "
+        "across it is its 95 % interval (StoryEval, Figure 2).",
+        axes=tuple(
+            PolarAxis(name=label, label=label_text(label), group="Completion rate", digits=3, full=1.0)
+            for label in labels
+        ),
+        charts=tuple(
+            PolarChart(
+                method=_named(panel),
+                sectors=tuple(_sector(label, panel.classes.get(label)) for label in labels),
+                values={label: panel.classes[label] for label in labels if label in panel.classes},
+            )
+            for panel in scores.panels
+        ),
+    )  # fmt: skip
+
+
+def _sector(label: str, score: Score | None) -> Sector:
+    if score is None:
+        return Sector(name=label, radius=None)
+    return Sector(name=label, radius=score.value, low=score.low, high=score.high)
 
 
 def _votings(scores: EventScores) -> ScoreTable:

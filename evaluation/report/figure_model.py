@@ -1,4 +1,4 @@
-"""Figures of what people said, as plain data: how often a step was chosen, and points on two axes."""
+"""Figures as plain data: how often a step was chosen, points on two axes, ridges, strips of values."""
 
 from typing import Annotated, Literal
 
@@ -59,3 +59,52 @@ class Scatter(Own):
     up: str = Field(description="What goes from the bottom up.")
     noun: str = Field(default="point", description="What a point is, in the singular.")
     spots: tuple[Spot, ...] = Field(description="The points, in order.")
+
+
+class Ridge(Own):
+    """How often values fall between the edges of a figure, for one thing, such as a method."""
+
+    label: str = Field(description="Whose values they are.")
+    counts: tuple[Annotated[int, Field(ge=0)], ...] = Field(description="Values between two edges, in order.")
+    middle: float | None = Field(description="Median of all values; null where there is none.")
+
+
+class Ridges(Own):
+    """Distributions on one axis, one above the other; nothing is smoothed."""
+
+    name: str = Field(description="Name in the data.")
+    title: str = Field(description="Caption.")
+    note: str = Field(default="", description="How to read it.")
+    unit: Literal["percent", "points", "number"] = Field(description="Unit of the axis.")
+    edges: tuple[float, ...] = Field(description="Edges, ascending, one more than counts of a ridge.")
+    ridges: tuple[Ridge, ...] = Field(description="From the top.")
+
+    @model_validator(mode="after")
+    def _ridges_have_every_step(self) -> "Ridges":
+        if any(len(ridge.counts) != len(self.edges) - 1 for ridge in self.ridges):
+            raise ValueError("every ridge has a count between two edges")
+        return self
+
+
+class HeatRow(Own):
+    """The values of one thing, such as an entity, from left to right."""
+
+    label: str = Field(description="Whose values they are.")
+    values: tuple[float | None, ...] = Field(description="By column; null where there is no value.")
+    missing: tuple[str, ...] = Field(
+        default=(), description="By column, why there is none; empty: nothing is due."
+    )
+
+
+class Heat(Own):
+    """A strip of cells for each thing, the darker the higher its value."""
+
+    name: str = Field(description="Name in the data.")
+    title: str = Field(description="Caption.")
+    note: str = Field(default="", description="How to read it.")
+    unit: Literal["percent", "points", "number"] = Field(description="Unit of the values.")
+    low: float = Field(default=0.0, description="Value of the lightest cell.")
+    high: float = Field(default=1.0, description="Value of the darkest cell.")
+    heading: str = Field(description="What the rows are.")
+    columns: tuple[str, ...] = Field(description="Names of the columns, in order.")
+    rows: tuple[HeatRow, ...] = Field(description="From the top.")

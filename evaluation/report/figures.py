@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from markupsafe import Markup
 
+from ...pages.text import readable
 from ...schemas.text import counted
-from .figure_model import Distribution, Scatter, Spot, Spread
+from .figure_model import Distribution, Heat, Ridges, Scatter, Spot, Spread
 from .model import Plot
 from .plots import (
     AXIS,
@@ -30,9 +31,10 @@ from .plots import (
     shape_of,
     x_of,
 )
-from .showing import DASH, MINUS, interval_text, readable, value_text
+from .ridges import draw_heat, draw_ridges, ridge_rows
+from .showing import DASH, MINUS, interval_text, value_text
 
-Figure: TypeAlias = Plot | Distribution | Scatter
+Figure: TypeAlias = Plot | Distribution | Scatter | Ridges | Heat
 BAR, COLUMN = 18, 44
 """Heights in pixels: of a stacked bar, of the tallest column of a violin."""
 TALL, TOP, FOOT = 320, 26, 44
@@ -50,13 +52,17 @@ def draw_figure(figure: Figure) -> Markup:
         return _scatter(figure)
     if isinstance(figure, Distribution):
         return _stacked(figure) if figure.shape == "stacked" else _violin(figure)
-    return draw(figure)
+    if isinstance(figure, Ridges):
+        return draw_ridges(figure)
+    return draw_heat(figure) if isinstance(figure, Heat) else draw(figure)
 
 
 def legend_of(figure: Figure) -> list[tuple[Markup, str]]:
     """Return what a figure's marks stand for, in order."""
     if isinstance(figure, Scatter):
         return [(legend_mark(number), name) for number, name in enumerate(_series(figure))]
+    if isinstance(figure, Ridges | Heat):
+        return []  # each band has its name
     if not isinstance(figure, Distribution):
         return [(legend_mark(number), name) for number, name in enumerate(series_of(figure))]
     if figure.shape == "violin":
@@ -77,6 +83,8 @@ def figure_rows(figure: Figure) -> Iterator[Row]:
         for spot in figure.spots:
             yield (spot.label, spot.series, "across", spot.across)
             yield (spot.label, spot.series, "up", spot.up)
+    elif isinstance(figure, Ridges | Heat):
+        yield from ridge_rows(figure)
 
 
 def describe(figure: Distribution) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ...errors import ConfigError
+from ...pages.text import readable
 from ...schemas.canonical import csv_text
 from ...schemas.text import counted
 from ...schemas.values import Score
@@ -11,7 +12,7 @@ from ...tables.grid import Cell, Grid, latex_of
 from ..stats.paired import Paired
 from .model import CountTable, Measure, ScoreRow, ScoreTable, Unit
 from .people import plain_score
-from .showing import count_text, interval_text, readable, value_text
+from .showing import count_text, interval_text, value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

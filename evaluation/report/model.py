@@ -10,7 +10,7 @@ from pydantic import Field
 from ...schemas.judgement import Protocol
 from ...schemas.values import Own, Score
 from ..metrics.metric import Quantity
-from .figure_model import Distribution, Scatter
+from .figure_model import Distribution, Heat, Ridges, Scatter
 
 
 class Place(Own):
@@ -346,6 +346,26 @@ class Frame(Own):
     )
 
 
+class Example(Own):
+    """What has one value of a score."""
+
+    level: Literal["low", "middle", "high"] = Field(description="Where its value stands among all.")
+    value: float = Field(description="Its value.")
+    text: str = Field(description="What it is, such as: story 03 by model-a, shot 2.")
+    frames: tuple[Frame | Snap, ...] = Field(default=(), description="Its pictures in order.")
+
+
+class Examples(Own):
+    """A score, and what its values look like in this evaluation."""
+
+    name: str = Field(description="Name in the data.")
+    label: str = Field(description="Name for readers.")
+    note: str = Field(description="What it measures, and of what these are values.")
+    unit: Unit = Field(default="number", description="How a value is printed.")
+    total: int = Field(description="How many values there are.")
+    shown: tuple[Example, ...] = Field(description="Lowest, middle and highest; fewer where there are fewer.")
+
+
 class Verdict(Own):
     """One reply of a judge to one question, and what it counts as."""
 
@@ -488,12 +508,26 @@ class ReportDocument(Own):
     units: str = Field(
         default="stories", exclude=True, description="What methods are paired over, in the plural."
     )
+    benchmark: str = Field(
+        default="", exclude_if=lambda value: not value,
+        description="Name and version of the release that was evaluated; empty where it is not at hand.",
+    )  # fmt: skip
     title: str = Field(description="Title of the page.")
     facts: dict[str, str] = Field(description="Label -> what the evaluation is about, in short.")
     warnings: tuple[str, ...] = Field(default=(), description="What readers must know first.")
     reading: tuple[str, ...] = Field(default=(), description="How to read the main numbers, by sentence.")
     headline: ScoreTable = Field(description="The main numbers.")
     plots: tuple[Plot, ...] = Field(default=(), description="Plots of the results.")
+    polar: Polar | None = Field(
+        default=None, exclude_if=lambda value: value is None, description="Polar charts of all methods."
+    )
+    figures: tuple[Ridges | Heat, ...] = Field(
+        default=(), exclude_if=lambda value: not value, description="Distributions and strips of the results."
+    )
+    examples: tuple[Examples, ...] = Field(
+        default=(), exclude_if=lambda value: not value,
+        description="Per score, what was evaluated at its low end, in its middle and at its high end.",
+    )  # fmt: skip
     details: tuple[ScoreTable, ...] = Field(default=(), description="Scores by dimension, group and judge.")
     comparisons: tuple[Comparison, ...] = Field(default=(), description="Between methods.")
     comparison_note: str = Field(default="", description="How methods were compared, or why they were not.")
@@ -525,3 +559,8 @@ class ReportDocument(Own):
     cost: CountTable | None = Field(default=None, description="Per judge.")
     definitions: tuple[Definition, ...] = Field(default=(), description="Named definitions in use.")
     manifest: dict[str, Any] = Field(description="protocol, subject and environment of the evaluation.")
+
+    @property
+    def heading(self) -> str:
+        """Title of the page, with the benchmark and its version where they are known."""
+        return f"{self.benchmark}: {self.title}" if self.benchmark else self.title

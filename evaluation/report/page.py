@@ -4,7 +4,6 @@ A report as one HTML page: style, script, plots and pictures inside, nothing to 
 """
 
 import base64
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -15,14 +14,16 @@ from markupsafe import Markup
 
 from ...errors import UserError
 from ...media.images import encode, open_picture
-from ...releases.pages import part_of, style_of
+from ...pages.page import environment, policy_of, style_of
+from ...pages.text import readable
 from ...schemas.canonical import pretty_bytes
 from ...schemas.text import counted, plural
 from ...schemas.values import Score
 from .figures import draw_figure, legend_of
 from .model import Case, CaseItem, CountTable, Frame, ReportDocument, Unit
+from .ridges import figure_table, forests, strip_of
 from .shot_cards import SHOT_FILTERS
-from .showing import DASH, count_text, effect_text, interval_text, label_text, p_text, readable, value_text
+from .showing import DASH, count_text, effect_text, interval_text, label_text, p_text, value_text
 
 SIDE, QUALITY = 360, 72
 """Longer side in pixels, and quality, of an embedded picture."""
@@ -85,6 +86,7 @@ def render_page(document: ReportDocument, beside: dict[str, str] | None = None) 
         beside=beside or {},
         manifest=pretty_bytes(document.manifest).decode("utf-8"),
         choices=_choices(document),
+        parts=_sections(document),
     )
 
 
@@ -97,24 +99,38 @@ def with_parts(template: str, sheets: Sequence[str] = (), own: str = "", **shown
         own: the page's own style.
         shown: what the template is filled with. ``doc`` must be there: parts ask it for ``shots``.
     """
-    style, script = style_of("page.css", __package__), _resource("page.js")
+    style, script = style_of(), _resource("page.js")
     style += "".join(map(_resource, sheets)) + own
     page: str = (
         _environment()
         .from_string(template)
-        .render(style=Markup(style), script=Markup(script), policy=_policy(style, script), **shown)
+        .render(style=Markup(style), script=Markup(script), policy=policy_of(style, script), **shown)
     )
     return page
 
 
-def _policy(style: str, script: str) -> str:
-    def allowed(text: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    return (
-        f"default-src 'none'; img-src data:; style-src {allowed(style)}; script-src {allowed(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
+def _sections(document: ReportDocument) -> dict[str, str]:
+    """Return the sections that a report has: id -> title."""
+    shots, episodes = document.shots, document.episodes
+    official = bool(document.controls) and document.controls[0].name == "official_ranks"
+    controls = "Ranks of the official summary" if official else "Robustness"
+    titles = {
+        "results": "Results",
+        "details": "In detail" if document.details else "",
+        "comparison": "Comparison",
+        "controls": controls if document.controls else "",
+        "people": "People" if document.people else "",
+        "coverage": "Coverage",
+        "examples": "What scores look like" if document.examples else "",
+        "cases": document.cases.title if document.cases else "",
+        "worst": "Worst shots" if shots and shots.worst
+        else "Worst entities" if episodes and episodes.worst else "",
+        "stories": "Stories" if shots and shots.stories else "",
+        "episodes": "Episodes" if episodes and episodes.episodes else "",
+        "agreement": "Judges",
+        "manifest": "Definitions and manifest",
+    }  # fmt: skip
+    return {name: title for name, title in titles.items() if title}
 
 
 def _choices(document: ReportDocument) -> dict[str, tuple[str, ...]]:
@@ -138,19 +154,10 @@ def _resource(name: str) -> str:
 
 @cache
 def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
-    from jinja2 import ChoiceLoader, DictLoader, Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        loader=ChoiceLoader([FunctionLoader(part_of), DictLoader({name: _resource(name) for name in PARTS})]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "readable": readable,
-        "story": _story,
+    made = environment({name: _resource(name) for name in PARTS})
+    made.filters |= {
         "value": _value,
+        "in_unit": value_text,
         "interval": _interval,
         "coverage": _coverage,
         "count": count_text,
@@ -159,18 +166,16 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "effect": effect_text,
         "plot": draw_figure,
         "legend": legend_of,
+        "numbers_of": figure_table,
+        "strip": strip_of,
+        "forests": forests,
         "standing": _standing,
         "wrong": _wrong,
         "wordy": _wordy,
         **SHOT_FILTERS,
     }
-    environment.globals["made_by"] = _made_by
-    return environment
-
-
-def _story(text: str) -> Markup:
-    """Return text of a story or a reply: escaped, and with a direction of its own."""
-    return Markup('<bdi dir="auto">{}</bdi>').format(readable(text))
+    made.globals["made_by"] = _made_by
+    return made
 
 
 def _value(score: Score, unit: Unit) -> str:

@@ -9,9 +9,10 @@ from math import cos, pi, sin
 
 from markupsafe import Markup, escape
 
+from ...pages.text import readable
 from ...schemas.values import Score
 from .model import Plot, PlotPoint, Polar, PolarAxis, PolarChart, Sector, Unit
-from .showing import DASH, interval_text, readable, value_text
+from .showing import DASH, interval_text, value_text
 
 LABEL, LINE, GAP, AXIS = 20, 20, 12, 26
 """Heights in pixels: of a band's label, of one score, between bands, of the axis."""

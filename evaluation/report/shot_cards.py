@@ -5,11 +5,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ...pages.text import readable
 from ...schemas.text import counted
 from ...schemas.values import Score
 from .model import DrawnBox, ShotCard
 from .plots import draw_polar, polar_key
-from .showing import DASH, MINUS, readable
+from .showing import DASH, MINUS
 
 WARMEST = 7
 _FLAG = 15  # width and height of a box's number, in pixels of the embedded picture

@@ -3,8 +3,6 @@
 Methods against each other in a report, and what a comparison says in words.
 """
 
-import unicodedata
-
 from ...schemas.text import plural
 from ...schemas.values import Score
 from ...tables import grid
@@ -12,29 +10,7 @@ from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import FEW, LEAST, Uncertainty
 from .model import Comparison, Definition, Unit
 
-LONGEST_TEXT = 600
-"""Most characters of a reply or text that the page shows; the JSON and CSV files have all of it."""
 DASH, MINUS = grid.DASH, grid.MINUS
-# Embeddings, overrides and isolates: they can make text read in an order that is not its own.
-_BIDI = frozenset((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-_KEPT = "\n\t"
-
-
-def readable(text: str, longest: int | None = LONGEST_TEXT) -> str:
-    """Return text in which nothing is invisible that changes how the rest is read.
-
-    Control characters, bidirectional controls and lone surrogates are replaced by their code point in
-    brackets, such as ``[U+202E]``; long text is cut, and says so.
-    """
-    if longest is not None and len(text) > longest:
-        return f"{readable(text[:longest], None)}\N{HORIZONTAL ELLIPSIS} ({len(text):,} characters in all)"
-    return "".join(f"[U+{ord(one):04X}]" if _misleads(one) else one for one in text)
-
-
-def _misleads(character: str) -> bool:
-    if character in _KEPT:
-        return False
-    return ord(character) in _BIDI or unicodedata.category(character) in ("Cc", "Cs")
 
 
 def value_text(value: float | None, unit: Unit) -> str:

@@ -53,7 +53,7 @@ def _score_rows(document: ReportDocument) -> Iterator[Row]:
     for table in (document.headline, *document.details, *document.agreement, *document.people):
         yield from score_rows(table)
     of_people = (figure for figures in document.people_figures.values() for figure in figures)
-    for figure in (*document.plots, *of_people):
+    for figure in (*document.plots, *document.figures, *of_people):
         if isinstance(figure, Plot):
             for group, points in figure.groups.items():
                 for point in points:

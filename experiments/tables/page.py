@@ -120,7 +120,8 @@ class StudyPage:
     """All that the page shows.
 
     Attributes:
-        title: of the page.
+        title: of the study.
+        heading: of the page: the title behind name and version of the release.
         facts: label -> what the study is, in short.
         warnings: what readers must know first.
         sections: in order; those with nothing in them are left out.
@@ -129,6 +130,7 @@ class StudyPage:
     """
 
     title: str
+    heading: str
     facts: Mapping[str, str]
     warnings: tuple[str, ...]
     sections: tuple[Section, ...] = field(repr=False)
@@ -146,7 +148,7 @@ def study_page(results: StudyResults, made: MadeTables) -> StudyPage:
         for name, (title, note) in GROUPS.items()
     ]  # fmt: skip
     return StudyPage(
-        f"Study {results.study.name}", _facts(results), tuple(_warnings(results)),
+        f"Study {results.study.name}", _heading(results), _facts(results), tuple(_warnings(results)),
         tuple(
             section
             for section in sections
@@ -221,6 +223,13 @@ def _stories(results: StudyResults, group: str) -> tuple[ShownStory, ...]:
     if group == "compass" and results.found_compass is not None:
         return compass_stories(results)
     return ()
+
+
+def _heading(results: StudyResults) -> str:
+    title = f"Study {results.study.name}"
+    if results.judged is None:
+        return title
+    return f"{results.judged.release.name} {results.judged.release.version}: {title}"
 
 
 def _facts(results: StudyResults) -> dict[str, str]:

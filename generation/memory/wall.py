@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...evaluation.report import page as report_page
 from ...evaluation.report.model import Frame
 from ...evaluation.report.page import Thumbnails
-from ...releases.pages import policy_of, save_page, style_of, template_of
+from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json
 from ...schemas.plain_files import json_lines
 from ...schemas.text import counted
@@ -105,9 +104,9 @@ def wall_of(run: Path) -> str:
         hung = tuple(_hung(entry, rows, small, wide) for entry in shown)
         others = tuple(entry for entry in episode.entries if not entry.record.files)
         episodes.append(HungEpisode(episode, hung, others, len(pictured) - len(shown)))
-    style = style_of("page.css", report_page.__package__)
+    style = style_of()
     text: str = template_of("wall.j2", __package__).render(
-        style=style, policy=policy_of(style, pictures=True), episodes=episodes,
+        style=style, policy=policy_of(style), episodes=episodes,
         facts=_facts([entry for episode in bank.episodes for entry in episode.entries]), counted=counted,
     )  # fmt: skip
     return text

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json
 from ...schemas.layout import FORMAT
 from ...schemas.text import printable
-from ..pages import policy_of, save_page, style_of, template_of
 from .changes import Change, pattern_of
 from .compare import Gone, Move, ReleaseDiff
 from .sections import ABOUT, SUBSETS, sections_of, shortened, values_text
@@ -235,7 +235,7 @@ def render_page(compared: ReleaseDiff, evaluation: Table = ()) -> str:
     style = style_of("page.css", __package__)
     page: str = template_of("page.j2", __package__).render(
         style=style,
-        policy=policy_of(style, pictures=bool(pictures)),
+        policy=policy_of(style),
         old=about_side(compared.old),
         new=about_side(compared.new),
         diff=compared,

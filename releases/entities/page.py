@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...pages.curves import Plot, Points
+from ...pages.page import policy_of, save_page, style_of, template_of
 from ...schemas.canonical import Json
 from ...schemas.entities import ALL, TYPES, EntityType, EpisodeShot
 from ...validators.entities.counting import value_text
 from ...validators.entities.statistics import EntityStatistics, distributions
 from ...validators.entities.tables import Table
 from ...validators.entities.view import EpisodeView, view_of
-from ..pages import Plot, Points, policy_of, save_page, style_of, template_of
 from .tree import EntitySet
 
 _CELL = 14
@@ -49,12 +50,12 @@ def write_page(path: Path, entity_set: EntitySet, statistics: EntityStatistics, 
 
 def render_page(entity_set: EntitySet, statistics: EntityStatistics, name: str = "") -> str:
     """Return the page of a set. All texts of episodes are escaped and isolated in their direction."""
-    style = style_of("entities/page.css")
+    style = style_of("page.css", __package__)
     tier_of = {
         one.episode_id: tier for tier, some in statistics.groups.items() if tier != ALL for one in some
     }
     document = statistics.as_json()
-    page: str = template_of("entities/page.j2").render(
+    page: str = template_of("page.j2", __package__).render(
         style=style,
         policy=policy_of(style),
         name=name or f"{len(entity_set.episodes)} in all",
@@ -143,6 +144,8 @@ def _at_least(counts: Mapping[str, int]) -> Points:
 
 
 def _plot(plot: Plot, number: int) -> dict[str, Any]:
+    from markupsafe import Markup
+
     columns = [dict(points) for points in plot.series.values()]
     places = sorted({x for column in columns for x in column})
     return {
@@ -150,6 +153,7 @@ def _plot(plot: Plot, number: int) -> dict[str, Any]:
         "across": plot.across,
         "names": list(plot.series),
         "svg": plot.svg(number),
+        "legend": Markup(plot.legend()),
         "rows": [[f"{x:g}", *(_cell(column.get(x)) for column in columns)] for x in places],
     }
 

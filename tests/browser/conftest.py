@@ -1,6 +1,7 @@
 """A headless Chromium for the tests of pages: skipped where there is none, failed where CI is set."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,29 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+WIDTHS = (400, 800, 1400)
+PAPER = 700
+MOST_BYTES = 1_000_000
+"""Of a page without its pictures."""
+WIDEST = """() => [...document.querySelectorAll("body *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+    .filter((one) => {
+        for (let box = one.parentElement; box; box = box.parentElement)
+            if (getComputedStyle(box).overflowX !== "visible") return false;
+        return true;
+    })
+    .map((one) => one.outerHTML.slice(0, 120))"""
+LOOSE = """() => [...document.querySelectorAll(".scroll")].filter((frame) => {
+    const cell = frame.querySelector("tbody tr > :first-child:not([colspan])");
+    if (!cell || frame.scrollWidth <= frame.clientWidth + 1) return false;
+    frame.scrollLeft = frame.scrollWidth;
+    const moved = cell.getBoundingClientRect().left - frame.getBoundingClientRect().left;
+    frame.scrollLeft = 0;
+    return Math.abs(moved) > 2;
+}).map((frame) => frame.outerHTML.slice(0, 120))"""
+UNFOLD = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+LIGHT = """(name) => getComputedStyle(document.body)[name].match(/[0-9.]+/g).slice(0, 3)
+    .reduce((sum, part) => sum + Number(part), 0)"""
 IN_CI = bool(os.environ.get("CI"))
 
 
@@ -54,6 +78,45 @@ def opened(chromium: Any) -> Iterator[Callable[..., Any]]:
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
+    """Open a file and check what every page keeps to; return the page, unfolded.
+
+    At three widths nothing is wider than the window, and first columns stay; on paper nothing is cut, in dark
+    ink on white; axe finds nothing by day and by night; nothing is asked of
+    anybody; without its pictures it is light.
+    """
+
+    def inspect(file: Path) -> Any:
+        from axe_playwright_python.sync_playwright import Axe
+
+        bare = re.sub(rb"data:image/[a-z]+;base64,[A-Za-z0-9+/=]*", b"", file.read_bytes())
+        assert len(bare) < MOST_BYTES
+        page = opened(file)
+        page.evaluate(UNFOLD)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate(WIDEST) == [], width
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate(LOOSE) == [], width
+        for scheme, width in (("light", 1400), ("dark", 400)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 900})
+            found = Axe().run(page).response
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], scheme
+            assert {one["id"] for one in found["incomplete"]} <= {"color-contrast"}
+        page.emulate_media(color_scheme="dark", media="print")
+        page.set_viewport_size({"width": PAPER, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+        assert page.evaluate(LIGHT, "backgroundColor") > 700 > 150 > page.evaluate(LIGHT, "color")
+        page.emulate_media(color_scheme="light", media="screen")
+        assert page.locator("h1").count() == 1 and page.locator("header .kind").count() == 1
+        assert page.complaints == []
+        return page
+
+    return inspect
 
 
 def _note_request(page: Any, file: Path, url: str) -> None:

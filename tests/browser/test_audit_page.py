@@ -12,7 +12,7 @@ from fabula.audits.form import write_form
 from fabula.audits.records import read_records
 from fabula.testing.katha_samples import sample_bundles
 
-Opened = Callable[..., Any]
+Inspected = Callable[[Path], Any]
 HOSTILE = "<script>alert(1)</script> \u202e" + "a" * 300
 
 
@@ -36,17 +36,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "audit" / PAGE
 
 
-@pytest.mark.parametrize("width", [320, 1440])
-def test_audit_page_when_opened_is_quiet_and_fits(opened: Opened, page_file: Path, width: int) -> None:
-    page = opened(page_file, width=width)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("tbody tr").count() > 30
-    assert page.complaints == []
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_audit_page_when_checked_by_axe_has_no_violation(opened: Opened, page_file: Path, dark: bool) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    checked = Axe().run(opened(page_file, width=380, dark=dark))
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in checked.response["violations"]] == []
+def test_audit_page_when_inspected_is_as_every_page(inspected: Inspected, page_file: Path) -> None:
+    page = inspected(page_file)
+    assert page.title() == "Audit of drafts: draft.jsonl"
+    assert page.locator("tbody tr").count() > 30 and page.locator(".change").count() > 30

@@ -20,7 +20,7 @@ from fabula.testing.stage_code import Code
 
 ROOT = Path(fabula.__file__).parent
 ORDER = (
-    "errors", "schemas", "tables", "media", "models", "prompts", "engine", "validators", "releases",
+    "errors", "schemas", "tables", "pages", "media", "models", "prompts", "engine", "validators", "releases",
     "builders", "evaluation", "people", "audits", "generation", "kinds", "baselines", "experiments",
     "leaderboard", "viewing", "api",
     "cli", "testing",

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....schemas.text import counted
-from ...report.model import SeenEntity, Trace, WorstEntities
+from ...report.examples import Valued, examples_of
+from ...report.model import Examples, SeenEntity, Trace, WorstEntities
 from ..metrics.aggregate import GapUnit
 from ..metrics.catalogue import EntityMetric
 from ..metrics.decay import GapCurve, GapPair, bin_of
@@ -95,6 +96,33 @@ def worst_entities(
             yield WorstEntities(title=title, label=label, total=len(ranked), entities=shown)
 
 
+def seen_examples(
+    metrics: Sequence[EntityMetric], episodes: Mapping[Key, Episode], seen: Seen
+) -> Iterator[Examples]:
+    """Yield a card for each metric: crops or frames at its ends and in its middle."""
+    for metric in metrics:
+        valued = []
+        for (method, episode_id), episode in episodes.items():
+            for each in metric.instances(episode.facts):
+                if each.value is not None:
+                    parts = [method, episode_id, *_parts(each)]
+                    valued.append(Valued(each.value, ", ".join(parts), (episode, each)))
+        meaning = f"Of single instances, range {metric.range[0]:g} to {metric.range[1]:g}."
+        made = examples_of(metric, meaning, valued, lambda thing: seen.pictures(*thing))
+        if made is not None:
+            yield made
+
+
+def _parts(each: Instance) -> list[str]:
+    """Return an instance in words: shot, entity, and what it is compared with."""
+    parts = [f"shot {each.shot}"]
+    if each.entity is not None:
+        parts.append(each.entity.partition(":")[2])
+    if each.other is not None:
+        parts.append(f"beside {each.other}")
+    return parts
+
+
 def _alone(episode: Episode, entity: EntityDetail, value: float, seen: Seen) -> SeenEntity:
     """Return an entity by itself: its scheduled shots, without names in links, which its episode has."""
     made = seen.entity(episode, entity.entity)
@@ -154,10 +182,6 @@ def _gap_trace(label: str, episode: Episode, pair: GapPair) -> Trace:
 
 def _trace(metric: EntityMetric, episode: Episode, each: Instance) -> Trace:
     anchor = episode.anchor(each.entity, None if metric.unit == "location" else each.shot)
-    parts = [episode.facts.episode_id, f"shot {each.shot}"]
-    if each.entity is not None:
-        parts.append(each.entity.partition(":")[2])
-    if each.other is not None:
-        parts.append(f"beside {each.other}")
+    parts = [episode.facts.episode_id, *_parts(each)]
     text = _FATES[each.fate] if each.value is None else f"{each.value:.2f}"
     return Trace(label=", ".join(parts), text=text, anchor=anchor)

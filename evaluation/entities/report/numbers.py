@@ -170,10 +170,16 @@ def gap_plots(scores: EntityScores) -> Iterator[Plot]:
         )  # fmt: skip
 
 
+def main_metrics() -> list[EntityMetric]:
+    """Return the metrics of the main results (Table 4), in its order."""
+    return [metric_named(name) for section in TABLE_4.sections for name in section.rows]
+
+
 def polar(scores: EntityScores) -> Polar | None:
     """Return the main numbers as polar charts, pillars by colour; None where there are fewer than three."""
-    wanted = [metric_named(name) for section in TABLE_4.sections for name in section.rows]
-    metrics = [metric for metric in wanted if any(metric.name in method.numbers for method in scores.methods)]
+    metrics = [
+        metric for metric in main_metrics() if any(metric.name in method.numbers for method in scores.methods)
+    ]
     if len(metrics) < 3:
         return None
     axes = tuple(
@@ -214,7 +220,7 @@ def _sector(number: Number | None, axis: PolarAxis) -> Sector:
 def comparisons(scores: EntityScores) -> tuple[Comparison, ...]:
     """Return every pair of methods in every metric; of many the page shows those of the main results."""
     effects = entity_effects(list(combinations(scores.methods, 2)), scores.definitions)
-    main = {metric_named(name).name for section in TABLE_4.sections for name in section.rows}
+    main = {metric.name for metric in main_metrics()}
     tested = [(each, each.paired) for each in effects if each.tier == ALL and each.paired is not None]
     return tuple(
         comparison(

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import ConfigError
+from ....releases.entities.tree import read_entity_set
+from ....releases.naming import evaluated_name
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.plain_files import json_lines
 from ....schemas.text import counted
-from ...archive.archive import Archive, read_archive
+from ...archive.archive import Archive, read_archive, sources_of
 from ...archive.replies import last_attempts
 from ...report.accounts import Accounts
 from ...report.model import CountRow, CountTable, Definition, EpisodesPart, ReportDocument, Trace
@@ -26,7 +28,7 @@ from ..metrics.decay import GapCurve
 from ..scores.score import score_folder
 from ..scores.scores import EntityScores
 from . import numbers
-from .choice import gap_traces, shown_episodes, traces_of, worst_entities
+from .choice import gap_traces, seen_examples, shown_episodes, traces_of, worst_entities
 from .people import people_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
@@ -76,7 +78,9 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     manifest = archive.manifest
     snaps = Snaps(int(wanted.megabytes * 1_000_000))
     episodes, how = _episodes(folder, archive, scores, wanted)
-    part = _part(scores, episodes, Seen(folder, snaps), how)
+    seen = Seen(folder, snaps)
+    part = _part(scores, episodes, seen, how)
+    examples = tuple(seen_examples(numbers.main_metrics(), episodes, seen)) if snaps.made else ()
     accounts = Accounts()
     for judgement in archive.judgements:
         accounts.add(judgement)
@@ -95,14 +99,15 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
     people = people_of(folder, "episodes", people_tables)
     return ReportDocument(
         kind="episodes", protocol="EntityBench", units="episodes",
-        title=_title(scores), facts=_facts(scores, episodes, accounts, manifest),
+        benchmark=_benchmark(folder, manifest), title=_title(scores),
+        facts=_facts(scores, episodes, accounts, manifest),
         warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
         headline=numbers.headline(scores), plots=tuple(numbers.gap_plots(scores)),
         details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores, gaps)),
         comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
         accounting=(*accounting(scores, [each.facts for each in episodes.values()]),
                     *([accounts.outcome_table()] if accounts.total else [])),
-        episodes=part,
+        episodes=part, examples=examples,
         agreement_note="An evaluation of episodes has one judge, whose fidelity decides what is compared."
         if accounts.total else "No reply of a judge is kept here.",
         people=people.tables, people_note=people.note,
@@ -157,6 +162,12 @@ def _part(scores: EntityScores, episodes: Mapping[Key, Episode], seen: Seen, how
     if snaps.spent:
         parts.append(f"{counted(snaps.spent, 'picture')} left out because of the limit (--pictures-mb)")
     return EpisodesPart(polar=numbers.polar(scores), worst=worst, note=f"{'; '.join(parts)}.", episodes=shown)
+
+
+def _benchmark(folder: Path, manifest: EvaluationManifest) -> str:
+    wanted = (manifest.protocol.get("release") or {}).get("sha256")
+    places = [path for _, path in sources_of(folder, manifest)]
+    return evaluated_name(places, lambda place: read_entity_set(place, rules=False)[0].sha256, wanted)
 
 
 def _title(scores: EntityScores) -> str:

@@ -12,6 +12,7 @@ from ...shots.report.cards import Snaps
 from ..entities import ACTION_CRITERIA, CRITERIA
 from ..facts import Answer, Appearance, EpisodeFacts, ShotFacts
 from ..metrics.diagnostics import ShotDetail, entity_details
+from ..metrics.instances import Instance
 
 Key = tuple[str, str]
 """Method and episode."""
@@ -134,6 +135,15 @@ class Seen:
             missing=missing,
             replies=verdicts(episode, *((kind, entity, shot.key) for kind in ("fidelity", "pair"))),
         )  # fmt: skip
+
+    def pictures(self, episode: Episode, each: Instance) -> tuple[Snap, ...]:
+        """Return what an instance of a metric is about: crops of its entity, or frames of its shots."""
+        pairs = zip(episode.facts.shots, episode.line["shots"], strict=True)
+        lines = {shot.key: (shot, line) for shot, line in pairs}
+        keys = [key for key in (each.shot, each.other) if key in lines]
+        if each.entity is None:
+            return tuple(self._frames(*lines[key]) for key in keys)
+        return tuple(self._crop(lines[key][1], each.entity) for key in keys)
 
     def _crop(self, line: Json, entity: str) -> Snap:
         seen = (line["grounded"] or {"entities": {}})["entities"].get(entity) or {}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ....schemas.judgement import Judgement
 from ....schemas.katha import Question
+from ....schemas.text import counted
 from ....schemas.values import Score
 from ...recoverability import recoverability
 from ...recoverability.definitions import Definitions
@@ -19,7 +20,8 @@ from ...recoverability.matching import Key, Marker
 from ...recoverability.method import Method
 from ...recoverability.pooling import IMAGE, TEXT
 from ...recoverability.votes import RIGHT_VERDICT, UNJUDGED
-from ...report.model import Case, CaseItem, Cases, Measure, Verdict
+from ...report.examples import Valued, examples_of
+from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Verdict
 from ...report.pictures import Pictures
 
 ALL, WORST, TYPICAL = 48, 12, 12
@@ -199,6 +201,44 @@ def cases_of(
         conditions=NAMES,
         shown=tuple(_case(spot, methods[spot.method], items, shown) for spot in spots),
     )
+
+
+def examples(
+    spots: Sequence[Spot], methods: Sequence[Method], items: Items, shown: Shown
+) -> Iterator[Examples]:
+    """Yield cards of what images tell and of the gap, with the pictures of transitions and scenes."""
+
+    def place(spot: Spot) -> tuple[str, str, int | None]:
+        seed = shown.seeds[spot.seed] if shown.seeds else None
+        return methods[spot.method].name, items.records[spot.story].story_id, seed
+
+    def frames(spot: Spot) -> tuple[Frame, ...]:
+        return shown.pictures.of_scenes(place(spot), spot.scenes, {})
+
+    drawn = [spot for spot in spots if spot.scenes and place(spot) in shown.pictures.shown]
+    for quantity, meaning in (
+        (recoverability.IMAGE, "Share of the valid questions about a part of a story that images tell."),
+        (recoverability.GAP, "Share of these questions that text tells, minus that which images tell."),
+    ):
+        valued = []
+        for spot in drawn:
+            score = spot.score if quantity is recoverability.GAP else _seen(methods[spot.method], spot)
+            if score.value is not None:
+                method, story, _ = place(spot)
+                text = f"{method}, {story}, {_place(spot.scenes)}, {counted(len(spot.questions), 'question')}"
+                valued.append(Valued(score.value, text, spot))
+        unit = "points" if quantity is recoverability.GAP else "percent"
+        made = examples_of(quantity, meaning, valued, frames, unit)
+        if made is not None:
+            yield made
+
+
+def _seen(method: Method, spot: Spot) -> Score:
+    """Return the share of a spot's valid questions that images tell."""
+    outcomes = method.outcomes
+    valid = [place for place in spot.questions if outcomes.sets["filtered"][spot.seed, place]]
+    right = outcomes.verdicts[spot.seed][IMAGE, valid] == RIGHT_VERDICT
+    return Score.ratio(int(right.sum()), len(valid), NO_QUESTION)
 
 
 def _case(spot: Spot, method: Method, items: Items, shown: Shown) -> Case:

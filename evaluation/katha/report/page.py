@@ -24,7 +24,8 @@ from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import DASH, label_text, resampling_definition, value_text
 from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
-from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, spots_of
+from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
+from .figures import figures_of
 from .people import people_drawn, people_tables, with_people
 from .tables import accounting, comparisons, details, headline, judges_table, plots
 
@@ -204,12 +205,15 @@ def katha_report(
     return ReportDocument(
         kind=PROTOCOL,
         protocol="KathaTrace",
+        benchmark=f"{judged.release.name} {judged.release.version}",
         title=_title(scores),
         facts=_facts(scores, accounts, judged),
         warnings=(*_warnings(scores, accounts, judged), *people.warnings),
         reading=READING,
         headline=with_people(headline(scores), people.drawn),
         plots=plots(scores),
+        figures=figures_of(spots, judged.methods),
+        examples=tuple(examples(spots, judged.methods, judged.items, shown)),
         details=tuple(details(scores)),
         comparisons=comparisons(scores),
         comparison_note=_comparison_note(scores),

@@ -8,6 +8,7 @@ from typing import Any
 
 from ....errors import ConfigError, InputError, UserError
 from ....media.images import LIMITS
+from ....releases.naming import evaluated_name
 from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
@@ -28,7 +29,7 @@ from ..tables import Key, ShotScore, scored_shots, shot_scores
 from .cards import MEGABYTES, Looked, Snaps
 from .counts import accounting, by_story, shot_rows, stability
 from .files import ShotFiles
-from .stories import Choice, shown_methods, shown_stories, story_grid, worst_shots
+from .stories import Choice, shot_examples, shown_methods, shown_stories, story_grid, worst_shots
 from .tables import (
     by_official_ranks,
     comparison_note_of,
@@ -177,6 +178,7 @@ def images_report(
     files = ShotFiles.of(folder, manifest, release, outputs)
     looked = _looked(archive, stories, scores, files, wanted)
     part = _part(looked, board, wanted)
+    examples = tuple(shot_examples(looked, board.methods)) if looked.snaps.made else ()
     accounts = Accounts()
     for judgement in archive.judgements:
         accounts.add(judgement)
@@ -185,6 +187,11 @@ def images_report(
     return ReportDocument(
         kind="images",
         protocol="ViStoryBench",
+        benchmark=evaluated_name(
+            [files.release] if files.release is not None else [],
+            lambda place: read_shot_set(place)[0].sha256,
+            scores.release_sha256,
+        ),
         title=title_of(scores),
         facts=facts_of(scores, accounts, manifest),
         warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),
@@ -202,6 +209,7 @@ def images_report(
         people=people.tables,
         people_note=people.note,
         shots=part,
+        examples=examples,
         agreement=tuple(stability(scores)),
         agreement_note="" if accounts.total else "No judge was asked about these pictures.",
         cost=accounts.cost_table() if accounts.total else None,

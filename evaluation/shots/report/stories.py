@@ -1,14 +1,15 @@
 """Which shots and stories a report shows: the worst shots by each score, and stories from end to end."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....errors import ConfigError
 from ....schemas.canonical import digest
 from ....schemas.text import counted
 from ...metrics.registry import label_of, lead_of, metric_of, metrics
-from ...report.model import StoryGrid, StoryOfMethod, WorstShots
+from ...report.examples import Valued, examples_of
+from ...report.model import Examples, StoryGrid, StoryOfMethod, WorstShots
 from ..tables import ShotScore
 from .cards import Looked, style_matrix
 
@@ -57,6 +58,20 @@ def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...
                 )
             )  # fmt: skip
     return tuple(made)
+
+
+def shot_examples(looked: Looked, methods: Sequence[str]) -> Iterator[Examples]:
+    """Yield a card for each score that single shots have: shots at its ends and in its middle."""
+    every = [shot for shots in looked.shots.values() for shot in shots if shot.method in methods]
+    for metric in metrics():
+        valued = [
+            Valued(shot.values[metric.name], "{}, story {}, shot {}".format(*_key(shot)), shot)
+            for shot in every if metric.name in shot.values
+        ]  # fmt: skip
+        meaning = f"{metric.meaning} Here of single shots."
+        made = examples_of(metric, meaning, valued, lambda shot: [looked.card(shot).picture])
+        if made is not None:
+            yield made
 
 
 def _picked(ordered: Sequence[ShotScore], methods: Sequence[str]) -> list[ShotScore]:

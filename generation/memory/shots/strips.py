@@ -9,7 +9,7 @@ from typing import Any
 from ....engine.calls import model_uses
 from ....engine.journal import NAME as JOURNAL
 from ....evaluation.report.page import Thumbnails
-from ....releases.pages import policy_of, save_page, style_of, template_of
+from ....pages.page import policy_of, save_page, style_of, template_of
 from .layout import CELLS, Keyframe, places_of
 from .packets import Packet, PacketImage
 
@@ -46,7 +46,7 @@ def render_strips(packets: Sequence[Placed], cost: Sequence[str]) -> str:
     for placed in packets:
         episodes.setdefault(placed[0].episode_id, []).append(placed)
     page: str = template_of("strips.j2", __package__).render(
-        style=style, policy=policy_of(style, pictures=True), cells=CELLS,
+        style=style, policy=policy_of(style), cells=CELLS,
         totals=_totals([packet for packet, _ in packets]), cost=cost,
         episodes=[
             {"id": name, "scenes": [_scene(scene, left) for scene in _scenes(shots)]}

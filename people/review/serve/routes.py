@@ -232,9 +232,9 @@ class Routes:
             return Response(status_code=404)
         content = (files(__package__) / "static" / name).read_bytes()
         if name == "review.css":
-            from ....releases.pages import style_of
+            from ....pages.page import base_style
 
-            content = style_of().encode("utf-8") + content
+            content = base_style().encode("utf-8") + content
         return Response(content, media_type=kind)
 
     # -- changes

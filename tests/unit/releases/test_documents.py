@@ -439,5 +439,4 @@ def test_templates_and_lists_are_files_of_the_package():
     wanted = {"card.j2", "license.j2", "responsible_ai.j2"}
     for kind in ("katha", "events", "shots", "entities"):
         assert {path.name for path in (folder / kind).glob("*.j2")} >= wanted
-    assert {path.name for path in folder.glob("*.j2")} == {"pages.j2"}
     assert (folder / "licenses" / "hub.txt").is_file()

@@ -8,9 +8,9 @@ from fabula.evaluation.report.showing import (
     interval_text,
     label_text,
     p_text,
-    readable,
     value_text,
 )
+from fabula.pages.text import readable
 from fabula.schemas.values import Score
 
 

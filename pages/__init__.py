@@ -1,0 +1,1 @@
+"""What pages share that load nothing from anywhere: parts, style, plots."""
