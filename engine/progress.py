@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
 from ..schemas.canonical import canonical_text
+from ..schemas.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _plan_line(data: Mapping[str, Any]) -> str:
     if "answered" in data:
         return f"{data['answered']} model calls are answered, {_spent(data)}{limit}"
     cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.4f} USD"
-    return f"about {data['calls']} model calls to come, {cost}{limit}"
+    return f"about {counted(data['calls'], 'model call')} to come, {cost}{limit}"
 
 
 def plain_line(event: Event) -> str | None:

@@ -12,6 +12,7 @@ from ...models.batches.service import BatchView, NotDone
 from ...models.chat import FATAL, TRANSIENT, CallFault, Image, Reply
 from ...models.registry import has_batches
 from ...models.spec import parse_spec
+from ...schemas.text import tallied
 from ..budget import Budget, over_budget
 from ..calls import Calls, Outgoing
 from ..group_commit import Statement
@@ -333,7 +334,8 @@ class BatchDesk:
         batch.remote = view.remote
         await self._write(books.note_open(batch.tag, view.remote, view.word))
         self._tell(
-            batch, f"{len(batch.entries)} requests to {batch.lane.model} are sent as batch {view.remote}"
+            batch,
+            f"{tallied(len(batch.entries), 'requests')} to {batch.lane.model} sent as batch {view.remote}",
         )
 
     async def _unmade(self, batch: Batch, state: str, why: str) -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
+from ...schemas.text import tallied
 from ..archive.archive import JUDGEMENTS, lines_of, read_archive, sort_key
 from ..archive.replies import last_attempts
 from .definitions import Definitions
@@ -313,6 +314,7 @@ def _none() -> Codes:
 
 def _stranger(name: str, count: int) -> UserError:
     return UserError(
-        name, what=f"{count} judgements are about this, which the release that is scored does not have",
+        name, what=f"{tallied(count, 'judgements')} about this, "
+        "which the release that is scored does not have",
         fix="give the release that was judged",
     )  # fmt: skip

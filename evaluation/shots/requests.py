@@ -102,7 +102,7 @@ class ImageBudget:
 
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""
-        yield f"{self.shots} shots to be looked at"
+        yield f"{tallied(self.shots, 'shots')} to be looked at"
         if self.judges:
             judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
             yield f"at most {self.calls} calls of {judges}"

@@ -291,7 +291,7 @@ def _told(drafts: Sequence[Json], selection: Selection) -> str:
 
 
 def _stories(count: int) -> str:
-    return f"{count} {'story' if count == 1 else 'stories'}"
+    return tallied(count, "stories")
 
 
 def _all_but(hidden: int) -> str:

@@ -56,7 +56,7 @@ def test_corrections_of_a_review_when_applied_are_told_and_then_known(run: Path,
     file = write_edits(tmp_path / "edits.jsonl", [row])
     tried = fabula("edit", run, "--from", file, "--dry-run")
     assert tried.exit_code == 0, tried.output
-    assert "would add 1 corrections of 1 records, 0 that follow; nothing is written" in tried.stdout
+    assert "would add 1 correction of 1 record, 0 that follow; nothing is written" in tried.stdout
     done = fabula("edit", run, "--from", file)
     assert 'kb25k_0001 $.title = "Once"' in done.stdout
     assert f"apply them with: fabula run retry {run}" in done.stdout

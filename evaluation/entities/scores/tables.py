@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....schemas.entities import ALL, TYPES, EntityType
+from ....schemas.text import tallied
 from ....schemas.values import Score
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score
@@ -222,7 +223,7 @@ def _categories(first: str, second: str, effects: Sequence[Effect]) -> ScoreTabl
             continue
         d = sum(each.d for each in some if each.d is not None) / len(some)
         paired = sum(each.n for each in some) / len(some)
-        note = f"{len(some)} metrics, n paired {paired:.0f}"
+        note = f"{tallied(len(some), 'metrics')}, n paired {paired:.0f}"
         rows.append(ScoreRow(label=section.heading, scores={"d": plain_score(d, None)}, note=note))
     return ScoreTable(
         name="table_5", title=f"Table 5: effect sizes by category, {first} less {second}", heading="Category",

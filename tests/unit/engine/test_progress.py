@@ -121,7 +121,7 @@ def test_standing_when_a_stage_goes_on_tells_pace_time_and_money() -> None:
     standing.note(Event("progress", stage="work", data={"done": 110, "total": 1000}))
     now[0] = 170.0
     standing.note(Event("progress", stage="work", data={"done": 120, "total": 1000}))
-    assert "10.0/min, about 1:28:00 left" in standing.lines()[0], "the rate is that of the last minute"
+    assert "8.0/min, about 1:50:00 left" in standing.lines()[0], "120 - 100 in the 150 s since 0:20"
     assert standing.lines()[1].startswith("1.23 USD"), "what was spent stays"
     standing.note(Event("stopping"))
     assert standing.lines()[0] == "stopping: finishing what is in flight"
