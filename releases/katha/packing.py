@@ -21,6 +21,7 @@ from ...schemas.layout import (
     VARIANTS,
 )
 from ...schemas.plain_files import json_lines
+from ...schemas.text import tallied
 from ...validators.katha.dataset import iter_bundles
 from ...validators.katha.review_tables import review_tables
 from ...validators.katha.votes import parts_of

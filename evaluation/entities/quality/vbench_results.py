@@ -66,7 +66,8 @@ class Matched:
     def lines(self) -> Iterator[str]:
         """Yield the outcome as lines for people."""
         measures = ", ".join(self.document["measures"])
-        yield f"{tallied(self.values, 'values')} of {tallied(len(self.document['videos']), 'videos')}: {measures}"
+        videos = tallied(len(self.document["videos"]), "videos")
+        yield f"{tallied(self.values, 'values')} of {videos}: {measures}"
         yield from (f"not used: {name}" for name in self.strangers)
         yield from (f"no result: {name}" for name in self.without)
         if self.others:
