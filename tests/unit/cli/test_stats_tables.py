@@ -17,8 +17,9 @@ DOCUMENT = {
 
 def test_counts_when_shown_as_text_stand_in_tables_with_columns_in_line() -> None:
     assert list(Counted(DOCUMENT).lines()) == [
-        "Counts", "        Value", "  kind  events", "",
-        "Totals, public", "          Stories  Scenes", "  totals    1,200       5", "  public        1       5", "",
+        "Counts", "         Value", "  kind  events", "",
+        "Totals, public", "          Stories  Scenes", "  totals    1,200       5",
+        "  public        1       5", "",
         "Splits", "         Value", "  train      1", "  test       0", "",
         "Types", "         Count  Share  Target share", "  moral      3   0.75           0.5",
         "  none       1   0.25             –", "",
