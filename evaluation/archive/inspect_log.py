@@ -96,8 +96,9 @@ class InspectLog:
         parts = (*about, judgement.kind, judgement.judge.spec)
         named = ":".join(str(part) for part in parts if part is not None)
         parsed = judgement.parsed or {}
+        said = parsed.get("answer", parsed.get("final_answer", ""))
         score = {
-            "value": judgement.outcome, "answer": str(parsed.get("answer", parsed.get("final_answer", ""))) or None,
+            "value": judgement.outcome, "answer": str(said) or None,
             "explanation": judgement.reason or (canonical_text(parsed) if parsed else None),
         }  # fmt: skip
         right = self.is_right(judgement)
