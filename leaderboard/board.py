@@ -185,12 +185,11 @@ def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Tab
         InputError: archive or release cannot be read, or do not belong together.
     """
     scoring = judging_of(folder).scored()
-    made = (
-        scoring.tables(score(folder, scoring_options(folder, release, resamples)))
-        if scoring.tables is not None
-        else ()
-    )
-    tables = list(made)
+    tables: list[Table] = []
+    if scoring.tables is not None:
+        made = score(folder, scoring_options(folder, release, resamples))
+        by_method = () if scoring.by_method is None else (scoring.by_method(made),)
+        tables = [*by_method, *scoring.tables(made)]
     if not tables:
         raise InputError(
             [UserError(str(folder), what="its protocol gives no table of scores", fix="give another")]

@@ -267,8 +267,9 @@ def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple
     """Return the least share of outputs and replies, and what is missing."""
     shares: list[tuple[float, str]] = []
     about = (archive.manifest.subject.get("methods") or {}).get(submission.method) or {}
+    stated = any(made in about for made, _ in COUNTS)  # which ones are, depends on the protocol
     for made, wanted in COUNTS:
-        if isinstance(about.get(wanted), int) and about[wanted]:
+        if (made in about or not stated) and isinstance(about.get(wanted), int) and about[wanted]:
             share = about.get(made, 0) / about[wanted]
             shares.append((share, f"{about.get(made, 0):,} of {about[wanted]:,} {made.replace('_', ' ')}"))
     answered: dict[str, int] = {}

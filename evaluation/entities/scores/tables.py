@@ -45,6 +45,33 @@ def score_tables(scores: EntityScores) -> Iterator[ScoreTable]:
     yield _tiers(scores)
 
 
+def methods_table(scores: EntityScores) -> ScoreTable:
+    """Return the metrics of Table 4 with a row for each method, as a leaderboard shows them."""
+    labels = {metric_named(name): name for section in TABLE_4.sections for name in section.rows}
+    values = {metric: _of_methods(metric.name, scores.methods) for metric in labels}
+    return ScoreTable(
+        name="by_method", title="Metrics of Table 4, by method", heading="Method",
+        note=f"{MEANINGS[scores.definitions.coverage]}; in brackets 95 % intervals.",
+        measures=tuple(
+            Measure(
+                name=metric.name, label=labels[metric], unit="number",
+                better="low" if metric.higher is False else "high",
+            )
+            for metric in labels if values[metric]
+        ),
+        rows=tuple(
+            ScoreRow(
+                label=each.method,
+                scores={
+                    metric.name: known[each.method]
+                    for metric, known in values.items() if each.method in known
+                },
+            )
+            for each in scores.methods
+        ),
+    )  # fmt: skip
+
+
 def _measures(scores: EntityScores) -> tuple[Measure, ...]:
     return tuple(
         Measure(name=method.method, label=method.method, unit="number", better="high")
