@@ -2,17 +2,30 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .calling import Place, Progress, as_paths, chosen, listed, released, reporter_of
 from .results import Comparison, Evaluation, Report, Scores, open_evaluation, scores_of
 
 if TYPE_CHECKING:
+    from ..engine.estimate import CallPlan
     from ..engine.run_options import RunOptions
     from ..experiments.desk import ExperimentOptions
     from ..experiments.status import StudyStatus
 
 
+@overload
+def evaluate(
+    release: Place, outputs: Sequence[Place] | Place, out: Place, options: "RunOptions | None" = None, *,
+    noun: str | None = None, dry_run: Literal[False] = False, progress: Progress = True,
+    **given: Any,  # noqa: ANN401
+) -> Evaluation: ...  # fmt: skip
+@overload
+def evaluate(
+    release: Place, outputs: Sequence[Place] | Place, out: Place, options: "RunOptions | None" = None, *,
+    noun: str | None = None, dry_run: Literal[True], progress: Progress = True,
+    **given: Any,  # noqa: ANN401
+) -> "CallPlan": ...  # fmt: skip
 def evaluate(
     release: Place,
     outputs: Sequence[Place] | Place,
@@ -20,9 +33,10 @@ def evaluate(
     options: "RunOptions | None" = None,
     *,
     noun: str | None = None,
+    dry_run: bool = False,
     progress: Progress = True,
-    **given: Any,  # noqa: ANN401 - options by keyword, checked against the protocol's
-) -> Evaluation:
+    **given: Any,
+) -> "Evaluation | CallPlan":
     """Have outputs judged against a release, or measured; as ``fabula evaluate NOUN``.
 
     A folder that has an evaluation is continued: it can be stopped at any moment, and nothing that was
@@ -34,11 +48,13 @@ def evaluate(
         out: the run folder.
         options: an object of the protocol's options, such as :class:`fabula.EvaluateOptions`.
         noun: ``katha``, ``images``, ``events`` or ``episodes`` [what the release is of].
+        dry_run: only tell what judges would be asked, and the cost: nothing is asked, and nothing written.
         progress: as for :func:`fabula.build`.
         given: options by keyword: ``judges``, ``max_cost`` (USD), ``limit``, ``votes``, ``models``, ...
 
     Returns:
-        The evaluation: ``to_pandas()`` has every reply, ``score()`` the scores.
+        The evaluation: ``to_pandas()`` has every reply, ``score()`` the scores. Of a dry run the plan:
+        ``calls``, ``cost`` (USD; None where a price is not known) and those of each stage and judge.
 
     Raises:
         FabulaError: the release, the outputs, an option, a model or the folder is wrong, the cost limit was
@@ -51,6 +67,9 @@ def evaluate(
         >>> frame = evaluation.to_pandas()
         >>> set(frame["outcome"]) == {"answered"}
         True
+        >>> fabula.evaluate("dist/mine-0.1.0", "boards/model-y", "runs/other",
+        ...                 judges="openai:gpt-4.1-mini", dry_run=True).calls > 0
+        True
     """
     from ..kinds.evaluations import evaluating_of
 
@@ -60,6 +79,9 @@ def evaluate(
         if isinstance(given.get(name), str):
             given[name] = [given[name]]
     options = chosen(evaluating.options, options, given)
+    if dry_run:
+        opened = evaluating.opened(Path(judged_by))
+        return evaluating.estimate(evaluating.request(opened, listed(outputs), Path(out), options))
     report = evaluating.evaluate(judged_by, listed(outputs), Path(out), options, reporter_of(progress))
     return open_evaluation(Path(out), report)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .calling import Place, Progress, chosen, listed, released, reporter_of
 
@@ -12,20 +12,32 @@ if TYPE_CHECKING:
     from ..audits.page import Audit
     from ..builders.katha.extend import ExtendOptions
     from ..builders.katha.extend_report import ExtendReport
+    from ..engine.estimate import CallPlan
     from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
     from ..validators.report import ValidationReport
 
 
+@overload
+def build(
+    kind: str, sources: Sequence[Place] | Place, out: Place, options: "RunOptions | None" = None, *,
+    dry_run: Literal[False] = False, progress: Progress = True, **given: Any,  # noqa: ANN401
+) -> "RunReport": ...  # fmt: skip
+@overload
+def build(
+    kind: str, sources: Sequence[Place] | Place, out: Place, options: "RunOptions | None" = None, *,
+    dry_run: Literal[True], progress: Progress = True, **given: Any,  # noqa: ANN401
+) -> "CallPlan": ...  # fmt: skip
 def build(
     kind: str,
     sources: Sequence[Place] | Place,
     out: Place,
     options: "RunOptions | None" = None,
     *,
+    dry_run: bool = False,
     progress: Progress = True,
-    **given: Any,  # noqa: ANN401 - options by keyword, checked against the kind's
-) -> "RunReport":
+    **given: Any,
+) -> "RunReport | CallPlan":
     """Build records of a kind from sources. As ``fabula build KIND``; a run that is there is continued.
 
     It can be stopped at any moment (Ctrl-C, or the stop button of a notebook): the same call goes on, and
@@ -36,12 +48,14 @@ def build(
         sources: files and folders of what it is built from: stories, videos, seeds.
         out: the run folder.
         options: an object of the kind's options, such as :class:`fabula.BuildOptions`.
+        dry_run: only tell what models would be asked, and the cost: nothing is asked, and nothing written.
         progress: whether progress is shown; or a reporter of your own (:mod:`fabula.engine.progress`).
         given: options by keyword, which go before those of the object: ``planner``, ``model``, ``max_cost``
             (USD), ``limit``, ``workers``, ``settings``, ...
 
     Returns:
-        How the run ended: ``totals``, ``stages``, ``items`` that were not made, and what models cost.
+        How the run ended: ``totals``, ``stages``, ``items`` that were not made, and what models cost. Of a
+        dry run the plan: ``calls``, ``cost`` (USD; None where a price is not known) and those of each stage.
 
     Raises:
         FabulaError: a source, an option or the folder is wrong, too little was made, the cost limit was
@@ -52,11 +66,15 @@ def build(
         >>> run = fabula.build("katha", "stories.jsonl", "runs/mine", progress=False)
         >>> run.totals["made"]
         4
+        >>> fabula.build("katha", "stories.jsonl", "runs/other", dry_run=True).calls
+        0
     """
     from ..kinds import verbs
     from ..kinds.registry import kind_named
 
     options = chosen(kind_named(kind).drafting().options, options, given)
+    if dry_run:
+        return verbs.estimate(kind, listed(sources), Path(out), options)
     return verbs.build(kind, listed(sources), Path(out), options, reporter=reporter_of(progress))
 
 

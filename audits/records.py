@@ -7,6 +7,7 @@ from pathlib import Path
 from ..builders.katha.drafts import maker_of
 from ..errors import InputError, UserError
 from ..schemas.canonical import Json
+from ..schemas.text import tallies
 from ..validators.katha.dataset import open_dataset
 from ..validators.katha.set_files import producer_lines
 from ..validators.lines import ignore
@@ -100,8 +101,10 @@ def pair_up(drafts: Mapping[str, Annotated], golds: Mapping[str, Annotated]) -> 
         if story_id not in other and story_id not in by_rules
     }
     if not pairs:
-        what = f"no story is in both with the same text ({len(drafts)} drafts, {len(golds)} gold records" + (
-            f", {len(by_rules)} of which rules wrote)" if by_rules else ")"
+        what = (
+            f"no story is in both with the same text "
+            f"({tallies({'drafts': len(drafts), 'gold records': len(golds)})}"
+            + (f", {len(by_rules)} of which rules wrote)" if by_rules else ")")
         )
         fix = "give gold records, by people or an author, of the stories that were drafted"
         raise InputError([UserError("--gold", what=what, fix=fix)])

@@ -31,6 +31,8 @@ class Drafting:
             only their sources can be.
         one_story: called with a file or folder of stories, a run folder and options of the build by name,
             returns that build; None where nothing is built from stories.
+        estimate: called with sources, a run folder and options, tells what models would be asked, and asks
+            nothing; None where the kind cannot say.
     """
 
     run: RunKind
@@ -39,6 +41,7 @@ class Drafting:
     editing: Editing | None = None
     corrected_in_files: str | None = None
     one_story: Callable[..., RunRequest] | None = None
+    estimate: Callable[..., CallPlan] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .build import dry_folder
 from .command import command
 from .common import chosen_form, released, say, show, show_tables, warn
@@ -59,7 +60,10 @@ def audit(
         if out is None:
             raise ConfigError("--out", what="the folder for the form is not given", fix="--out runs/audit")
         count = write_form(out / FORM, read_records(draft), sample, options.seed)
-        warn(f"written: {out / FORM} ({count} lines); fill the columns sound and reason, read it with --read")
+        warn(
+            f"written: {out / FORM} ({tallied(count, 'lines')}); "
+            "fill the columns sound and reason, read it with --read"
+        )
     result = audit(draft, gold, out, options, choose_reporter(as_json=form == "json"))
     show_tables(result, result.tables, form)
     if out is not None and form == "text":

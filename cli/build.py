@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BelowThreshold, ConfigError
+from ..schemas.text import tallied
 from .command import command
 from .common import emit, say, show
 
@@ -290,7 +291,9 @@ def incomplete_lines(run: Path) -> Iterator[str]:
             absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in paths})
     if lacking:
         yield (f"{lacking} of {stories} records are incomplete; they are packed with --allow-drafts alone:")
-        yield from (f"  {name}: missing in {count} stories" for name, count in absent.most_common(SHOWN))
+        yield from (
+            f"  {name}: missing in {tallied(count, 'stories')}" for name, count in absent.most_common(SHOWN)
+        )
         yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 import typer
 
 from ..errors import ConfigError, ExitCode, FabulaError, UserError
+from ..schemas.text import tallied, tallies
 
 if TYPE_CHECKING:
     from ..evaluation.report.formats import Format, Table
@@ -151,10 +152,10 @@ def finding_lines(issues: Iterable["Issue"], *, everything: bool, owner: str = "
         elif len(group) == 1:
             yield f"{first.level}: {owner}{first}"
         else:
-            yield f"{first.level}: [{first.code}] {first.message}, in {len(group)} places:"
+            yield f"{first.level}: [{first.code}] {first.message}, in {tallied(len(group), 'places')}:"
             yield from (f"  {owner}{issue.where} {issue.path}" for issue in group[:PLACES])
             if len(group) > PLACES:
-                yield f"  ... and {len(group) - PLACES} more places; --all prints them"
+                yield f"  ... and {tallied(len(group) - PLACES, 'more places')}; --all prints them"
             yield f"  fix: {first.cure}"
     for code, rest in unshown.items():
         yield f"... and {len(rest)} more of [{code}]; --all prints them"
@@ -250,12 +251,12 @@ def _report(error: Exception, text: str, code: ExitCode, *, as_json: bool) -> No
 
 def wrote(out: Path, sha256: str, counts: Mapping[str, int], *, as_json: bool) -> int:
     """Say what official files were written."""
-    line = f"{out}: {', '.join(f'{count} {name}' for name, count in counts.items())}"
+    line = f"{out}: {tallies(counts)}"
     return answer({"out": str(out), "sha256": sha256, **counts}, [line], as_json=as_json)
 
 
 def asked_for(out: Path, file: Path, counts: Mapping[str, int], more: str, *, as_json: bool) -> int:
     """Say what requests for generators were written."""
-    cut = f", {counts['cut']} prompts cut" if counts["cut"] else ""
-    line = f"{file}: {counts['requests']} requests, {more}{cut}"
+    cut = f", {tallied(counts['cut'], 'prompts')} cut" if counts["cut"] else ""
+    line = f"{file}: {tallied(counts['requests'], 'requests')}, {more}{cut}"
     return answer({"out": str(out), **counts}, [line], as_json=as_json)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .command import command
 from .common import answer, released, warn
 
@@ -148,7 +149,8 @@ def _lines_of_file(run: Path, applied: "AppliedFile") -> Iterator[str]:
         return
     known = f", {applied.known} were there already" if applied.known else ""
     stories = len({edit.id for edit in applied.added})
-    counted = f"{len(applied.added)} corrections of {stories} records, {len(applied.also)} that follow{known}"
+    counted = f"{tallied(len(applied.added), 'corrections')} of {tallied(stories, 'records')}, "
+    counted += f"{len(applied.also)} that follow{known}"
     if applied.dry_run:
         yield f"would add {counted}; nothing is written"
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .build import dry_folder, run_folder, shard_lines, summary_first
 from .command import command
 from .common import Shown, released, say, show, warn
@@ -340,8 +341,11 @@ def _tell_storyboards(out: Path, *, as_json: bool) -> int:
     _tell_replies(manifest)
     for name, method in manifest.subject["methods"].items():
         valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
-        scanned = f"{method['packets_scanned']} packets scanned"
-        say(f"{name}: {valid}, {scanned}, {len(method['leaks'])} storyboards held back because of leaks")
+        scanned = f"{tallied(method['packets_scanned'], 'packets')} scanned"
+        say(
+            f"{name}: {valid}, {scanned}, "
+            f"{tallied(len(method['leaks']), 'storyboards')} held back because of leaks"
+        )
         codes = Counter(code for generation in method["invalid"] for code in generation["codes"])
         warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))
     say(f"run: {out}\nnext: fabula score {out}")
@@ -355,7 +359,10 @@ def _tell_videos(out: Path) -> None:
     manifest = read_manifest(out)
     _tell_replies(manifest)
     for name, method in manifest.subject["methods"].items():
-        say(f"{name}: {method['valid']} of {method['requested']} videos judged, {method['frames']} frames")
+        say(
+            f"{name}: {method['valid']} of {method['requested']} videos judged, "
+            f"{tallied(method['frames'], 'frames')}"
+        )
         codes = Counter(video["code"] for video in method["invalid"])
         warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))
         warn(*(f"{name}: {stray} belongs to no prompt of the suite" for stray in method["strays"][:5]))

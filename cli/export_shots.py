@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .command import command
 from .common import answer, asked_for, released, wrote
 
@@ -76,7 +77,7 @@ def export_shots(
     if generator is not None:
         return _for_generator(shot_set, out, generator, options, values, as_json=as_json)
     counts = export_requests(shot_set, out, options)
-    return asked_for(out, out / REQUESTS, counts, f"{counts['references']} images", as_json=as_json)
+    return asked_for(out, out / REQUESTS, counts, tallied(counts["references"], "images"), as_json=as_json)
 
 
 def _for_generator(
@@ -98,10 +99,13 @@ def _for_generator(
             raise ConfigError("--value", expected="NAME=VALUE", found=value, fix="write it so")
         given[name] = text
     made = export_inputs(shot_set, out, generator, options, given)
-    files = made.files[0] if len(made.files) == 1 else f"{len(made.files)} files"
-    lines = [f"{out}: {files}, {made.references} images; results of {made.shots} shots: {out / RESULTS}"]
+    files = made.files[0] if len(made.files) == 1 else tallied(len(made.files), "files")
+    lines = [
+        f"{out}: {files}, {tallied(made.references, 'images')}; "
+        f"results of {made.shots} shots: {out / RESULTS}"
+    ]
     if made.missing:
-        lines.append(f"the scripts lack {len(made.missing)} texts, such as {made.missing[0]}")
+        lines.append(f"the scripts lack {tallied(len(made.missing), 'texts')}, such as {made.missing[0]}")
     lines += [f"{story}: {key} has no reference image" for story, key in made.unshown]
     return answer({"out": str(out), **made.as_json()}, lines, as_json=as_json)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..schemas.text import tallied, tallies
 from .command import command
 from .common import answer, asked_for, emit, released, say, show, warn, wrote
 from .evaluate import given_suite
@@ -66,7 +67,9 @@ def export_plans(
     from ..releases.loading import load
 
     counts = write_plans(load(released(folder)), out, splits)
-    line = f"{out / PLANS}: {counts['stories']} stories, {counts['variants']} variants"
+    line = (
+        f"{out / PLANS}: {tallied(counts['stories'], 'stories')}, {tallied(counts['variants'], 'variants')}"
+    )
     return answer({"out": str(out), **counts}, [line], as_json=as_json)
 
 
@@ -102,7 +105,7 @@ def export_storyboards(
 
     release = load(released(folder))
     counts = share_storyboards(check_methods(outputs, release, splits), release, out, license)
-    lines = [f"{out}: {', '.join(f'{count} {what}' for what, count in counts.items())}"]
+    lines = [f"{out}: {tallies(counts)}"]
     if counts["left out"]:
         lines.append("to see why storyboards were left out: fabula outputs check")
     return answer({"out": str(out), **counts}, lines, as_json=as_json)
@@ -138,7 +141,7 @@ def archive(
     unasked, unreached = lacks(archive.manifest.environment)
     document = {"out": str(out), "kind": archive.manifest.kind, "judgements": len(archive.judgements)}
     missing = f"; incomplete: {lacking(unasked, unreached)}" if unasked or unreached else ""
-    line = f"{out}: {len(archive.judgements)} judgements, {archive.manifest.kind}{missing}"
+    line = f"{out}: {tallied(len(archive.judgements), 'judgements')}, {archive.manifest.kind}{missing}"
     return answer({**document, "unasked": unasked, "unreached": unreached}, [line], as_json=as_json)
 
 
@@ -166,7 +169,7 @@ def inspect(
     from ..kinds.evaluations import export_inspect
 
     count = export_inspect(folder, out, released(release))
-    line = f"{out}: {count} replies; look at it with: inspect view --log-dir {out.parent}"
+    line = f"{out}: {tallied(count, 'replies')}; look at it with: inspect view --log-dir {out.parent}"
     return answer({"out": str(out), "samples": count}, [line], as_json=as_json)
 
 
@@ -224,7 +227,10 @@ def study(
         document = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
         emit({**document, "out": str(out), "key": str(key), "telling_metadata": telling})
         return 0
-    say(f"{len(tasks)} tasks from {len(prompts)} prompts and {len(methods)} methods: {out}")
+    say(
+        f"{tallied(len(tasks), 'tasks')} from {tallied(len(prompts), 'prompts')} "
+        f"and {tallied(len(methods), 'methods')}: {out}"
+    )
     say(f"key, not for participants: {key}")
     if telling is None:
         warn("metadata in the videos was not checked, because the extra `video` is not installed")
@@ -287,7 +293,7 @@ def instances(
     drawn = [each for kind, wanted in counts.items() for each in sample(available, kind, wanted, seed)]
     write_instances(drawn, out, key, seed)
     strata = accounting(available, drawn, counts)
-    lines = [f"{len(drawn)} tasks: {out}", f"key, not for participants: {key}"]
+    lines = [f"{tallied(len(drawn), 'tasks')}: {out}", f"key, not for participants: {key}"]
     gates = {True: ", admitted", False: ", not admitted", None: ""}
     lines += [
         f"too few: {part['kind']}, {part['type']}{gates[part['admitted']]}: {part['drawn']} of"
@@ -348,7 +354,7 @@ def export_entities(
     options.checked()
     entity_set, code = usable_set(released(folder))
     counts = write_requests(entity_set, out, options)
-    return asked_for(out, out / REQUESTS, counts, f"{counts['shots']} shots", as_json=as_json) or code
+    return asked_for(out, out / REQUESTS, counts, tallied(counts["shots"], "shots"), as_json=as_json) or code
 
 
 def usable_set(folder: Path) -> tuple["EntitySet", int]:

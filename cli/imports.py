@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .command import command
 from .common import emit, finding_lines, released, say, show, show_findings, warn
 
@@ -85,8 +86,10 @@ def book(
         emit({**report.as_json(), "summary": summary})
         return 0
     show(report, as_json=False)
-    say(f"{summary['stories']} stories of {summary['words']} words in {out / STORIES}")
-    say(*(f"  left out: {words} words: {why}" for why, words in summary["words_left_out"].items()))
+    say(f"{tallied(summary['stories'], 'stories')} of {summary['words']} words in {out / STORIES}")
+    say(
+        *(f"  left out: {tallied(words, 'words')}: {why}" for why, words in summary["words_left_out"].items())
+    )
     unknown = {name: count for name, count in summary["not_known"].items() if count}
     if summary["rights_unresolved"]:
         unknown["rights"] = summary["rights_unresolved"]
@@ -140,7 +143,7 @@ def storyeval_results(
         emit({"out": str(out), "replies": imported.replies, "differences": _differences(imported)})
         return 0
     answered = sum(one.outcome == "answered" for one in imported.archive.judgements)
-    say(f"{out}: {imported.replies} replies, {answered} with a completion list")
+    say(f"{out}: {tallied(imported.replies, 'replies')}, {answered} with a completion list")
     for one in imported.differences:
         why = f" ({one.reason})" if one.reason else ""
         warn(f"{one.unit} vote {one.vote}: published {one.published}, read {one.parsed}{why}")

@@ -10,11 +10,11 @@ from .command import command
 from .common import answer, show, show_findings, warn
 
 if TYPE_CHECKING:
-    from ..leaderboard.board import BoardOptions
+    from ..leaderboard.making import BoardOptions
     from ..leaderboard.submission import SubmitOptions
 
 
-@command("leaderboard init", "leaderboard.board:BoardOptions")
+@command("leaderboard init", "leaderboard.making:BoardOptions")
 def init(folder: Path, *, options: "BoardOptions", as_json: bool = False) -> int:
     """Begin a leaderboard, or add a board to one.
 
@@ -30,7 +30,7 @@ def init(folder: Path, *, options: "BoardOptions", as_json: bool = False) -> int
         fabula leaderboard init board --release user/mine@0.2.0 --like runs/eval-b --published
             vistorybench-lite
     """
-    from ..leaderboard.board import init
+    from ..leaderboard.making import init
 
     show(init(folder, options), as_json=as_json)
     return 0

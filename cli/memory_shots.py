@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .build import dry_folder, run_folder, summary_first
 from .command import command
 from .common import emit, say, show
@@ -68,7 +69,7 @@ def packets(
         return 0
     show(report, as_json=False)
     say(
-        f"{len(made)} packets with {entities} scheduled entities, none lost;"
+        f"{tallied(len(made), 'packets')} with {tallied(entities, 'scheduled entities')}, none lost;"
         f" {unregistered} have no description",
         f"packets: {folder / PACKETS}; layouts: {folder / PAGE}",
         f"next: fabula memory generate {folder} --model video:... --out outputs/mine",

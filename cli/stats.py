@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,19 +107,19 @@ class Counted:
         return self.document
 
     def lines(self) -> Iterable[str]:
-        """Return the counts as an indented list, and the tables of a review as tables."""
-        counts, tables = _apart(self.document)
-        return chain(_tree(counts, ""), chain.from_iterable(map(_review_lines, tables)))
+        """Return the tables as text."""
+        from ..evaluation.report.formats import grid_of
+        from ..tables.grid import text_of
+
+        return text_of(map(grid_of, self.tables()))
 
     def tables(self) -> "list[CountTable]":
-        """Return them as one table, a count a row, and the tables of a review."""
+        """Return them as tables, in order, and those of a review as its card has them."""
         from ..evaluation.report.model import CountRow, CountTable
 
         counts, tables = _apart(self.document)
-        leaves = (CountRow(label=label, values={"value": value}) for label, value in _leaves(counts, ""))
-        columns = {"value": "Value"}
         return [
-            CountTable(name="counts", title="Counts", heading="Of", columns=columns, rows=tuple(leaves)),
+            *_tables(counts),
             *(
                 CountTable(
                     name=table.name, title=table.title, heading=table.heading, columns=dict(table.columns),
@@ -143,40 +143,48 @@ def _apart(document: Mapping[str, Any]) -> "tuple[dict[str, Any], list[ShownTabl
     return {**document, "review": counts}, tables
 
 
-def _review_lines(table: "ShownTable") -> Iterator[str]:
-    """Yield a table of a review as text, its columns in line."""
-    cells = [[table.heading, *table.columns.values()]]
-    for label, values in table.rows:
-        shown = [values.get(name) for name in table.columns]
-        cells.append([label, *("" if value is None else f"{value}" for value in shown)])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    yield ""
-    yield table.title
-    for first, *others in cells:
-        row = [
-            first.ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)),
-        ]
-        yield f"  {'  '.join(row)}".rstrip()
-
-
-def _leaves(node: Mapping[str, Any], above: str) -> "Iterator[tuple[str, int | float | str | None]]":
-    for key, value in node.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{above}{key}.")
-        elif value is None or isinstance(value, int | float | str):
-            yield f"{above}{key}", value
+def _tables(node: Mapping[str, Any], *above: str) -> "Iterator[CountTable]":
+    """Yield counts as tables: neighbours that count the same are its rows, and so are those of one part."""
+    values = {key: {"value": value} for key, value in node.items() if not isinstance(value, dict)}
+    if values:
+        yield _table(above or ("counts",), values)
+    parts = [(key, value) for key, value in node.items() if isinstance(value, dict) and value]
+    for names, group in groupby(parts, lambda part: tuple(part[1]) if _is_row(part[1]) else part[0]):
+        rows = dict(group)
+        name, part = next(iter(rows.items()))
+        if isinstance(names, tuple) and len(rows) > 1:
+            yield _table((*above, ", ".join(rows)), rows)
+        elif isinstance(part, dict) and all(_is_row(row) for row in part.values()):
+            yield _table((*above, name), part)
         else:
-            yield f"{above}{key}", ", ".join(map(str, value))
+            yield from _tables(part, *above, name)
 
 
-def _tree(node: Mapping[str, object], indent: str) -> Iterator[str]:
-    for key, value in node.items():
-        if isinstance(value, dict):
-            yield f"{indent}{key}"
-            yield from _tree(value, indent + "  ")
-        else:
-            yield f"{indent}{key}: {value}"
+def _is_row(node: object) -> bool:
+    return isinstance(node, dict) and not any(isinstance(value, dict) for value in node.values())
+
+
+def _table(names: tuple[str, ...], rows: Mapping[str, Mapping[str, Any]]) -> "CountTable":
+    from ..evaluation.report.model import CountRow, CountTable
+
+    columns = dict.fromkeys(name for values in rows.values() for name in values)
+    return CountTable(
+        name=".".join(names), title=_readable(": ".join(names)), heading="",
+        columns={name: _readable(name) for name in columns},
+        rows=tuple(
+            CountRow(label=label, values={name: _cell(value) for name, value in values.items()})
+            for label, values in rows.items()
+        ),
+    )  # fmt: skip
+
+
+def _cell(value: object) -> int | float | str | None:
+    return value if value is None or isinstance(value, int | float | str) else ", ".join(map(str, value))  # type: ignore[call-overload]
+
+
+def _readable(name: str) -> str:
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 _LABEL, _CELL = 52, 19
@@ -234,12 +242,12 @@ def _count_table(table: "Table") -> "CountTable":
 def lines(statistics: "EntityStatistics") -> Iterator[str]:
     """Yield the tables as text; below a row stands what the paper prints of its own data."""
     for table in statistics.tables:
-        yield from _table(table)
+        yield from _by_tier(table)
         yield ""
     yield "Lines with 'paper' are the paper's numbers for its own data; --json says how each row is counted."
 
 
-def _table(table: "Table") -> Iterator[str]:
+def _by_tier(table: "Table") -> Iterator[str]:
     tiers = list(table.rows[0].values)
     yield f"{table.title:<{_LABEL}}" + "".join(f"{tier:>{_CELL}}" for tier in tiers)
     for row in table.rows:

@@ -147,7 +147,9 @@ class Desk:
 
     def use_batches(self, settings: Batching, open_lane: Callable[[str], Lane]) -> BatchDesk:
         """Send requests in batches from now on, where their services take them; return what does."""
-        house = House(self.calls, self.budget, open_lane, on_disk, self._failed, self._is_quiet)
+        house = House(
+            self.calls, self.budget, open_lane, on_disk, self._failed, self._is_quiet, self._note_answered
+        )
         self.batches = BatchDesk(settings, house)
         return self.batches
 
@@ -287,6 +289,9 @@ class Desk:
     async def _keep(self, call: Call, sent: int) -> None:
         """Return when the reply is on disk."""
         await on_disk(lambda done: self.calls.put(call, sent, done))
+        self._note_answered(call)
+
+    def _note_answered(self, call: Call) -> None:
         if self.keeps:
             self.kept.append(call)
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..errors import FabulaError
 from ..models.chat import ChatRequest, Reply, Usage
 from ..schemas.canonical import Json
+from ..schemas.text import tallied
 from . import journal_file
 from .group_commit import Done, Statement
 from .journal import Journal
@@ -186,10 +187,10 @@ class ModelUse:
         """Return the use in one line for people."""
         paid = f"{self.cost:.4f} USD"
         if self.unpriced:
-            rest = f"{self.unpriced} calls" if self.unpriced < self.calls else "calls"
+            rest = tallied(self.unpriced, "calls") if self.unpriced < self.calls else "calls"
             paid = f"{paid} and {rest} at a price that is not known" if self.cost else "price not known"
         text = (
-            f"{self.stage}: {self.calls} call{'' if self.calls == 1 else 's'} of {self.model},"
+            f"{self.stage}: {tallied(self.calls, 'calls')} of {self.model},"
             f" {self.input_tokens} tokens in{self._kept()}, {self.output_tokens} out, {paid}"
         )
         if self.uncertain:
@@ -198,7 +199,7 @@ class ModelUse:
                 f"; {self.uncertain} {requests} without a reply may cost up to {self.uncertain_cost:.4f} more"
             )
         if self.taken_over:
-            text += f"; {self.taken_over} replies taken over from other runs"
+            text += f"; {tallied(self.taken_over, 'replies')} taken over from other runs"
         if self.unread:
             replies = "reply gives" if self.unread == 1 else "replies give"
             text += f"; {self.unread} {replies} no count of tokens that can be read{_AT_MOST}"

@@ -7,8 +7,9 @@ each event. Events are those of :class:`.progress.Event`, and three that only ho
 kind       data
 =========  ==================================================================================
 item-done  ``item``, ``status``, ``code``, ``reason`` of an item that a map stage has finished
-call       of a call of a model whose reply is on disk, unless it came in a batch: ``model``, ``outcome``,
-           ``attempts``, ``input_tokens``, ``output_tokens``, ``cost`` (USD; None where it is not known)
+call       of one call of a model whose reply is on disk, also where it came in a batch: ``model``,
+           ``outcome``, ``attempts``, ``input_tokens``, ``output_tokens``, ``cost`` (USD; None where it is
+           not known)
 score      of scores that were computed: ``rows``, each with the columns of ``fabula score --format csv``
 =========  ==================================================================================
 

@@ -1,16 +1,15 @@
-"""Telling how a run goes: a bar on a terminal, plain lines elsewhere, one JSON object a line for scripts."""
+"""Telling how a run goes: a block on a terminal, plain lines elsewhere, JSON lines for scripts."""
 
 import errno
-import html
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Protocol, TextIO
 
 from ..schemas.canonical import canonical_text
+from ..schemas.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +83,13 @@ class JsonReporter:
 
 
 def _write(stream: TextIO, line: str) -> None:
-    with _lasting(stream):
+    with lasting(stream):
         stream.write(line + "\n")
         stream.flush()
 
 
 @contextmanager
-def _lasting(stream: TextIO) -> Iterator[None]:
+def lasting(stream: TextIO) -> Iterator[None]:
     """A reader that has gone away, as ``| head`` or a terminal that was closed, does not stop the run."""
     try:
         yield
@@ -131,7 +130,7 @@ def _plan_line(data: Mapping[str, Any]) -> str:
     if "answered" in data:
         return f"{data['answered']} model calls are answered, {_spent(data)}{limit}"
     cost = "at prices that are not known" if data["cost"] is None else f"about {data['cost']:.4f} USD"
-    return f"about {data['calls']} model calls to come, {cost}{limit}"
+    return f"about {counted(data['calls'], 'model call')} to come, {cost}{limit}"
 
 
 def plain_line(event: Event) -> str | None:
@@ -188,77 +187,6 @@ class PlainReporter:
         """Do nothing."""
 
 
-class RichReporter:
-    """Shows one bar per stage on a terminal, and lines above it for what went wrong."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        self._stream = stream if stream is not None else sys.stderr
-        self._console = Console(file=self._stream, highlight=False)
-        self._bars = Progress(
-            TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[cost]}"),
-            console=self._console, transient=True,
-        )  # fmt: skip
-        self._bar: Any = None
-
-    def emit(self, event: Event) -> None:
-        """Move the bar, or print a line."""
-        with _lasting(self._stream):
-            self._show(event)
-
-    def _show(self, event: Event) -> None:
-        if event.kind == "stage":
-            self._bars.start()
-            self._bar = self._bars.add_task(event.stage or "", total=event.data["items"], cost="")
-        elif event.kind == "progress" and self._bar is not None:
-            data = event.data
-            self._bars.update(
-                self._bar, completed=data["done"], total=data["total"], cost=_cost(event).removeprefix(", ")
-            )
-        elif event.kind == "stage-done" and self._bar is not None:
-            self._bars.remove_task(self._bar)
-            self._bar = None
-        line = plain_line(event)
-        if line is not None:
-            self._console.print(line, markup=False, soft_wrap=True)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        with _lasting(self._stream):
-            self._bars.stop()
-
-
-class NotebookReporter:
-    """Shows the stage at work as a bar in the output of a notebook's cell, below the last lines."""
-
-    SHOWN = 12  # lines
-
-    def __init__(self) -> None:
-        shown: Any = import_module("IPython.display")
-        self._html, self._lines = shown.HTML, list[str]()
-        self._shown = shown.display(shown.HTML(""), display_id=True)
-
-    def emit(self, event: Event) -> None:
-        """Move the bar, or add a line."""
-        line = plain_line(event)
-        if line is not None:
-            self._lines.append(line)
-        data, bar = event.data, ""
-        if event.kind == "progress":
-            share = f'value="{data["done"]}" max="{data["total"]}"'
-            text = f"{event.stage}: {data['done']} of {data['total']}{_cost(event)}"
-            bar = f"<progress {share}></progress> {html.escape(text)}"
-        if bar or line is not None:
-            lines = html.escape("\n".join(self._lines[-self.SHOWN :]))
-            self._shown.update(self._html(f'<pre style="margin: 0">{lines}</pre>{bar}'))
-
-    def close(self) -> None:
-        """Do nothing: the lines stay."""
-
-
 def in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -266,7 +194,7 @@ def in_notebook() -> bool:
 
 
 def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> Reporter:
-    """Return the reporter that fits: JSON when asked, a bar on a terminal or in a notebook, else plain lines.
+    """Return the reporter that fits: JSON when asked, a block where one can be drawn, else plain lines.
 
     Args:
         as_json: one JSON event a line.
@@ -276,5 +204,16 @@ def choose_reporter(*, as_json: bool = False, stream: TextIO | None = None) -> R
     if as_json:
         return JsonReporter(target)
     if stream is None and in_notebook():
+        from .progress_block import NotebookReporter
+
         return NotebookReporter()
-    return RichReporter(target) if target.isatty() else PlainReporter(target)
+    if not can_redraw(target):
+        return PlainReporter(target)
+    from .progress_block import BlockReporter
+
+    return BlockReporter(target)
+
+
+def can_redraw(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal on which lines can be drawn anew."""
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")

@@ -79,6 +79,8 @@ class Scoring:
         options: options of scoring and comparing that it has and not every protocol.
         of_report: those of the page.
         tables: scores -> them as tables, for papers and spreadsheets.
+        by_method: scores -> the main ones as a table with a row for each method, as leaderboards show them;
+            None where that is the first table.
         compared: methods against each other -> as tables; None for one table of the paired comparisons.
         of_people: what ``fabula calibrate`` found, as JSON -> it as tables.
         unit: how differences of methods are printed.
@@ -96,6 +98,7 @@ class Scoring:
     options: tuple[str, ...] = ()
     of_report: tuple[str, ...] = ("release", "outputs")
     tables: Callable[[Any], Iterable["Table"]] | None = None
+    by_method: Callable[[Any], "Table"] | None = None
     compared: Callable[[Any], Iterable["Table"]] | None = None
     of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
     unit: "Unit" = "points"

@@ -16,6 +16,7 @@ from ..media.images import encode_image
 from ..models.options import options_for
 from ..models.spec import parse_spec
 from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.text import tallied, tallies
 from .desk import Desk
 from .forecast_parts import Most, compass_budgets, compass_most, other_most
 from .ordering import Ordered, orders_of
@@ -86,7 +87,7 @@ class StudyForecast:
     def lines(self) -> Iterator[str]:
         """Yield it for people."""
         boards = sum(self.cells.values())
-        yield f"{len(self.cells)} methods, {boards} storyboards, {self.pictures} pictures"
+        yield tallies({"methods": len(self.cells), "storyboards": boards, "pictures": self.pictures})
         width = max((len(row.stage) for row in self.rows), default=5)
         line = f"{{:12}}  {{:{width}}}  {{:>8}}  {{:>10}}  {{:>8}}  {{}}".format
         yield line("part", "stage", "calls", "USD", "hours", "model")
@@ -96,7 +97,7 @@ class StudyForecast:
             yield line(row.part, row.stage, row.calls, usd, hours, row.model)
         for most in self.most:
             usd = "unknown" if most.usd is None else f"{most.usd:.4f}"
-            pictures = f"and {most.pictures} pictures" if most.pictures else ""
+            pictures = f"and {tallied(most.pictures, 'pictures')}" if most.pictures else ""
             yield line(most.part, most.stage, f"<= {most.calls}", usd, "", pictures).rstrip()
         if self.arms:
             yield "each arm of Semantic Compass by itself:"
@@ -104,7 +105,7 @@ class StudyForecast:
         known = sum(row.known for row in self.rows)
         total = "price unknown" if self.usd is None else f"about {self.usd:.4f} USD"
         calls = sum(row.calls for row in self.rows) + sum(row.calls for row in self.most)
-        yield f"{calls} calls at most, {total}" + (
+        yield f"{tallied(calls, 'calls')} at most, {total}" + (
             f"; {known} more are answered from journals" if known else ""
         )
         if any(row.hours is None for row in self.rows):

@@ -24,6 +24,7 @@ from ..schemas.canonical import (
 )
 from ..schemas.katha import StoryRecord
 from ..schemas.plain_files import read_plain
+from ..schemas.text import tallied
 from .boxes import BoxFile, boxes_of_truth, read_boxes, read_truth
 from .losses import LOSSES, Boxes, CannotPlant, Loss, Panel, Strip, loss_named
 from .study import MASTER_SEED
@@ -72,7 +73,8 @@ class Planted:
         counts = Counter(str(row["loss"]) for row in self.rows)
         missed = Counter(str(row["loss"]) for row in self.unplanted)
         lines = [
-            f"{name}: {counts[name]} storyboards" + (f", not in {missed[name]}" if missed[name] else "")
+            f"{name}: {tallied(counts[name], 'storyboards')}"
+            + (f", not in {missed[name]}" if missed[name] else "")
             for name in dict.fromkeys([*counts, *missed])
         ]
         return "\n".join(lines)

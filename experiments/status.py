@@ -13,6 +13,7 @@ from ..evaluation.katha.pipeline import PIPELINE as JUDGING
 from ..generation.pipeline import GENERATIONS
 from ..generation.pipeline import PIPELINE as GENERATING
 from ..generation.placing import generations_of
+from ..schemas.text import tallied
 from ..tables.grid import Grid
 from ..tables.tabular import Tabular
 from .desk import Desk
@@ -123,7 +124,7 @@ def study_status(desk: Desk, parts: Mapping[str, str] | None = None) -> StudySta
             )
         )  # fmt: skip
     notes = [
-        f"plan {plan}: {len(stories)} stories have no records that people accepted"
+        f"plan {plan}: {tallied(len(stories), 'stories')} without records that people accepted"
         for plan, stories in ordered.unusable.items()
     ]
     return StudyStatus(desk.study.name, tuple(cells), desk.spent(), parts or {}, tuple(notes))

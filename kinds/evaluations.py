@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..evaluation.running import Evaluating
     from ..people.calibrate import HumanReport
     from ..people.study import Study, StudySettings
+    from ..schemas import katha
 
 VOTES = "votes.jsonl"
 """What the votes of people are called in what a study exports, and in a release."""
@@ -272,21 +273,20 @@ def export_inspect(folder: Path, target: Path, release: Path | None = None) -> i
     """
     from ..evaluation.archive.archive import read_archive, sources_of
     from ..evaluation.archive.inspect_log import InspectLog, Question, write_inspect_log
+    from ..evaluation.recoverability.replies import rightness
     from ..evaluation.report.model import ScoreTable
 
     archive, scoring = read_archive(folder), judging_of(folder).scored()
     known = dict(sources_of(folder, archive.manifest)).get("release")
     judged_by = release or (known if known is not None and known.is_dir() else None)
     questions: dict[str, Question] = {}
+    asked: list[katha.Question] = []
     scores: dict[str, dict[str, float]] = {}
     if judged_by is not None and any(
         kind.stories is not None and kind.name == kind_of(judged_by) for kind in kinds()
     ):
-        questions = {
-            question.question_id: Question(question.question, question.accepted_answers)
-            for record in load_stories(judged_by)
-            for question in record.questions
-        }
+        asked = [question for record in load_stories(judged_by) for question in record.questions]
+        questions = {each.question_id: Question(each.question, each.accepted_answers) for each in asked}
     if judged_by is not None and scoring.tables is not None:
         options = {"release": judged_by, "resamples": 0} if release is not None else {"resamples": 0}
         tables = scoring.tables(scoring.score(folder, _chosen(_with_published(options, [folder]))))
@@ -295,7 +295,7 @@ def export_inspect(folder: Path, target: Path, release: Path | None = None) -> i
             values = {name: score.value for name, score in row.scores.items()}
             scores[row.label] = {name: value for name, value in values.items() if value is not None}
     title = f"{archive.manifest.kind}: {Path(folder).resolve().name}"
-    return write_inspect_log(target, InspectLog(archive, title, questions, scores))
+    return write_inspect_log(target, InspectLog(archive, title, questions, scores, rightness(asked)))
 
 
 def export_so_far(run: Path, target: Path) -> "Archive":

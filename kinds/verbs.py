@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from ..engine.manifest import read_manifest
 from ..engine.run_options import SETTINGS_FILE
@@ -21,8 +22,10 @@ from .registry import (
 
 if TYPE_CHECKING:
     from ..builders.corrections import Correction, Editable
+    from ..builders.drafting import Drafting
     from ..builders.edit_files import AppliedFile
     from ..builders.preview import Preview
+    from ..engine.estimate import CallPlan
     from ..engine.machines.merging import Merge, MergedRun
     from ..engine.pipeline import Pipeline
     from ..engine.progress import Reporter
@@ -218,8 +221,30 @@ def build(
             was reached, or the user stopped it; see :mod:`fabula.errors`.
     """
     drafting = kind_named(name).drafting()
-    chosen = replace(options if options is not None else drafting.options(), others=foreign_sections)
-    return drafting.build(sources, out, chosen, reporter=reporter)
+    return drafting.build(sources, out, _with_others(drafting, options), reporter=reporter)
+
+
+def estimate(
+    name: str,
+    sources: Sequence[Path | str] | Path | str,
+    out: Path | str,
+    options: "RunOptions | None" = None,
+) -> "CallPlan":
+    """Tell what :func:`build` would ask of models now, and about what that costs; nothing is asked.
+
+    Raises:
+        ConfigError: there is no such kind, or it cannot say.
+        FabulaError: as :func:`build`.
+    """
+    drafting = kind_named(name).drafting()
+    if drafting.estimate is None:
+        what = f"the kind {name} does not say what a build would ask"
+        raise ConfigError("dry_run", what=what, fix="leave it out")
+    return drafting.estimate(sources, out, _with_others(drafting, options))
+
+
+def _with_others(drafting: "Drafting", options: "RunOptions | None") -> "RunOptions":
+    return replace(options if options is not None else drafting.options(), others=foreign_sections)
 
 
 def build_katha(
@@ -229,7 +254,15 @@ def build_katha(
     *,
     reporter: "Reporter | None" = None,
 ) -> "RunReport":
-    """Build KathaBench records from stories; see :func:`build` and :class:`fabula.BuildOptions`."""
+    """Build KathaBench records from stories: the former name of ``fabula.build("katha", ...)``.
+
+    .. deprecated:: 0.1.0
+        It works until 0.3.
+    """
+    warn(
+        'fabula.build_katha goes with version 0.3: use fabula.build("katha", ...)',
+        DeprecationWarning, stacklevel=2,
+    )  # fmt: skip
     return build("katha", sources, out, options, reporter=reporter)
 
 

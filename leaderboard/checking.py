@@ -1,26 +1,18 @@
 """Checking a leaderboard: each submission by itself, and all against each other; findings never raise."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import FabulaError, InputError, UserError
 from ..evaluation.archive.archive import Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
-from ..evaluation.judging.leakage import WINDOW_WORDS, Secret
 from ..evaluation.report.formats import Table, written
-from ..releases.hidden.commitments import read_salt
-from ..releases.hidden.marks import Marks, marks_of
-from ..releases.hidden.search import search, search_rows
-from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest
-from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_plain
-from ..schemas.text import counted, normalize_answer
+from ..schemas.text import counted
 from ..schemas.values import Issue, Score
 from .board import (
     OF_DATA,
@@ -33,13 +25,10 @@ from .board import (
     seeds_of,
     what_of,
 )
-from .opening import SCORES, SUBMISSION, USUAL, Opened, opened
+from .leaks import Secrets, leaks_of, secrets_of, strangers_in
+from .opening import SCORES, SUBMISSION, Opened, opened
 from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
 from .submission import Submission, archive_of, beside_any, read_submission, release_of, submissions_in
-
-LEAK = "take it out: a leaderboard is public"
-_DIGITS = re.compile(r"\d+")
-_WORDS = re.compile(r"[^\w]+|_+")
 
 
 @dataclass(frozen=True)
@@ -130,26 +119,6 @@ class Report:
         return f"{text} ({withdrawn} retracted)" if withdrawn else text
 
 
-@dataclass(frozen=True)
-class Secrets:
-    """What may be in no submission.
-
-    Attributes:
-        marks: finds hidden stories.
-        salt: of their commitments.
-    """
-
-    marks: Marks = field(repr=False)
-    salt: bytes | None = field(default=None, repr=False)
-
-
-def public(issue: Issue) -> Issue:
-    """Return a finding as a public page may show it: without chosen names of files, and no leak."""
-    where = issue.where if issue.where in USUAL else "a file"
-    message = "something of the hidden test" if issue.code == "hidden-leak" else issue.message
-    return replace(issue, where=where, message=message)
-
-
 def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) -> Report:
     """Check every submission of a leaderboard.
 
@@ -164,7 +133,7 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
     leaderboard = read_leaderboard(folder)
     releases = {board.name: release_of(board, folder) for board in leaderboard.boards}
     secrets = {
-        board.name: _secrets(releases[board.name], hidden, salt) for board in leaderboard.boards if hidden
+        board.name: secrets_of(releases[board.name], hidden, salt) for board in leaderboard.boards if hidden
     }
     rows = [_checked(path, leaderboard, releases, secrets) for path in submissions_in(folder)]
     for board in leaderboard.boards:
@@ -175,18 +144,6 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
             for row in rows
         ]
     return Report(leaderboard, tuple(rows))
-
-
-def _secrets(release: Path | None, hidden: Path | None, salt: Path | None) -> Secrets | None:
-    if release is None or hidden is None:
-        return None
-    try:
-        document = read_release_document(hidden)
-        ids = [name for listed in document.get("records", {}).values() for name in listed]
-        return Secrets(marks_of(release, hidden, ids), None if salt is None else read_salt(salt))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        problem = UserError(str(hidden), what=f"the hidden test cannot be read: {error}", fix="pack it again")
-        raise InputError([problem]) from error
 
 
 def _checked(
@@ -209,7 +166,7 @@ def _checked(
             )
         row = replace(row, board=board)
         issues = [*row.issues, *_own_issues(row, files, board)]
-        issues += _leaks(files, releases[board.name], secrets.get(board.name))
+        issues += leaks_of(files, releases[board.name], secrets.get(board.name))
         row = replace(row, issues=tuple(issues))
         return _scored(row, files, board, releases[board.name])
 
@@ -248,58 +205,6 @@ def _own_issues(row: Checked, files: Opened, board: Board) -> Iterator[Issue]:
         yield Issue(SUBMISSION, "$.board", "hidden-board", message, "see fabula leaderboard score-hidden")
 
 
-def _leaks(files: Opened, release: Path | None, secrets: Secrets | None) -> Iterator[Issue]:
-    """Yield hidden stories in names and contents of files, and ids that the public release does not have."""
-    known = _public_ids(release)
-    for name in files.names:
-        messages = _quoted(name, secrets)
-        named = None if secrets is None else secrets.marks.named(name)
-        if named is not None or (named := _foreign(name, known)) is not None:
-            messages = [f"names {named!r}, which is not of the public release", *messages]
-        for message in messages:
-            yield Issue(name, "$", "hidden-leak", f"the name of the file: {message}", LEAK)
-    if files.usable:
-        yield from (replace(issue, cure=LEAK) for issue in search_rows(files.folder))
-        if secrets is not None:
-            leaks = search(files.folder, secrets.marks, secrets.salt)
-            yield from (replace(issue, cure=LEAK) for issue in leaks if not issue.where.startswith("store/"))
-
-
-def _quoted(name: str, secrets: Secrets | None) -> list[str]:
-    """Return what the name of a file tells of hidden texts; names of few words tell none."""
-    text = normalize_answer(" ".join(_WORDS.split(name)))
-    if secrets is None or len(text.split()) < WINDOW_WORDS:
-        return []
-    quoted = any(Secret("$", normalize_answer(whole)).shown_in(text) for whole in secrets.marks.whole)
-    return ["holds words of a hidden story"] if quoted else []
-
-
-def _public_ids(release: Path | None) -> frozenset[str]:
-    if release is None or not (release / RELEASE).is_file():
-        return frozenset()
-    records = read_release_document(release).get("records", {})
-    return frozenset(name for listed in records.values() for name in listed)
-
-
-def _foreign(text: str, known: frozenset[str]) -> str | None:
-    """Return what has the form of an id of the release and is none of it."""
-    for pattern in _forms(known):
-        for match in pattern.finditer(text):
-            if match[0] not in known:
-                return match[0]
-    return None
-
-
-@lru_cache(8)
-def _forms(known: frozenset[str]) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for ids of these forms, such as ``kb25k_`` and digits."""
-    forms = {_DIGITS.sub("0", name) for name in known if _DIGITS.search(name) and len(name) >= 6}
-    return tuple(
-        re.compile(rf"(?<![A-Za-z0-9]){_DIGITS.sub('[0-9]+', re.escape(form))}(?![A-Za-z0-9])")
-        for form in sorted(forms)
-    )
-
-
 def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> Checked:
     """Read the archive, score it, and add what is wrong with it."""
     submission = row.submission
@@ -319,7 +224,7 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
                 row, Issue("evaluation.json", "$.subject", "other-method", message, "submit one method")
             )
         row = _with(row, *_protocol_issues(board, archive.manifest))
-        row = _with(row, *_strangers(archive, release))
+        row = _with(row, *strangers_in(archive, release))
         with archive_of(files.folder, submission.method) as single:
             row = replace(row, tables=tuple(score_tables(single, release, board.resamples)))
         row = _with(row, *_planted(board, archive, release, files.folder))
@@ -347,15 +252,6 @@ def _protocol_issues(board: Board, manifest: EvaluationManifest) -> Iterator[Iss
         )
 
 
-def _strangers(archive: Archive, release: Path | None) -> Iterator[Issue]:
-    known = _public_ids(release)
-    strange = sorted({judgement.unit for judgement in archive.judgements} - known) if known else []
-    strange = [unit for unit in strange if _foreign(unit, known) is not None]
-    for unit in strange[:20]:
-        message = f"a judgement is about {unit!r}, which is not of the public release"
-        yield Issue("judgements.jsonl", "$", "hidden-leak", message, LEAK)
-
-
 def _planted(board: Board, archive: Archive, release: Path | None, folder: Path) -> Iterator[Issue]:
     if board.planted is None:
         return
@@ -371,8 +267,9 @@ def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple
     """Return the least share of outputs and replies, and what is missing."""
     shares: list[tuple[float, str]] = []
     about = (archive.manifest.subject.get("methods") or {}).get(submission.method) or {}
+    stated = any(made in about for made, _ in COUNTS)  # which ones are, depends on the protocol
     for made, wanted in COUNTS:
-        if isinstance(about.get(wanted), int) and about[wanted]:
+        if (made in about or not stated) and isinstance(about.get(wanted), int) and about[wanted]:
             share = about.get(made, 0) / about[wanted]
             shares.append((share, f"{about.get(made, 0):,} of {about[wanted]:,} {made.replace('_', ' ')}"))
     answered: dict[str, int] = {}

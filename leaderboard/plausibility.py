@@ -13,6 +13,7 @@ from ..evaluation.archive.archive import Archive
 from ..evaluation.archive.replies import last_attempts
 from ..schemas.canonical import canonical_text
 from ..schemas.judgement import Judgement
+from ..schemas.text import tallied
 from ..schemas.values import Issue, Score
 from .board import Board, Planted, question_of, what_of
 
@@ -99,7 +100,7 @@ def impossible(archive: Archive, method: str, scores: Mapping[str, Score], board
     """Yield numbers that cannot be: counts of tokens and USD below zero, shares outside of 0 to 1."""
     wrong = Counter(problem for judgement in archive.judgements for problem in _impossible(judgement))
     for problem, count in sorted(wrong.items()):
-        yield _issue("impossible-value", f"{count:,} judgements have {problem}")
+        yield _issue("impossible-value", f"{tallied(count, 'judgements')} with {problem}")
     about = (archive.manifest.subject.get("methods") or {}).get(method) or {}
     for made, wanted in COUNTS:
         if _number(about.get(made)) > _number(about.get(wanted), math.inf):

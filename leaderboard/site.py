@@ -17,8 +17,9 @@ from ..kinds.evaluations import make_report
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
 from .board import Board
-from .checking import Checked, Report, check, public
+from .checking import Checked, Report, check
 from .hidden import hidden_rows
+from .leaks import public
 from .opening import opened
 from .pages import (
     Page,

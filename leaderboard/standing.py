@@ -9,6 +9,7 @@ apart share ranks.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from ..schemas.values import Score
 from .board import Board, scoring_options
 from .checking import Checked, Report
 from .opening import opened
+from .pairs import KeptPairs
 from .submission import archive_of, beside_any, release_of
 
 
@@ -112,17 +114,26 @@ def _told_apart(
     rows: Sequence[Checked], board: Board, release: Path | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the pairs of which one is surely better, that one first, and what could not be compared."""
-    apart, notes = [], []
+    apart, notes, kept = [], [], KeptPairs(board, release)
+    folders: dict[str, Path] = {}
     with ExitStack() as stack:
-        folders = {row.name: _folder(row, stack) for row in rows}
-        for first, second in combinations([row.name for row in rows], 2):
+
+        def folder(row: Checked) -> Path:
+            if row.name not in folders:
+                folders[row.name] = _folder(row, stack)
+            return folders[row.name]
+
+        def compared(first: Checked, second: Checked) -> int:
+            return surely_better(folder(first), folder(second), board, release)
+
+        for first, second in combinations(rows, 2):
             try:
-                better = surely_better(folders[first], folders[second], board, release)
+                better = kept.better(first, second, partial(compared, first, second))
             except FabulaError as error:
-                notes.append(f"{first} and {second} could not be compared: {error}"[:300])
+                notes.append(f"{first.name} and {second.name} could not be compared: {error}"[:300])
                 continue
             if better:
-                apart.append((first, second) if better > 0 else (second, first))
+                apart.append((first.name, second.name) if better > 0 else (second.name, first.name))
     return apart, notes
 
 

@@ -27,6 +27,7 @@ from ..media.images import encode, open_picture
 from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
 from ..schemas.plain_files import json_lines, read_plain
+from ..schemas.text import tallied
 from ..schemas.values import Own
 from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard, score_tables
 from .opening import SCORES, STORE, SUBMISSION, Opened, opened
@@ -160,7 +161,7 @@ class Submitted:
         """Return it as lines for people."""
         made = self.submission
         size = sum(file.bytes for file in made.files.values())
-        files = f"{len(made.files)} files, {size:,} bytes"
+        files = f"{tallied(len(made.files), 'files')}, {size:,} bytes"
         yield f"{self.path}: {made.method} for the board {made.board}, {files}"
         if made.undeclared:
             yield f"undeclared: {', '.join(made.undeclared)}"

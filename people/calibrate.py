@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import InputError, TargetError, UserError
 from ..evaluation.report.people import people_warnings
 from ..schemas.canonical import pretty_bytes, write_atomic
+from ..schemas.text import tallied, tallies
 from .study import Evaluated, Json, Study, StudySettings, number_text, percent_text, score_text
 
 
@@ -75,12 +76,12 @@ def write_weights(report: HumanReport, path: Path) -> None:
 
 
 def _people_lines(people: Json) -> Iterator[str]:
-    lines = ", ".join(f"{count} {kind}" for kind, count in people["lines"].items())
+    lines = tallies(people["lines"])
     yield f"{people['raters']} {'person' if people['raters'] == 1 else 'people'}: {lines}"
     for rater, why in people["excluded_raters"].items():
         yield f"  left out: {rater}, {why}"
     if people["excluded_as_too_fast"]:
-        yield f"  left out: {people['excluded_as_too_fast']} answers, too fast"
+        yield f"  left out: {tallied(people['excluded_as_too_fast'], 'answers')}, too fast"
     thin = people["items_with_too_few_raters"]
     if thin:
         yield f"  too few people: {len(thin)} of {people['items']} items, such as {thin[0]}"

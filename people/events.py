@@ -28,6 +28,7 @@ from ..evaluation.stats.correlation import Correlation, kendall, spearman
 from ..releases.events.suites import SUITE, load_suite
 from ..schemas.events import Suite
 from ..schemas.judgement import HumanRow
+from ..schemas.text import tallied
 from .participants import lines_of
 from .read import Known, read_human
 from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text
@@ -169,12 +170,13 @@ def result_lines(document: Json) -> Iterator[str]:
         yield from ("", f"{judge} against people")
         counted = {"zero": "count as zero", "excluded": "left out"}[parts["nonresponse"]]
         silent = f"{parts['not_answered']} without an answer of the judge ({counted})"
-        yield f"  {parts['videos']} videos that people judged, {silent}"
+        yield f"  {tallied(parts['videos'], 'videos')} that people judged, {silent}"
         if parts["not_judged"]:
             yield f"  {parts['not_judged']} more that the judge was not asked about"
         for name, aligned in parts["classes"].items():
             difference = f"mean difference {number_text(aligned['difference'])}"
-            yield f"  {name}: {len(aligned['models'])} models, {_correlated(aligned)}, {difference}"
+            models = tallied(len(aligned["models"]), "models")
+            yield f"  {name}: {models}, {_correlated(aligned)}, {difference}"
         if parts["alternatives"]:
             yield "  all prompts, by how votes are combined (mean difference of models; of single videos)"
         for way, aligned in parts["alternatives"].items():

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 _SPACE = re.compile(r"\s+")
@@ -160,6 +160,11 @@ def tallied(count: int, nouns: str) -> str:
     if count == 1:
         nouns = re.sub(r"(ies|(?<=[^s])s)\b", lambda end: "y" if end[0] == "ies" else "", nouns, count=1)
     return f"{count:,} {nouns}"
+
+
+def tallies(counts: Mapping[str, int]) -> str:
+    """Return several counts, each with what was counted, named in the plural: 1 story, 5 scenes."""
+    return ", ".join(tallied(count, nouns) for nouns, count in counts.items())
 
 
 def printable(text: str) -> str:

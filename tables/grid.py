@@ -1,7 +1,7 @@
 """A plain table, and its forms: HTML for notebooks, LaTeX for papers, Arrow for frames."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -52,6 +52,27 @@ def cell_text(cell: Cell) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     return f"{cell:.4g}" if isinstance(cell, float) else printable(str(cell))
+
+
+def text_of(grids: Iterable[Grid]) -> Iterator[str]:
+    """Yield tables as lines for a terminal: columns in line, numbers flush right, an empty line between."""
+    from rich.cells import cell_len
+
+    for number, grid in enumerate(grids):
+        if number:
+            yield ""
+        yield grid.title
+        cells = [list(grid.columns), *([cell_text(cell) for cell in row] for row in grid.rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+        for row in cells:
+            padded = [
+                (cell + space if not column or column in grid.words else space + cell)
+                for column, cell in enumerate(row)
+                for space in (" " * (widths[column] - cell_len(cell)),)
+            ]
+            yield f"  {'  '.join(padded)}".rstrip()
+        if grid.note:
+            yield f"  {grid.note}"
 
 
 def html_of(grids: Iterable[Grid]) -> str:

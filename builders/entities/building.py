@@ -232,5 +232,6 @@ DRAFTING = Drafting(
     corrected_in_files="write its episodes with `fabula export entitybench RUN --out SET`, correct"
     " SET/scripts/EPISODE.json, and let `fabula validate SET` name each place that no longer fits;"
     " `fabula import entitybench SET --out NEW` then makes a set that can be released",
+    estimate=estimate_entities,
 )
 """How episodes are drafted."""

@@ -123,5 +123,6 @@ DRAFTING = Drafting(
     BuildOptions,
     EDITING,
     one_story=lambda stories, run, **chosen: build_request(stories, run, BuildOptions(**chosen)),
+    estimate=estimate_katha,
 )
 """How KathaBench records are drafted."""

@@ -96,5 +96,6 @@ DRAFTING = Drafting(
     "copy its folder ViStory, correct NN/story.json there, and give the copy to"
     " `fabula import vistory`: facts and rights of images come along",
     lambda stories, run, **chosen: shot_request(stories, run, ShotOptions(**chosen)),
+    estimate_shots,
 )
 """How shot scripts are drafted."""

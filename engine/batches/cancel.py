@@ -127,7 +127,7 @@ async def _stop(
     def failed(model: str, why: FabulaError | CallFault) -> None:
         errors.append(why if isinstance(why, FabulaError) else model_error(model, why))
 
-    house = House(calls, Budget(None, 0.0), lanes, on_disk, failed, lambda: False)
+    house = House(calls, Budget(None, 0.0), lanes, on_disk, failed, lambda: False, lambda _: None)
     desk = BatchDesk(settings, house)
     try:
         desk.start(kept)

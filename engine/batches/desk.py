@@ -12,8 +12,9 @@ from ...models.batches.service import BatchView, NotDone
 from ...models.chat import FATAL, TRANSIENT, CallFault, Image, Reply
 from ...models.registry import has_batches
 from ...models.spec import parse_spec
+from ...schemas.text import tallied
 from ..budget import Budget, over_budget
-from ..calls import Calls, Outgoing
+from ..calls import Call, Calls, Outgoing
 from ..group_commit import Statement
 from ..progress import Event
 from . import books
@@ -66,6 +67,7 @@ class House:
         written: returns when something is on disk.
         failed: told of what stops the run: a model's spec, and why.
         quiet: whether nobody can go on without a batch.
+        answered: told of each call that was answered, once it is on disk.
     """
 
     calls: Calls
@@ -74,6 +76,7 @@ class House:
     written: Callable[..., Any]
     failed: Callable[[str, FabulaError | CallFault], None]
     quiet: Callable[[], bool]
+    answered: Callable[[Call], None]
 
 
 class BatchDesk:
@@ -333,7 +336,8 @@ class BatchDesk:
         batch.remote = view.remote
         await self._write(books.note_open(batch.tag, view.remote, view.word))
         self._tell(
-            batch, f"{len(batch.entries)} requests to {batch.lane.model} are sent as batch {view.remote}"
+            batch,
+            f"{tallied(len(batch.entries), 'requests')} to {batch.lane.model} sent as batch {view.remote}",
         )
 
     async def _unmade(self, batch: Batch, state: str, why: str) -> None:
@@ -398,6 +402,8 @@ class BatchDesk:
         await self._write(*settlement.statements, *books.end_batch(batch.tag, end))
         for cost, stage in settlement.costs:
             self._house.budget.spend(cost, stage)
+        for call in settlement.calls:
+            self._house.answered(call)
         self._let_go(batch)
         answered = sum(isinstance(outcome, Reply) for outcome in settlement.heard.values())
         self._tell(batch, f"batch {batch.remote} is {over.word}: {answered} of {len(batch.entries)} answered")

@@ -65,12 +65,14 @@ class Settlement:
     Attributes:
         statements: what writes it into the journal.
         costs: USD that were spent, or may have been, each with the stage that asked.
+        calls: those that were answered.
         heard: key and sample of a request -> what whoever waits for it hears; a :class:`NotDone` or a fault
             that may pass means that it has to be asked again.
     """
 
     statements: list[Statement] = field(default_factory=list)
     costs: list[tuple[float, str]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     heard: dict[tuple[str, int], Outcome] = field(default_factory=dict)
 
 
@@ -110,6 +112,7 @@ def _book(batch: Batch, entry: Entry, reply: Reply, settlement: Settlement) -> N
         None if booked is None else booked.cost, 1,
         is_read=booked is None or booked.is_read, prompt=entry.prompt,
     )  # fmt: skip
+    settlement.calls.append(call)
     settlement.statements += [call_row(call), settle_request(batch.tag, entry.number, "answered")]
     settlement.costs.append((0.0 if booked is None else booked.cost, entry.stage))
 

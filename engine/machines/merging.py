@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RunError
+from ...schemas.text import tallied
 from .. import journal_file
 from ..calls import model_uses
 from ..execute import ATTEMPTS, STORE, Options, RunRequest, prepare_folder
@@ -110,10 +111,11 @@ class MergedRun:
         """Yield it as lines for people."""
         yield from self.report.lines()
         yield from (f"shard {part.shard}: {part.spent:.4f} USD, {part.folder}" for part in self.parts)
-        yield f"{len(self.parts)} shards cost {self.spent:.4f} USD together"
+        yield f"{tallied(len(self.parts), 'shards')} cost {self.spent:.4f} USD together"
         if self.waiting:
             yield (
-                f"{self.waiting} items wait: give the command of each shard again with --reuse {self.out},"
+                f"{tallied(self.waiting, 'items')} waiting: give the command of each shard again "
+                f"with --reuse {self.out},"
                 " then merge again"
             )
         yield f"run: {self.out}"

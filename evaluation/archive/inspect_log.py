@@ -2,14 +2,15 @@
 
 The form is log schema version 2: a ZIP with ``header.json``, ``summaries.json``, ``_journal/start.json``, and
 a file for each sample. A sample is what one judge was asked once; votes are its epochs. Of several attempts
-at a vote the last one is taken. A sample's score is the outcome of its reply, with what was read from it.
-How right an answer is, is a matter of scoring: the header has the scores that were computed.
+at a vote the last one is taken. A sample has the outcome of its reply as a score, with what was read from
+it; where the accepted answers are at hand, an answered question also has ``correct``, C or I. A reply that
+does not answer has none: how it counts is a matter of scoring, whose scores the header has.
 """
 
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,12 +54,14 @@ class InspectLog:
         title: what it is called.
         questions: item -> what was asked; others are named by kind, item and unit.
         scores: method -> its scores, measure -> value, as they were computed.
+        is_right: whether a reply answers its question rightly; None where that cannot be said of it.
     """
 
     archive: Archive
     title: str
     questions: Mapping[str, Question] = field(default_factory=dict)
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    is_right: Callable[[Judgement], bool | None] = lambda _: None
 
     def samples(self) -> Iterator[dict[str, Json]]:
         """Yield what judges were asked, a sample each, in the order of the archive."""
@@ -93,10 +96,13 @@ class InspectLog:
         parts = (*about, judgement.kind, judgement.judge.spec)
         named = ":".join(str(part) for part in parts if part is not None)
         parsed = judgement.parsed or {}
+        said = parsed.get("answer", parsed.get("final_answer", ""))
         score = {
-            "value": judgement.outcome, "answer": str(parsed.get("answer", "")) or None,
+            "value": judgement.outcome, "answer": str(said) or None,
             "explanation": judgement.reason or (canonical_text(parsed) if parsed else None),
         }  # fmt: skip
+        right = self.is_right(judgement)
+        correct = {} if right is None else {"correct": {**score, "value": "C" if right else "I"}}
         message = {"role": "assistant", "content": judgement.raw or "", "source": "generate"}
         usage = {
             "input_tokens": judgement.input_tokens or 0, "output_tokens": judgement.output_tokens or 0,
@@ -109,7 +115,7 @@ class InspectLog:
             "target": [] if asked is None else list(asked.accepted),
             "messages": [{"role": "user", "content": text}, message],
             "output": {"model": model, "choices": [{"message": message}], "usage": usage},
-            "scores": {"outcome": score}, "model_usage": {model: usage},
+            "scores": {**correct, "outcome": score}, "model_usage": {model: usage},
             "metadata": {
                 "method": judgement.method, "unit": judgement.unit, "seed": judgement.seed,
                 "condition": judgement.condition, "kind": judgement.kind, "prompt": judgement.prompt,

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...releases.entities.tree import EntitySet, Episode
+from ...schemas.text import tallied, tallies
 from .entities import entity_parts
 from .judging.settings import LocationSettings
 from .looking.settings import Grounding, looking_budget, scheduled
@@ -44,14 +45,14 @@ class EpisodeBudget:
 
     def lines(self) -> Iterator[str]:
         """Yield the numbers as lines for people."""
-        yield f"{self.episodes} episodes of {self.shots} shots to be looked at"
+        yield f"{tallied(self.episodes, 'episodes')} of {self.shots} shots to be looked at"
         if self.frames:
             yield (
-                f"at most {self.frames} frames through the detector's backbone, {self.queries} queries,"
-                f" {self.crops} crops"
+                f"at most {self.frames} frames through the detector's backbone, "
+                + tallies({"queries": self.queries, "crops": self.crops})
             )
         if self.calls:
-            listed = ", ".join(f"{count} {name}" for name, count in self.calls.items())
+            listed = tallies(self.calls)
             yield f"at most {sum(self.calls.values())} calls of the judge: {listed}"
         for code, count in self.errors.items():
             yield f"the set: {count} {code}; fabula validate lists them, with what to do"

@@ -70,6 +70,13 @@ def tables(scores: EntityScores) -> "Iterator[Table]":
     yield from score_tables(scores)
 
 
+def by_method(scores: EntityScores) -> "Table":
+    """Return the metrics of Table 4 with a row for each method."""
+    from .scores.tables import methods_table
+
+    return methods_table(scores)
+
+
 def compared(made: EntityComparisons) -> "Iterator[Table]":
     """Yield a comparison in the layout of the paper: Tables 5, 16 to 18 and 23."""
     from .scores.tables import comparison_tables
@@ -86,6 +93,7 @@ def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
 
 SCORING = Scoring(
     "videos of episodes (episodes)", score, compare, report, options=OPTIONS,
-    of_report=OF_REPORT, tables=tables, compared=compared, of_people=of_people, unit="number",
+    of_report=OF_REPORT, tables=tables, by_method=by_method,
+    compared=compared, of_people=of_people, unit="number",
     published={"entitybench@3776439": {"coverage": "code"}},
 )  # fmt: skip

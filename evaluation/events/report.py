@@ -12,7 +12,7 @@ from ...schemas.canonical import digest
 from ...schemas.events import Suite
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
-from ...schemas.text import counted
+from ...schemas.text import counted, tallied
 from ...schemas.values import Score
 from ..archive.archive import EVALUATION, sources_of
 from ..report.accounts import Accounts, read_lines
@@ -266,7 +266,7 @@ def _named(panel: PanelScore) -> str:
 
 def _title(scores: EventScores) -> str:
     methods = list(dict.fromkeys(panel.panel.method for panel in scores.panels))
-    name = methods[0] if len(methods) == 1 else f"{len(methods)} methods"
+    name = methods[0] if len(methods) == 1 else tallied(len(methods), "methods")
     return f"Events completed by {name}"
 
 

@@ -12,6 +12,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...releases.events.suites import EVENTS, SUITE, load_suite, write_suite
 from ...releases.loading import read_release_document
 from ...schemas.layout import RELEASE as RELEASE_DOCUMENT
+from ...schemas.text import tallied
 from ..archive.form import ArchiveForm, Beside
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, judges_of, without_judges
@@ -78,9 +79,9 @@ class VideoBudget:
 
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""
-        yield f"{self.videos} videos requested, {self.present} there"
-        judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
-        yield f"{self.calls} calls of {judges}: each vote describes and then scores"
+        yield f"{tallied(self.videos, 'videos')} requested, {self.present} there"
+        judges = tallied(self.judges, "judges")
+        yield f"{tallied(self.calls, 'calls')} of {judges}: each vote describes and then scores"
 
 
 def events_request(

@@ -22,6 +22,7 @@ from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.katha import Question, StoryRecord
+from ...schemas.text import tallied
 from ..archive.archive import check_hash, read_archive
 from ..archive.protocols import release_sha256
 from ..judging.packets import EVIDENCE, Packet, contrast_packets, label_packet, question_packets
@@ -95,7 +96,8 @@ class Affected:
         """Yield it as lines for people."""
         totals = self.totals()
         yield (
-            f"evaluation {self.folder}: {totals['valid']} judgements stay valid, {totals['redo']} to redo,"
+            f"evaluation {self.folder}: "
+            f"{tallied(totals['valid'], 'judgements')} still valid, {totals['redo']} to redo,"
             f" {totals['gone']} about nothing any more"
         )
         table = self.table()

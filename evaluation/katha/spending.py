@@ -10,6 +10,7 @@ from ...engine.config import RunConfig
 from ...engine.execute import RunRequest
 from ...releases.loading import Release, load
 from ...schemas.katha import StoryRecord
+from ...schemas.text import tallied, tallies
 from ..judging.packets import EVIDENCE
 from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSettings, without_judges
 from ..outputs.named import read_manifest
@@ -67,13 +68,21 @@ class JudgingBudget:
         """Return the numbers as lines for people."""
         asked = ", ".join(f"{count} {name.replace('_', '+')}" for name, count in self.calls.items())
         lines = [
-            f"{self.stories} stories, {self.generations} storyboards of {self.panels} panels,"
-            f" {self.questions} questions, {self.labels} moral targets, {self.pairs} contrastive pairs",
-            f"{self.one_judge} calls of one judge for the questions of one storyboard per story",
-            f"{self.total} calls of {self.judges} judge{'' if self.judges == 1 else 's'}: {asked}",
+            f"{tallies({'stories': self.stories, 'storyboards': self.generations})} of {self.panels} panels, "
+            + tallies(
+                {
+                    "questions": self.questions,
+                    "moral targets": self.labels,
+                    "contrastive pairs": self.pairs,
+                }
+            ),
+            f"{tallied(self.one_judge, 'calls')} of one judge for the questions of one storyboard per story",
+            f"{tallied(self.total, 'calls')} of {tallied(self.judges, 'judges')}: {asked}",
         ]
         if self.there is not None and self.there != self.panels:
-            lines.append(f"but {self.there} pictures are there: fabula outputs check says which are amiss")
+            lines.append(
+                f"but {tallied(self.there, 'pictures')} are there: fabula outputs check says which are amiss"
+            )
         return lines
 
 

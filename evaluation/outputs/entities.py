@@ -18,7 +18,7 @@ from ...media.video import outline, probe
 from ...releases.entities.tree import EntitySet, Episode
 from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeShot
-from ...schemas.text import counted
+from ...schemas.text import counted, tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
 from .checked import NOTHING_FOUND, Output, OutputFile, Outputs, finding, listed_names, look_at, report_of
@@ -303,7 +303,7 @@ def _in_folder(folder: Path, shots: Sequence[EpisodeShot], issues: list[Issue]) 
     for prefix, key in scheduled.items():
         some = sorted(there.get(prefix, ()), key=lambda path: (path.suffix != ".mp4", path.name))
         if len(some) > 1:
-            message = f"{len(some)} videos of shot {key}; {shown(some[0].name)} is used"
+            message = f"{tallied(len(some), 'videos')} of shot {key}; {shown(some[0].name)} is used"
             issues.append(_issue(f"{name}/{prefix}", "several-videos", message))
         videos.append(ShotVideo(key, some[0]) if some else ShotVideo(key, code="missing"))
     issues.extend(_missing(name, videos))
@@ -319,7 +319,7 @@ def _missing(name: str, videos: Sequence[ShotVideo]) -> Iterator[Issue]:
 
 def _misfits(name: str, keys: Sequence[str], cuts: Cuts) -> Iterator[Issue]:
     if cuts.detected and not cuts.spans:
-        message = f"{cuts.source} found {len(cuts.detected)} shots, the schedule has {len(keys)}"
+        message = f"{cuts.source} found {tallied(len(cuts.detected), 'shots')}, the schedule has {len(keys)}"
         yield _issue(name, "wrong-count", message)
         return
     unknown = [shown(key) for key in cuts.spans if key not in keys]

@@ -12,6 +12,7 @@ from typing import Any
 from ...media.images import LIMITS, MediaProblem, PictureLimits
 from ...releases.shots.tree import ShotSet, ShotStory
 from ...schemas.canonical import Json, digest, sha256_file
+from ...schemas.text import tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
 from .checked import (
@@ -112,7 +113,7 @@ class ShotOutputs(Outputs):
         counts = self.accounting()
         return (
             f"{counts['shots_valid']} of {counts['shots_requested']} shots in {counts['stories_requested']}"
-            f" stories, {counts['stories_without_shot']} stories without any"
+            f" stories, {tallied(counts['stories_without_shot'], 'stories')} without any"
         )
 
 
@@ -195,7 +196,7 @@ class _Story:
         wanted = {shot.index for shot in self.story.script.shots}
         story_id = self.story.story_id
         if self.folder is None or not self.folder.files:
-            message = f"expected {len(self.story.script.shots)} shots, found none"
+            message = f"expected {tallied(len(self.story.script.shots), 'shots')}, found none"
             return Output(story_id, None), [_finding("missing-story", story_id, message)]
         issues = [
             _finding("stray-file", f"{story_id}/{stray.name}", "expected pictures of shots")
@@ -245,7 +246,7 @@ def _numbering(story_id: str, wanted: set[int], named: set[int]) -> Iterator[Iss
         message = f"expected shots 1 to {len(wanted)}, found {min(named)} to {max(named)}"
         yield _finding("numbered-from-zero", story_id, message)
         return
-    expected = f"expected {len(wanted)} shots"
+    expected = f"expected {tallied(len(wanted), 'shots')}"
     if missing:
         yield _finding("missing-shot", story_id, f"{expected}, {listed_numbers(missing)} missing")
     if beyond:

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from pydantic import ValidationError
 
 from ...errors import InputError, UserError
 from ...schemas.judgement import Judgement
+from ...schemas.katha import Question
+from ...schemas.text import tallied
 from ..archive.archive import JUDGEMENTS, lines_of, read_archive, sort_key
 from ..archive.replies import last_attempts
 from .definitions import Definitions
 from .items import CONDITIONS, LABELS, Items
 from .matchers import is_rule, matcher_of
-from .matching import Marker
+from .matching import Key, Marker
 
 Codes = NDArray[np.int64]
 
@@ -291,6 +293,24 @@ def marker_for(path: Path, definitions: Definitions) -> Marker:
     return _marker_of(matches, definitions)
 
 
+def rightness(questions: Iterable[Question]) -> Callable[[Judgement], bool | None]:
+    """Return what says of a reply whether it answers its question rightly, as scoring does by default.
+
+    It says None of a reply to anything but one of these questions, and of one without a usable answer.
+    """
+    keys = {question.question_id: Key.of(question) for question in questions}
+    definitions = Definitions()
+    marker = Marker(matcher_of(definitions.matcher, {}), definitions.support)
+
+    def is_right(judgement: Judgement) -> bool | None:
+        key = keys.get(judgement.item) if judgement.kind == "question" else None
+        if key is None or judgement.outcome != "answered" or judgement.parsed is None:
+            return None
+        return marker.marks(key, judgement.condition, judgement.parsed)[0]
+
+    return is_right
+
+
 def _marker_of(judgements: Iterable[Judgement], definitions: Definitions) -> Marker:
     verdicts: dict[str, dict[tuple[str, str], bool]] = {}
     for judgement in judgements:
@@ -313,6 +333,7 @@ def _none() -> Codes:
 
 def _stranger(name: str, count: int) -> UserError:
     return UserError(
-        name, what=f"{count} judgements are about this, which the release that is scored does not have",
+        name, what=f"{tallied(count, 'judgements')} about this, "
+        "which the release that is scored does not have",
         fix="give the release that was judged",
     )  # fmt: skip

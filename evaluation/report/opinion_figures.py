@@ -7,6 +7,7 @@ is smoothed, and nothing is drawn where nobody was asked.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...schemas.text import tallied
 from ..stats.paired import LEVEL
 from .figure_model import Distribution, Spread
 from .figures import Figure
@@ -86,7 +87,7 @@ def _spread(preferred: Sequence[Preferred], suffix: str) -> Iterator[Figure]:
         for entry in preferred
     )  # fmt: skip
     unclear = sum(entry["unclear"] for entry in preferred)
-    left_out = f" {unclear:,} unclear judgements are left out." if unclear else ""
+    left_out = f" {tallied(unclear, 'unclear judgements')} are left out." if unclear else ""
     yield Distribution(
         name=f"preference-shares{suffix}", title=f"How preferences are distributed: {pair}", shape="stacked",
         note=f"Share of each step by criterion, in %; half of the judgements without a preference on either "

@@ -13,6 +13,7 @@ from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError
 from ...models.vision.needs import VisionSettings
 from ...releases.shots.tree import read_shot_set
+from ...schemas.text import tallied
 from ..judging.presets import asking_with
 from ..judging.settings import JUDGES, JudgeSettings, judges_of
 from ..looking import check_weights, device_named, given_settings, pinned
@@ -102,10 +103,10 @@ class ImageBudget:
 
     def lines(self) -> Iterator[str]:
         """Return the numbers as lines for people."""
-        yield f"{self.shots} shots to be looked at"
+        yield f"{tallied(self.shots, 'shots')} to be looked at"
         if self.judges:
-            judges = "1 judge" if self.judges == 1 else f"{self.judges} judges"
-            yield f"at most {self.calls} calls of {judges}"
+            judges = tallied(self.judges, "judges")
+            yield f"at most {tallied(self.calls, 'calls')} of {judges}"
         for code, count in self.errors.items():
             yield f"the set: {count} {code}; fabula validate lists them, with what to do"
 

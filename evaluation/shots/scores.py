@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...schemas.canonical import plain_fields
+from ...schemas.text import tallied
 from ...schemas.values import Score
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
@@ -317,7 +318,7 @@ class ImageScores:
                     if runs.deviation is not None:
                         yield (
                             f"  {judge} {name}: {runs.mean:.2f} +- {runs.deviation:.2f} over"
-                            f" {len(runs.runs)} runs"
+                            f" {tallied(len(runs.runs), 'runs')}"
                         )
         for row in self.official_ranks():
             parts = ", ".join(f"{category} {rank}" for category, rank in row.ranks.items())

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import sha256_file
+from ...schemas.text import tallied
 from .download import fetch_address, quiet_libraries
 from .facenet_export import BESIDE, NAME, export_facenet
 from .published import WEIGHTS, Weights, sources_of
@@ -89,7 +90,7 @@ class Fetching:
         lacking = self.lacking
         total = sum(row.weights.source.size for row in lacking)
         yield f"folder of weights: {weights_folder()}"
-        yield f"{len(self.rows)} sources, {len(lacking)} of them not here: about {_size(total)}"
+        yield f"{tallied(len(self.rows), 'sources')}, {len(lacking)} of them not here: about {_size(total)}"
         for row in self.rows:
             source = row.weights.source
             yield f"{row.state:21} {source.repo}: about {_size(source.size)}, for {', '.join(row.models)}"
@@ -329,7 +330,7 @@ def check_files(name: str) -> Iterator[tuple[Source, str, bool]]:
         wrong = changed(source)
         entries = pinned(source)
         loose = sum(not entry.checked for entry in entries.values())
-        said = f"{len(entries)} files with the SHA-256 that they came with"
+        said = f"{tallied(len(entries), 'files')} with the SHA-256 that they came with"
         yield source, wrong or said + (f", {loose} of them {NOT_RECORDED} before" if loose else ""), not wrong
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ...schemas.canonical import Json, jsonl_lines, new_folder, pretty_bytes, write_atomic
 from ...schemas.judgement import NEEDED, HumanRow
+from ...schemas.text import tallied
 from .folder import Study
 from .items import opaque
 from .points import is_final
@@ -98,9 +99,10 @@ class Published:
         """Return what it is, for people."""
         yield f"lines: {len(self.rows):,}, of {self.people[0]} of {self.people[1]} people who agreed to it"
         if self.left_out:
-            yield f"left out: {self.left_out:,} lines that people wrote freely"
+            yield f"left out: {tallied(self.left_out, 'lines')} that people wrote freely"
         if self.flags:
-            yield f"read before you publish: {len(self.flags):,} texts that people wrote, in {FLAGS}"
+            texts = tallied(len(self.flags), "texts")
+            yield f"read before you publish: {texts} that people wrote, in {FLAGS}"
         if self.simulated:
             yield "programs gave votes: every line of theirs says so"
 

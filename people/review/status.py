@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from ...schemas.canonical import Json
+from ...schemas.text import tallied
 from .flow import open_places, work_of
 from .folder import Study
 from .protocol import SIMULATED, versions
@@ -119,15 +120,16 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     if document["simulated"]:
         yield "reviewers are simulated: nothing of it may be published as gold"
     share = 100 * votes["given"] / votes["wanted"] if votes["wanted"] else 0.0
-    yield f"votes: {votes['given']:,} of {votes['wanted']:,} ({share:.1f} %) on {document['items']:,} items"
+    items = tallied(document["items"], "items")
+    yield f"votes: {votes['given']:,} of {votes['wanted']:,} ({share:.1f} %) on {items}"
     yield f"seats: {seats['done']} done, {seats['held']} held, {seats['free']} free"
     for version in document["versions"] if len(document["versions"]) > 1 else ():
-        yield f"  protocol version {version['version']}: {version['votes']:,} votes"
+        yield f"  protocol version {version['version']}: {tallied(version['votes'], 'votes')}"
     if document["changed"]:
         yield f"votes changed before their part was closed: {document['changed']}"
     yield from _people_lines(document["people"])
     if document["short"]:
-        yield f"short of votes: {len(document['short']):,} items"
+        yield f"short of votes: {tallied(len(document['short']), 'items')}"
         yield from (
             f"  {each['about']} ({each['item']}): {each['votes']} of {each['wanted']}"
             for each in document["short"][:SHOWN]

@@ -10,6 +10,7 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json
 from ...schemas.layout import CHANGES, RELEASE, files_in
 from ...schemas.plain_files import read_json
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..subsets.requests import read_subsets
 from .changes import Change, changes_between, has_path
@@ -186,7 +187,7 @@ def _check_parts(diff: ReleaseDiff, new: Side) -> Iterator[Issue]:
     part = new.document.get("commitments")
     values = part["values"] if isinstance(part, dict) else ()
     if diff.hidden.kept is not None and diff.hidden.kept + (diff.hidden.fresh or 0) != len(values):
-        message = f"{RELEASE} holds {len(values)} commitments"
+        message = f"{RELEASE} holds {tallied(len(values), 'commitments')}"
         yield _issue("$.hidden_test.commitments", message)
 
 

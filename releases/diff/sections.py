@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...schemas.canonical import Json, canonical_text
 from ...schemas.layout import DATA, RELEASE, SUMS
-from ...schemas.text import printable
+from ...schemas.text import printable, tallied
 from ..subsets.requests import SubsetRequest, read_subsets
 from .changes import Change, changes_between, path_text
 from .form import DiffForm, Reasons, Section
@@ -81,7 +81,10 @@ class SubsetChange:
             return step, f"the subset {self.name} {'is new' if self.kind == 'added' else 'is gone'}"
         if not self.came and not self.went:
             return step, f"the subset {self.name} is asked for otherwise"
-        return step, f"{len(self.went)} stories left the subset {self.name}, {len(self.came)} came"
+        return (
+            step,
+            f"{tallied(len(self.went), 'stories')} left the subset {self.name}, {len(self.came)} came",
+        )
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -277,7 +280,7 @@ class HiddenChange:
         before, after = (side.get("stories", 0) for side in (self.before, self.after))
         if not (before or after):
             return
-        yield f"hidden test: {before} -> {after} stories"
+        yield f"hidden test: {before} -> {tallied(after, 'stories')}"
         if self.kept is not None:
             yield f"  commitments: {self.kept} kept, {self.gone} gone, {self.fresh} new"
         else:
@@ -297,4 +300,4 @@ def hidden_change(old: Side, new: Side) -> HiddenChange:
 
 
 def _stories(count: int) -> str:
-    return f"{count} {'story' if count == 1 else 'stories'}"
+    return tallied(count, "stories")

@@ -9,6 +9,7 @@ from ...engine.manifest import SourceEntry, creation_time
 from ...errors import InputError, UserError
 from ...schemas.canonical import jsonl_lines, write_atomic
 from ...schemas.entities import EpisodeRecord
+from ...schemas.text import tallies
 from ...schemas.values import Issue
 from ...validators.entities.view import BLOCKING
 from ...validators.report import ValidationReport
@@ -54,7 +55,7 @@ class ImportedEpisodes:
     def lines(self) -> Iterator[str]:
         """Yield it as lines for people, without the findings."""
         yield self.report.summary()
-        counts = ", ".join(f"{count} {name}" for name, count in self.entity_set.counts().items())
+        counts = tallies(self.entity_set.counts())
         yield f"{self.out}: {counts}"
         yield f"next: fabula validate {self.out}, or fabula stats {self.out}"
 

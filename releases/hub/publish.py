@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
 from ...schemas.canonical import Json, sha256_file
 from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, files_in
+from ...schemas.text import tallied
 from ...tables.grid import Grid
 from ...tables.tabular import Tabular
 from ...validators.report import as_user_error
@@ -204,7 +205,7 @@ def _commit(hub: Hub, local: Local, plan: PublishPlan, tell: Callable[[str], Non
     if not plan.changes:
         assert plan.parent is not None  # files are there, so there is a commit
         return plan.parent
-    tell(f"committing {len(plan.changes)} changes in one commit")
+    tell(f"committing {tallied(len(plan.changes), 'changes')} in one commit")
     hub.settle_xet()
     document_hash = sha256_file(local.folder / RELEASE)
 

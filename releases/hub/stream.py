@@ -16,6 +16,7 @@ from ...errors import InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.layout import RELEASE
 from ...schemas.plain_files import LARGEST_DOCUMENT, LONGEST_LINE, open_plain
+from ...schemas.text import tallied
 from ..loading import read_release_document
 from .address import looks_like_reference, parse_reference
 from .client import open_hub
@@ -101,7 +102,7 @@ class StreamedRelease(Generic[Row]):
             yield record
         if number != len(self):
             where = f"{self.source.name}: {self.file}"
-            raise _wrong(where, f"{number} records, and {RELEASE} names {len(self)}")
+            raise _wrong(where, f"{tallied(number, 'records')}, and {RELEASE} names {len(self)}")
 
     def _lines(self) -> Iterator[bytes]:
         rest = b""

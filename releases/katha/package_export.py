@@ -8,6 +8,7 @@ from ...errors import InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
 from ...schemas.layout import IMPORTED, RECORD_IDS, RELEASE, SUMS, files_in
 from ...schemas.plain_files import open_plain, parse_json
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..loading import KIND, read_release_document
 from ..target import require_free, staged
@@ -46,8 +47,10 @@ class Exported:
 
     def lines(self) -> Iterable[str]:
         """Yield the result as lines for people."""
-        counted = ", ".join(f"{name} ({rows} lines)" for name, rows in self.files.items() if rows is not None)
-        yield f"{self.folder}: {len(self.files)} files; {counted}"
+        counted = ", ".join(
+            f"{name} ({tallied(rows, 'lines')})" for name, rows in self.files.items() if rows is not None
+        )
+        yield f"{self.folder}: {tallied(len(self.files), 'files')}; {counted}"
         if self.restored:
             yield "  equal to what was imported: every line as JSON, every other file byte for byte"
         if self.missing:

@@ -24,7 +24,7 @@ from ...schemas.layout import (
     SUMS,
     WHOLE,
 )
-from ...schemas.text import slug
+from ...schemas.text import slug, tallied, tallies
 from ...validators.lines import ignore, read_document
 from ...validators.statistics import HiddenCounts, hidden_counts, moral_balance
 from ..hub.address import looks_like_reference
@@ -75,12 +75,12 @@ class Imported:
 
     def lines(self) -> Iterable[str]:
         """Yield the result as lines for people."""
-        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        counted = tallies(self.counts)
         yield f"{self.folder}: version {self.version}; {counted}"
         for one in self.fields[:_SHOWN]:
             yield f"  {one['done']}: {one['file']} {plain(one['field'])} ({one['count']})"
         if len(self.fields) > _SHOWN:
-            yield f"  ... and {len(self.fields) - _SHOWN} more fields; {RELEASE} lists them all"
+            yield f"  ... and {tallied(len(self.fields) - _SHOWN, 'more fields')}; {RELEASE} lists them all"
         if self.hidden:
             some = (
                 "1 hidden-test story stays" if self.hidden == 1 else f"{self.hidden} hidden-test stories stay"

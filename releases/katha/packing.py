@@ -21,6 +21,7 @@ from ...schemas.layout import (
     VARIANTS,
 )
 from ...schemas.plain_files import json_lines
+from ...schemas.text import tallied
 from ...validators.katha.dataset import iter_bundles
 from ...validators.katha.review_tables import review_tables
 from ...validators.katha.votes import parts_of
@@ -291,7 +292,7 @@ def _told(drafts: Sequence[Json], selection: Selection) -> str:
 
 
 def _stories(count: int) -> str:
-    return f"{count} {'story' if count == 1 else 'stories'}"
+    return tallied(count, "stories")
 
 
 def _all_but(hidden: int) -> str:

@@ -10,6 +10,7 @@ from ...errors import ConfigError
 from ...schemas.canonical import Json, canonical_bytes, pretty_bytes
 from ...schemas.layout import ANNOTATIONS, RELEASE, SUBSETS
 from ...schemas.plain_files import json_lines, read_json, read_plain
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ...validators.statistics import NO_VALUE
 from ..subsets.closeness import Traits, closeness
@@ -300,12 +301,16 @@ def _check_members(
     asked = {group: short.get(group, (quota, quota))[1] for group, quota in quotas.items()}
     if ALL in asked:
         if len(members) != asked[ALL]:
-            yield _issue(request, f"it has {len(members)} stories, and {asked[ALL]} were asked for")
+            yield _issue(
+                request, f"it has {tallied(len(members), 'stories')}, and {asked[ALL]} were asked for"
+            )
         return
     counts = Counter(stories[member].category for member in members if member in stories)
     for category, quota in asked.items():
         if counts[category] != quota:
-            yield _issue(request, f"{counts[category]} stories of {category}, {quota} were asked for")
+            yield _issue(
+                request, f"{tallied(counts[category], 'stories')} of {category}, {quota} were asked for"
+            )
 
 
 def _check_nested(

@@ -11,6 +11,7 @@ from ...engine.lock import keep_private
 from ...errors import ConfigError
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.layout import RELEASE, SUMS, hidden_folder
+from ...schemas.text import tallies
 from ...tables.grid import Grid
 from ...tables.tabular import Tabular
 from ..diff.sides import Side
@@ -67,7 +68,7 @@ class PackResult(Tabular):
 
     def summary(self) -> str:
         """Return the result as lines for people."""
-        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        counted = tallies(self.counts)
         lines = [f"packed version {self.version}: {counted}", f"  release: {self.folder}"]
         if self.hidden is not None:
             lines.append(f"  hidden test, do not publish it: {self.hidden}")

@@ -14,6 +14,7 @@ from ...engine.sources import Source, fingerprint
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, jsonl_lines, write_atomic
 from ...schemas.shots import ReferenceImage, ShotRecord, StoryFacts
+from ...schemas.text import tallies
 from ...validators.report import ValidationReport
 from ...validators.rules import RuleSet
 from ...validators.shots.statistics import shot_statistics
@@ -153,7 +154,7 @@ class ImportedSet:
     def lines(self) -> Iterator[str]:
         """Yield it as lines for people, without the findings."""
         yield self.report.summary()
-        counts = ", ".join(f"{count} {name}" for name, count in self.shot_set.counts().items())
+        counts = tallies(self.shot_set.counts())
         yield f"{self.out}: {counts}"
 
 

@@ -14,6 +14,7 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ...schemas.shots import LITE, ShotRecord, StoryFacts
+from ...schemas.text import tallied
 from ..loading import read_rows
 from ..run_folder import write_imported_run
 from ..subsets.closeness import DIGITS, Spread, Traits, fields_closeness, mean_size, spread
@@ -82,7 +83,7 @@ def choose(shot_set: ShotSet, count: int, ids: str | Collection[str] | None = No
             )  # fmt: skip
     elif not 1 <= count <= len(order):
         raise ConfigError(
-            "--count", what=f"the set has {len(order)} stories, and {count} are asked for",
+            "--count", what=f"the set has {tallied(len(order), 'stories')}, and {count} are asked for",
             fix=f"give a number from 1 to {len(order)}",
         )  # fmt: skip
     else:
@@ -177,7 +178,7 @@ def read_subset_document(folder: Path, ids: Collection[str]) -> bytes | None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError([_other(path, f"it cannot be read ({error})")]) from error
     if named != sorted(ids):
-        raise InputError([_other(path, f"it names {len(named)} others")])
+        raise InputError([_other(path, f"it names {tallied(len(named), 'others')}")])
     return data
 
 

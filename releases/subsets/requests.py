@@ -8,6 +8,7 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.layout import JSONL_FILES, SUBSETS, VOTE_FILES
 from ...schemas.plain_files import json_lines, read_json
+from ...schemas.text import tallied
 
 OPTION = "--subset"
 DROPPED = "none"
@@ -66,7 +67,7 @@ class SubsetRequest:
         """How many stories are asked for, in words."""
         if self.share:
             return f"{self.count} % of all stories{', evenly over narrative types' * self.per_category}"
-        return f"{self.count} of each narrative type" if self.per_category else f"{self.count} stories"
+        return f"{self.count} of each narrative type" if self.per_category else tallied(self.count, "stories")
 
 
 def subset_file(name: str) -> str:

@@ -21,6 +21,7 @@ from ...schemas.layout import (
     files_in,
 )
 from ...schemas.plain_files import parse_json, read_json, read_plain, read_text
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..diff.changes import changes_between, path_text
 from ..diff.since import Since
@@ -189,7 +190,7 @@ def _difference(name: str, stated: bytes, made: bytes) -> str:
     lines, wanted = stated.splitlines(keepends=True), made.splitlines(keepends=True)
     number = next((n for n, pair in enumerate(zip(lines, wanted, strict=False)) if pair[0] != pair[1]), None)
     if number is None:
-        return f"{len(lines)} lines; the data give {len(wanted)}"
+        return f"{tallied(len(lines), 'lines')}; the data give {len(wanted)}"
     return f"line {number + 1} should be {_short(wanted[number].decode('utf-8', 'replace').rstrip())}"
 
 

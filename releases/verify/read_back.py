@@ -19,6 +19,7 @@ from typing import Any
 from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.layout import CROISSANT, README, files_in
 from ...schemas.plain_files import open_plain, read_text
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..flat_tables import parse_front_matter
 from ..parquet import TooLarge, as_stated, batches, features_of, open_table
@@ -135,7 +136,7 @@ def _compare(
             return
         count += 1
     if count != len(wanted):
-        yield _different(reader, file, f"{count} rows, not {len(wanted)} as in the JSONL files")
+        yield _different(reader, file, f"{tallied(count, 'rows')}, not {len(wanted)} as in the JSONL files")
 
 
 def _plain(table: Table, row: Mapping[str, Any]) -> dict[str, Json]:

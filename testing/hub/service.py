@@ -74,19 +74,20 @@ class Service:
             # A stranger is not told whether it is there.
             raise Refusal(401 if call.user is None else 404, "Repository not found", "RepoNotFound")
         if write:
-            _may_write(call, repository.name)
+            _may_write(call, repository.name.removeprefix("spaces/"))
         return repository
 
     def _create(self, call: Call) -> Reply:
         given = call.document()
-        if given.get("type") != "dataset":
-            raise Refusal(400, "this Hub keeps data sets only")
+        kind = given.get("type")
+        if kind not in ("dataset", "space") or (kind == "space" and given.get("sdk") != "static"):
+            raise Refusal(400, "this Hub keeps data sets and static Spaces only")
         name = f"{given.get('organization') or call.user}/{given['name']}"
         _may_write(call, name)
         private = given.get("visibility") == "private" or bool(given.get("private"))
-        place = {"url": f"{self.url}/datasets/{name}", "id": name, "name": name}
+        place = {"url": f"{self.url}/{kind}s/{name}", "id": name, "name": name}
         try:
-            self.store.create(name, private=private)
+            self.store.create(f"spaces/{name}" if kind == "space" else name, private=private)
         except Refusal as refusal:
             raise Refusal(refusal.status, refusal.message, more=place) from None
         return json_reply(place)
@@ -109,12 +110,13 @@ class Service:
 
     def _info(self, call: Call) -> Reply:
         repository = self._repository(call)
+        name = repository.name.removeprefix("spaces/")
         commit = repository.commit_of(call.places.get("rev", "main"))
         return json_reply(
             {
-                "_id": repository.name,
-                "id": repository.name,
-                "author": repository.name.partition("/")[0],
+                "_id": name,
+                "id": name,
+                "author": name.partition("/")[0],
                 "sha": commit.oid,
                 "private": repository.private,
                 "gated": False,
@@ -198,7 +200,8 @@ class Service:
         if parent is not None and not repository.branches[branch].startswith(parent):
             raise Refusal(412, "A commit has happened since. Please refresh and try again.")
         made = self.store.commit(repository, head["summary"], head.get("description", ""), changes, branch)
-        url = f"{self.url}/datasets/{repository.name}/commit/{made.oid}"
+        name = repository.name if repository.name.startswith("spaces/") else f"datasets/{repository.name}"
+        url = f"{self.url}/{name}/commit/{made.oid}"
         return json_reply({"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
 
     def _tag(self, call: Call) -> Reply:

@@ -10,30 +10,31 @@ from urllib.parse import unquote
 from ...schemas.canonical import Json, canonical_bytes
 from .store import Refusal
 
-_REPO = r"(?P<repo>[^/]+/[^/]+)"
+_REPO = r"(?:datasets/|(?=spaces/))(?P<repo>(?:spaces/)?[^/]+/[^/]+)"
+"""A data set, or a Space, whose name here begins with ``spaces/``."""
 _REV = r"(?P<rev>[^/]+)"
 _ROUTES: tuple[tuple[str, str, str], ...] = (
     ("create-repo", "POST", r"/api/repos/create"),
     ("whoami", "GET", r"/api/whoami-v2"),
     ("validate-yaml", "POST", r"/api/validate-yaml"),
-    ("refs", "GET", rf"/api/datasets/{_REPO}/refs"),
-    ("tree", "GET", rf"/api/datasets/{_REPO}/tree/{_REV}(?:/(?P<path>.*))?"),
-    ("paths-info", "POST", rf"/api/datasets/{_REPO}/paths-info/{_REV}"),
-    ("commits", "GET", rf"/api/datasets/{_REPO}/commits/{_REV}"),
-    ("info", "GET", rf"/api/datasets/{_REPO}(?:/revision/{_REV})?"),
-    ("xet-token", "GET", rf"/api/datasets/{_REPO}/xet-(?:read|write)-token/{_REV}"),
-    ("preupload", "POST", rf"/api/datasets/{_REPO}/preupload/{_REV}"),
-    ("commit", "POST", rf"/api/datasets/{_REPO}/commit/{_REV}"),
-    ("tag", "POST", rf"/api/datasets/{_REPO}/tag/{_REV}"),
-    ("tag-delete", "DELETE", rf"/api/datasets/{_REPO}/tag/{_REV}"),
-    ("lfs-batch", "POST", rf"/datasets/{_REPO}\.git/info/lfs/objects/batch"),
+    ("refs", "GET", rf"/api/{_REPO}/refs"),
+    ("tree", "GET", rf"/api/{_REPO}/tree/{_REV}(?:/(?P<path>.*))?"),
+    ("paths-info", "POST", rf"/api/{_REPO}/paths-info/{_REV}"),
+    ("commits", "GET", rf"/api/{_REPO}/commits/{_REV}"),
+    ("info", "GET", rf"/api/{_REPO}(?:/revision/{_REV})?"),
+    ("xet-token", "GET", rf"/api/{_REPO}/xet-(?:read|write)-token/{_REV}"),
+    ("preupload", "POST", rf"/api/{_REPO}/preupload/{_REV}"),
+    ("commit", "POST", rf"/api/{_REPO}/commit/{_REV}"),
+    ("tag", "POST", rf"/api/{_REPO}/tag/{_REV}"),
+    ("tag-delete", "DELETE", rf"/api/{_REPO}/tag/{_REV}"),
+    ("lfs-batch", "POST", rf"/{_REPO}\.git/info/lfs/objects/batch"),
     ("lfs-upload", "PUT", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})"),
     ("lfs-part", "PUT", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})/part/(?P<part>\d+)"),
     ("lfs-complete", "POST", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})/complete"),
     ("lfs-verify", "POST", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})/verify"),
     ("lfs-download", "GET", r"/lfs-storage/(?P<sha256>[0-9a-f]{64})"),
-    ("resolve-head", "HEAD", rf"/datasets/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
-    ("resolve", "GET", rf"/datasets/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
+    ("resolve-head", "HEAD", rf"/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
+    ("resolve", "GET", rf"/{_REPO}/resolve/{_REV}/(?P<path>.+)"),
 )
 ROUTES = tuple((name, method, re.compile(pattern)) for name, method, pattern in _ROUTES)
 

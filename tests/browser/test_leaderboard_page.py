@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.leaderboard.board import BoardOptions, init
+from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.site import build
 from fabula.leaderboard.submission import SubmitOptions, submit
 from fabula.testing.simulated_evaluations import write_simulated

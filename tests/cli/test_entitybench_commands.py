@@ -70,7 +70,7 @@ def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
     done = fabula_command("import", "entitybench", data, "--out", tmp_path / "run")
     assert done.returncode == 1
     assert "error: scripts/ep_b.json $ [json]" in done.stdout
-    assert "1 episodes, 2 scenes" in done.stdout
+    assert "1 episode, 2 scenes" in done.stdout
     checked = fabula_command("validate", data, "--json")
     assert checked.returncode == 1
     assert json.loads(checked.stdout)["counts"] == {"json": 1}

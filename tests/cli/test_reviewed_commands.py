@@ -56,7 +56,7 @@ def test_corrections_of_a_review_when_applied_are_told_and_then_known(run: Path,
     file = write_edits(tmp_path / "edits.jsonl", [row])
     tried = fabula("edit", run, "--from", file, "--dry-run")
     assert tried.exit_code == 0, tried.output
-    assert "would add 1 corrections of 1 records, 0 that follow; nothing is written" in tried.stdout
+    assert "would add 1 correction of 1 record, 0 that follow; nothing is written" in tried.stdout
     done = fabula("edit", run, "--from", file)
     assert 'kb25k_0001 $.title = "Once"' in done.stdout
     assert f"apply them with: fabula run retry {run}" in done.stdout
@@ -137,7 +137,7 @@ def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(
     shown = fabula("stats", out).stdout
     rows = {line.split("  ")[1]: line.split() for line in shown.splitlines() if line.startswith("  ")}
     assert rows["Consensus records"][-3:] == ["9", "27", "0"]
-    assert rows["Moral-target label (12-way)"][5:8] == ["1.0", "1.0", "1.0"]  # everybody accepted it
+    assert rows["Moral-target label (12-way)"][5:8] == ["1", "1", "1"]  # everybody accepted it
     assert "Edits and rejections before adjudication (Table 17)" in shown
     table = fabula("stats", out, "--format", "csv").stdout
     assert "agreement,Moral-target label (12-way),value,1.0" in table

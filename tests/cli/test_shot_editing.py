@@ -97,7 +97,7 @@ def test_subset_when_exported_is_packed_verified_and_used(
     assert (done.returncode, "fabula release pack" in done.stdout) == (0, True), done.stderr
     packed = fabula_command("release", "pack", lite, "--version", "0.1.0", *PACK, "--out", dist)
     assert packed.returncode == 0, packed.stderr
-    assert "1 stories, 4 shots" in packed.stdout
+    assert "1 story, 4 shots" in packed.stdout
     assert fabula_command("release", "verify", dist).returncode == 0
     assert json.loads((dist / "lite.json").read_text("utf-8"))["ids"] == ["01"]
     (record,) = map(json.loads, (dist / "scripts.jsonl").read_text("utf-8").splitlines())

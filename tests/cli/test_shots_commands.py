@@ -11,7 +11,7 @@ def test_shots_when_imported_copied_checked_and_exported(fabula_command: Callabl
     source = draw_shot_set(tmp_path / "data", 1)
     done = fabula_command("import", "vistory", source, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    assert "1 stories, 5 shots, 3 characters, 6 references" in done.stdout
+    assert "1 story, 5 shots, 3 characters, 6 references" in done.stdout
     copied = fabula_command("baseline", "copy-paste", "--release", tmp_path / "run", "--out", tmp_path / "cp")
     assert copied.returncode == 0, copied.stderr
     assert "5 pictures" in copied.stdout and copied.stderr == ""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fabula import BuildOptions, PackOptions, build_katha, pack, validate, verify
+from fabula import BuildOptions, PackOptions, build, pack, validate, verify
 from fabula.builders.katha.pipeline import STAGES
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer
@@ -62,7 +62,7 @@ def test_six_stories_when_drafted_by_a_model_become_a_release_that_verifies(
         spec: {"base_url": getattr(server, f"{provider}_url"), "prices": {"input": 1.0, "output": 4.0}}
     }
     options = BuildOptions(model=spec, models=models, workers=0)
-    report = build_katha(stories, tmp_path / "run", options)
+    report = build("katha", stories, tmp_path / "run", options)
     assert report.totals == {"made": STORIES, "rejected": 0, "failed": 0, "pending": 0}
     assert {stage.name: stage.made for stage in report.stages} == dict.fromkeys(STAGES, STORIES)
     assert {entry.asked.protocol for entry in server.log} == {provider}

@@ -8,9 +8,9 @@ import pytest
 
 from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.events.published import Results, import_results
-from fabula.leaderboard.board import BoardOptions, init
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.cost import Cost, calls_of, share
+from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.published import published_table
 from fabula.leaderboard.standing import standings
 from fabula.leaderboard.submission import SubmitOptions, submit

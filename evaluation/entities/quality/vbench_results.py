@@ -14,6 +14,7 @@ from typing import Any
 from ....errors import InputError, TargetError, UserError, mismatch
 from ....schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic
 from ....schemas.plain_files import parse_json, read_plain
+from ....schemas.text import tallied
 from ...outputs.shot_folders import VIDEOS
 from ..entities import QUALITY
 
@@ -65,7 +66,8 @@ class Matched:
     def lines(self) -> Iterator[str]:
         """Yield the outcome as lines for people."""
         measures = ", ".join(self.document["measures"])
-        yield f"{self.values} values of {len(self.document['videos'])} videos: {measures}"
+        videos = tallied(len(self.document["videos"]), "videos")
+        yield f"{tallied(self.values, 'values')} of {videos}: {measures}"
         yield from (f"not used: {name}" for name in self.strangers)
         yield from (f"no result: {name}" for name in self.without)
         if self.others:

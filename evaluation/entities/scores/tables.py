@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....schemas.entities import ALL, TYPES, EntityType
+from ....schemas.text import tallied
 from ....schemas.values import Score
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score
@@ -42,6 +43,33 @@ def score_tables(scores: EntityScores) -> Iterator[ScoreTable]:
         yield _gaps(name, title, signals, scores, ("character",))
     yield _gaps("gaps", "Similarity by gap, every signal and type", EVERY_SIGNAL, scores, TYPES)
     yield _tiers(scores)
+
+
+def methods_table(scores: EntityScores) -> ScoreTable:
+    """Return the metrics of Table 4 with a row for each method, as a leaderboard shows them."""
+    labels = {metric_named(name): name for section in TABLE_4.sections for name in section.rows}
+    values = {metric: _of_methods(metric.name, scores.methods) for metric in labels}
+    return ScoreTable(
+        name="by_method", title="Metrics of Table 4, by method", heading="Method",
+        note=f"{MEANINGS[scores.definitions.coverage]}; in brackets 95 % intervals.",
+        measures=tuple(
+            Measure(
+                name=metric.name, label=labels[metric], unit="number",
+                better="low" if metric.higher is False else "high",
+            )
+            for metric in labels if values[metric]
+        ),
+        rows=tuple(
+            ScoreRow(
+                label=each.method,
+                scores={
+                    metric.name: known[each.method]
+                    for metric, known in values.items() if each.method in known
+                },
+            )
+            for each in scores.methods
+        ),
+    )  # fmt: skip
 
 
 def _measures(scores: EntityScores) -> tuple[Measure, ...]:
@@ -222,7 +250,7 @@ def _categories(first: str, second: str, effects: Sequence[Effect]) -> ScoreTabl
             continue
         d = sum(each.d for each in some if each.d is not None) / len(some)
         paired = sum(each.n for each in some) / len(some)
-        note = f"{len(some)} metrics, n paired {paired:.0f}"
+        note = f"{tallied(len(some), 'metrics')}, n paired {paired:.0f}"
         rows.append(ScoreRow(label=section.heading, scores={"d": plain_score(d, None)}, note=note))
     return ScoreTable(
         name="table_5", title=f"Table 5: effect sizes by category, {first} less {second}", heading="Category",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....releases.loading import Release, load
-from ....schemas.text import counted
+from ....schemas.text import counted, tallied
 from ....schemas.values import Score
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
@@ -282,7 +282,8 @@ def _warnings(scores: KathaScores, accounts: Accounts, judged: Judged) -> Iterat
             yield f"{invalid:,} of {requested:,} generations of {name} are invalid and could not be judged."
         leaks = _about(judged, name).get("leaks") or ()
         if leaks:
-            yield f"The leakage scan kept {len(leaks):,} storyboards of {name} from judges; see the manifest."
+            kept = tallied(len(leaks), "storyboards")
+            yield f"The leakage scan kept {kept} of {name} from judges; see the manifest."
         below = [one for one in method.negative["scores"] if one.startswith("question.filtered.")]
         if below:
             named = ", ".join(one.removeprefix("question.filtered.").replace("_", " ") for one in below)

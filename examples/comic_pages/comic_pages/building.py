@@ -57,7 +57,7 @@ def build_comics(
     *,
     reporter: Reporter | None = None,
 ) -> RunReport:
-    """Make pages of stories; sources, errors and the rest are those of :func:`fabula.build_katha`."""
+    """Make pages of stories; sources, errors and the rest are those of :func:`fabula.build`."""
     chosen = options or ComicOptions()
     stories = listed(sources, "stories", "stories")
     request = chosen.drafting(PIPELINE, out, stories, planner_texts(PIPELINE, chosen))

@@ -20,6 +20,7 @@ from ....errors import ConfigError
 from ....media.images import encode_image
 from ....schemas.canonical import new_folder
 from ....schemas.plain_files import read_plain
+from ....schemas.text import tallied
 from ....schemas.values import Own
 from .place_packets import PlacedPacket
 
@@ -87,9 +88,12 @@ class Exported:
 
     def lines(self) -> list[str]:
         """Return it as lines for people."""
-        listed = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
-        passed = f"{self.frames} shots begin with the last frame of the shot before"
-        return [f"{self.out}: {listed}, {self.images} pictures for {self.shots} shots; {passed}"]
+        listed = self.files[0] if len(self.files) == 1 else tallied(len(self.files), "files")
+        passed = f"{tallied(self.frames, 'shots')} beginning with the last frame of the shot before"
+        return [
+            f"{self.out}: {listed}, "
+            f"{tallied(self.images, 'pictures')} for {tallied(self.shots, 'shots')}; {passed}"
+        ]
 
 
 def bundled_forms() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import pytest
 import fabula
 from fabula.errors import ConfigError, TargetError
 from fabula.kinds.evaluations import export_inspect
+from fabula.schemas.text import normalize_answer
 
 
 def test_log_when_written_has_a_sample_for_each_reply_and_the_same_bytes_again(
@@ -26,6 +27,16 @@ def test_log_when_written_has_a_sample_for_each_reply_and_the_same_bytes_again(
         assert sum(name.startswith("samples/") for name in names) == len(replies)
         header = json.loads(log.read("header.json"))
         assert at_desk.judge not in log.read("header.json").decode()
+        samples = [json.loads(log.read(name)) for name in sorted(names) if name.startswith("samples/")]
+    questions = [sample for sample in samples if sample["metadata"]["kind"] == "question"]
+    for sample in questions:
+        value, said = sample["scores"]["correct"]["value"], sample["scores"]["correct"]["answer"]
+        if said is not None:
+            accepted = {normalize_answer(text) for text in sample["target"]}
+            assert (value == "C") == (normalize_answer(said) in accepted)
+    right = [sample["scores"]["correct"]["value"] == "C" for sample in questions]
+    assert 0 < sum(right) < len(right)
+    assert all("correct" not in sample["scores"] for sample in samples if sample not in questions)
     gap = fabula.score("runs/eval", resamples=0).to_pandas("headline").set_index("measure")["value"]["gap"]
     assert header["results"]["scores"][0]["metrics"]["gap"]["value"] == pytest.approx(gap)
 
@@ -53,4 +64,5 @@ def test_log_when_inspect_ai_reads_it_has_questions_answers_and_outcomes(
     item = next(part for part in asked.id.split(":") if part in questions.index)
     assert asked.input == questions.loc[item, "question"]
     assert asked.scores["outcome"].value == "answered"
+    assert {asked.scores["correct"].value} <= {"C", "I"}
     assert len(reader.read_eval_log_sample_summaries(str(tmp_path / "x.eval"))) == len(replies)

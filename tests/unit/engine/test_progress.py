@@ -1,11 +1,36 @@
-"""Reporters: JSON lines for scripts, plain lines for logs, a bar on a terminal."""
+"""Reporters: JSON lines for scripts, plain lines for logs, a block on a terminal."""
 
+import fcntl
 import io
 import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from fabula.engine.progress import Event, JsonReporter, PlainReporter, RichReporter, choose_reporter
+from fabula.engine.progress import Event, JsonReporter, PlainReporter, choose_reporter
+from fabula.engine.progress_block import INTERVAL, BlockReporter, Standing
+
+PROGRAM = """
+import fcntl, sys, termios
+from pathlib import Path
+from fabula.engine.progress import choose_reporter
+from fabula.errors import FabulaError
+from fabula.testing.toy_pipeline import run_toy
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C comes here
+try:
+    run_toy(Path(sys.argv[1]), Path(sys.argv[2]), reporter=choose_reporter())
+except FabulaError as error:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    raise SystemExit(int(error.exit_code))
+"""
 
 PROBLEM = {"item": "a", "status": "failed", "code": "crashed", "reason": "[bold]"}
 EVENTS = [
@@ -51,9 +76,9 @@ def test_plain_reporter_when_told_writes_few_lines_without_control_characters() 
     assert "\x1b" not in stream.getvalue()
 
 
-def test_rich_reporter_when_told_shows_texts_as_they_are() -> None:
+def test_block_reporter_when_told_shows_texts_as_they_are() -> None:
     stream = io.StringIO()
-    reporter = RichReporter(stream)
+    reporter = BlockReporter(stream)
     for event in EVENTS:
         reporter.emit(event)
     reporter.close()
@@ -61,10 +86,167 @@ def test_rich_reporter_when_told_shows_texts_as_they_are() -> None:
     assert "outputs written" in stream.getvalue()
 
 
-def test_choose_reporter_when_stream_is_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choose_reporter_when_stream_is_a_terminal_shows_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
     assert isinstance(choose_reporter(stream=stream), PlainReporter)
     assert isinstance(choose_reporter(as_json=True, stream=stream), JsonReporter)
     monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    assert isinstance(choose_reporter(stream=stream), RichReporter)
+    assert isinstance(choose_reporter(stream=stream), BlockReporter)
     assert isinstance(choose_reporter(as_json=True, stream=stream), JsonReporter)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(choose_reporter(stream=stream), PlainReporter)
+
+
+def test_standing_when_a_stage_goes_on_tells_pace_time_and_money() -> None:
+    now = [0.0]
+    standing = Standing(lambda: now[0])
+    standing.note(Event("plan", data={"calls": 9, "cost": 4.0, "max_cost": 5.0}))
+    standing.note(Event("run", data={"stages": ["read", "work"]}))
+    standing.note(Event("stage", stage="work", data={"items": 1}))
+    assert standing.count() == "1 item"
+    standing.note(Event("stage", stage="work", data={"items": 1000}))
+    now[0] = 1.0
+    money = {"spent": 1.234, "before": 0.0, "projected": 2.5, "expected": 4.0, "factor": 1.1}
+    standing.note(Event("progress", stage="work", data={"done": 10, "total": 1000, **money}))
+    assert standing.lines()[0] == "stage 2 of 2, 0:01 since the start", "too early to tell a rate"
+    now[0] = 20.0
+    standing.note(Event("progress", stage="work", data={"done": 100, "total": 1000, **money}))
+    assert standing.count() == "100 of 1,000"
+    assert standing.lines() == [  # 100 in 20 s, and so 900 in 180 s
+        "stage 2 of 2, 5.0/s, about 3:00 left of this stage, 0:20 since the start",
+        "1.23 USD spent of at most 5.00, about 2.50 after this stage, 4.00 in all",
+    ]
+    now[0] = 110.0
+    standing.note(Event("progress", stage="work", data={"done": 110, "total": 1000}))
+    now[0] = 170.0
+    standing.note(Event("progress", stage="work", data={"done": 120, "total": 1000}))
+    assert "8.0/min, about 1:50:00 left" in standing.lines()[0], "120 - 100 in the 150 s since 0:20"
+    assert standing.lines()[1].startswith("1.23 USD"), "what was spent stays"
+    standing.note(Event("stopping"))
+    assert standing.lines()[0] == "stopping: finishing what is in flight"
+
+
+class Terminal:
+    """A process on a terminal of its own, and what a person would see of it."""
+
+    def __init__(self, command: list[str], *, columns: int, **environment: str) -> None:
+        ours, theirs = pty.openpty()
+        self.fd, self.written = ours, b""
+        self.resize(columns)
+        self.child = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", **environment},
+        )  # fmt: skip
+        os.close(theirs)
+
+    def resize(self, columns: int) -> None:
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read_until(self, text: bytes | None) -> None:
+        """Read until a text was written anew, or all."""
+        new = b""
+        while text is None or text not in new:
+            try:
+                part = os.read(self.fd, 65536)
+            except OSError:  # all of it is closed
+                break
+            if not part:
+                break
+            new += part
+        self.written += new
+
+    def end(self) -> int:
+        self.read_until(None)
+        os.close(self.fd)
+        return self.child.wait()
+
+    def screen(self) -> list[str]:
+        """The lines as they stand in the end, by the few controls that are used."""
+        rows, row = [""], 0
+        for text, control in re.findall(
+            r"([^\x1b\r\n]+)|(\x1b\[[0-9;?]*[A-Za-z]|\r|\n)", self.written.decode()
+        ):
+            if text:
+                rows[row] += text
+            elif control == "\n":
+                row += 1
+                rows += [""] * (row == len(rows))
+            elif control in ("\x1b[1A", "\x1b[2K"):
+                row -= control == "\x1b[1A"
+                rows[row] = rows[row] if control == "\x1b[1A" else ""
+            else:
+                assert control == "\r" or control.endswith("m"), (
+                    f"a control that is not foreseen: {control!r}"
+                )
+        return [line for line in rows if line]
+
+
+@pytest.fixture
+def on_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    """Start the toy pipeline on a terminal: sixty items of 0.05 s, two of which are not made."""
+    source = tmp_path / "many.txt"
+    words = ["fail" if number in (3, 40) else "sleep:0.05" for number in range(60)]
+    source.write_text("".join(f"item{number:02} {word}\n" for number, word in enumerate(words)))
+    started: list[Terminal] = []
+
+    def start(columns: int = 80, **environment: str) -> Terminal:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path / "run"), str(source), "0"]
+        started.append(Terminal(command, columns=columns, **environment))
+        return started[-1]
+
+    yield start
+    for terminal in started:
+        if terminal.child.poll() is None:
+            terminal.child.kill()
+            terminal.child.wait()
+
+
+def test_block_when_the_terminal_changes_its_width_is_cut_to_it_and_leaves_plain_lines(on_terminal) -> None:
+    terminal = on_terminal()
+    terminal.read_until(b" of 60")
+    terminal.resize(24)
+    terminal.read_until(b"stage 2 of 6")  # one that may have been drawn before
+    terminal.read_until(b"stage 2 of 6")
+    narrow = len(terminal.written)
+    terminal.read_until(b"stage 2 of 6")
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.written[narrow:].decode()).splitlines()
+    assert all(len(line) < 24 for line in drawn if "failed" not in line), drawn
+    terminal.resize(200)
+    assert terminal.end() == 0
+    assert b"\x1b[?25l" not in terminal.written, "the cursor stays, whatever becomes of the process"
+    seconds = 60 * 0.05
+    assert terminal.written.count(b"stage 2 of 6") <= 2 * seconds / INTERVAL + 20, "a few times a second"
+    lines = [re.sub(r" since the start.*", "", line) for line in terminal.screen()]
+    assert [line for line in lines if line.startswith(("work:", "assemble:", "  work: item"))] == [
+        "  work: item03 failed (tired): asked to fail",
+        "  work: item40 failed (tired): asked to fail",
+        "work: 58 made, 2 failed (60 run, 0 reused)",
+        "assemble: 58 made (58 run, 0 reused)",
+    ]
+    assert lines[-1] == "outputs written"
+
+
+def test_block_when_stopped_by_ctrl_c_goes_and_says_so(on_terminal) -> None:
+    terminal = on_terminal()
+    terminal.read_until(b" of 60")
+    os.write(terminal.fd, b"\x03")
+    assert terminal.end() == 130
+    assert terminal.screen()[-2:] == [
+        "stopping: finishing what is in flight; once more to stop at once",
+        "Interrupted: stopped; finished work is kept, the same command continues it",
+    ]
+    assert on_terminal().end() == 0
+
+
+@pytest.mark.parametrize(
+    ("environment", "controls"), [({"NO_COLOR": "1"}, {"2K", "1A"}), ({"TERM": "dumb"}, set[str]())]
+)
+def test_block_when_the_terminal_has_no_colour_or_is_dumb_keeps_to_that(
+    on_terminal, environment: dict[str, str], controls: set[str]
+) -> None:
+    terminal = on_terminal(**environment)
+    assert terminal.end() == 0
+    used = set(re.findall(r"\x1b\[([0-9;?]*[A-Za-z])", terminal.written.decode()))
+    assert {control for control in used if control not in ("0m", "1m", "2m")} == controls
+    assert terminal.screen()[-1] == "outputs written"

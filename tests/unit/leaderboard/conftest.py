@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS
-from fabula.leaderboard.board import BoardOptions, init
+from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.submission import SubmitOptions, submit
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.simulated_evaluations import write_simulated

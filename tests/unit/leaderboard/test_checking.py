@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.leaderboard.board import FILE, BoardOptions, init
+from fabula.leaderboard.board import FILE
 from fabula.leaderboard.checking import Checked, check
+from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.opening import LARGEST
 from fabula.leaderboard.reproducing import reproduce, retract
 from fabula.leaderboard.submission import SubmitOptions, submit

@@ -1,18 +1,25 @@
 """Ranks as ranges, and what one submission takes."""
 
 import json
+import os
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fabula.errors import ConfigError, TargetError
+from fabula.evaluation.archive.archive import read_manifest
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.cost import Cost, calls_of, share
+from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.published import published_table, published_tables
 from fabula.leaderboard.reproducing import retract
 from fabula.leaderboard.site import DATA, build
-from fabula.leaderboard.standing import rank_ranges, standings
+from fabula.leaderboard.standing import rank_ranges, standings, surely_better
+
+RESAMPLES = 60
 
 
 def test_ranks_when_pairs_cannot_be_told_apart_are_ranges() -> None:
@@ -58,6 +65,39 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
     (world.folder / "other" / "mine.txt").write_text("x", "utf-8")
     with pytest.raises(TargetError, match="is no site"):
         build(world.folder, world.folder / "other")
+
+
+def test_pairs_when_built_again_are_taken_from_what_was_compared(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[str, ...]] = []
+
+    def comparing(*given: Any) -> int:
+        made.append(tuple(read_manifest(folder).subject["methods"].popitem()[0] for folder in given[:2]))
+        return surely_better(*given)
+
+    monkeypatch.setattr("fabula.leaderboard.standing.surely_better", comparing)
+
+    def ranks() -> dict[str, str]:
+        made.clear()
+        (standing,) = standings(check(world.folder), world.folder)
+        return {name: str(rank) for name, rank in standing.ranks.items()}
+
+    world.submit("model-a")
+    world.submit("model-c")
+    assert (ranks(), made) == ({"model-a": "1", "model-c": "2"}, [("model-a", "model-c")])
+    assert (ranks(), made) == ({"model-a": "1", "model-c": "2"}, [])
+    world.submit("model-b")
+    first = ranks()
+    assert first == {"model-a": "1–2", "model-b": "1–2", "model-c": "3"}
+    assert sorted(map(sorted, made)) == [["model-a", "model-b"], ["model-b", "model-c"]]
+    other = BoardOptions(like=world.runs["model-a"], release=world.release, resamples=RESAMPLES + 1)
+    shutil.move(world.folder / "leaderboard.json", world.folder / "before.json")
+    init(world.folder, other)
+    assert (ranks(), len(made)) == (first, 3), "another board is compared anew"
+    for file in (Path(os.environ["XDG_CACHE_HOME"]) / "fabula/pairs").iterdir():
+        file.write_bytes(b"2")
+    assert (ranks(), len(made)) == (first, 3), "what nobody can have written is compared anew"
 
 
 def test_published_when_listed_each_says_its_table() -> None:

@@ -65,6 +65,18 @@ def test_run_when_in_batches_has_the_same_files_for_half_the_price(stage: Any, p
     assert scene.server.rejected == ()
 
 
+def test_hooks_when_requests_go_out_in_batches_hear_every_call_once(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = stage("openai")
+    monkeypatch.setenv("FABULA_MLFLOW", str(scene.folder / "mlruns"))
+    scene.run()
+    (counts,) = (scene.folder / "mlruns").glob("0/*/metrics/*/calls")
+    assert float(counts.read_text().splitlines()[-1].split()[1]) == 18
+    paid = float((counts.parent / "cost").read_text().splitlines()[-1].split()[1])
+    assert paid == pytest.approx(cost(scene, "run"))
+
+
 def test_run_when_given_again_asks_nothing(stage: Any, provider: str) -> None:
     scene = stage(provider)
     scene.run()

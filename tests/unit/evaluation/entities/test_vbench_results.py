@@ -119,7 +119,7 @@ def test_import_when_called_writes_the_values_and_tells_what_was_not_used(
     command = ["import", "vbench-results", str(file), "--videos", str(videos), "--out", str(out)]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0
-    assert "1 values of 1 videos: imaging_quality" in done.output
+    assert "1 value of 1 video: imaging_quality" in done.output
     assert "not used: imaging_quality of a/run1/009_009.mp4: there is no video of that name" in done.output
     assert "no result: run1/001_002.mp4" in done.output
     assert read_results(out).measures == ("imaging_quality",)

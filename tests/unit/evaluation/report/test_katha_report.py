@@ -149,7 +149,7 @@ def test_report_when_generations_are_invalid_or_leak_says_so_first(
     document = katha_report(tmp_path, simulated.release, definitions=FEW)
     told = [one for one in document.warnings if "alpha" in one]
     assert told[0] == "1 of 24 generations of alpha are invalid and could not be judged."
-    assert told[1].startswith("The leakage scan kept 1 storyboards of alpha")
+    assert told[1].startswith("The leakage scan kept 1 storyboard of alpha")
     table = next(one for one in document.accounting if one.name == "generations")
     assert [row.values["generations_invalid"] for row in table.rows] == [1, 0]
     assert all((case.method, case.unit) != ("alpha", story) for case in document.cases.shown)
