@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -133,6 +134,15 @@ def starter(warm: Any) -> Iterator[Any]:
     """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
     with warm.starter(STARTED_WITH) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def typed(warm: Any, starter: Any) -> Iterator[str]:
+    """The ``PATH`` of shells whose ``fabula`` and ``python`` start fast where that makes no difference."""
+    with tempfile.TemporaryDirectory() as folder:
+        commands = warm.Typed(starter, Path(folder) / "bin")
+        yield f"{folder}/bin{os.pathsep}{os.environ['PATH']}"
+        commands.close()
 
 
 @pytest.fixture(autouse=True)

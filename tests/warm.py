@@ -282,7 +282,11 @@ class Typed:
                 self._started.append(started)
             for file in files:
                 os.close(file)
-            code = started.wait() if started else "real"
+            code: int | str = "real"
+            if started:
+                if asked in select.select([asked, started._told], [], [])[0]:  # what was typed was killed
+                    started.kill()
+                code = started.wait()
             with suppress(OSError):  # whoever typed it is gone
                 asked.send(f"{code if isinstance(code, str) or code >= 0 else 128 - code}".encode())
 
