@@ -7,7 +7,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -139,10 +138,9 @@ def starter(warm: Any) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def typed(warm: Any, starter: Any) -> Iterator[str]:
     """The ``PATH`` of shells whose ``fabula`` and ``python`` start fast where that makes no difference."""
-    with tempfile.TemporaryDirectory() as folder:
-        commands = warm.Typed(starter, Path(folder) / "bin")
-        yield f"{folder}/bin{os.pathsep}{os.environ['PATH']}"
-        commands.close()
+    commands = warm.Typed(starter)
+    yield f"{commands.folder}{os.pathsep}{os.environ['PATH']}"
+    commands.close()
 
 
 @pytest.fixture(autouse=True)

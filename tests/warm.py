@@ -244,22 +244,26 @@ class Typed:
 
     Args:
         starter: starts them.
-        folder: a short path of a new folder, which the shell's ``PATH`` is to name first.
+
+    Attributes:
+        folder: what the shell's ``PATH`` is to name first; where Python is, as temporary folders may hold no
+            programs.
     """
 
-    def __init__(self, starter: Starter, folder: Path) -> None:
+    def __init__(self, starter: Starter) -> None:
         self._starter = starter
         self._started: list[Started] = []
         self._threads = [threading.Thread(target=self._accept)]
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        folder.mkdir()
-        self._door.bind(str(folder / "door"))
+        self._folders = [tempfile.TemporaryDirectory(dir=base) for base in (None, sys.prefix)]
+        place, self.folder = (Path(folder.name) for folder in self._folders)
+        self._door.bind(str(place / "door"))
         self._door.listen()
         python = Path(sys.executable)
         for name, module, real in (("fabula", MAIN, python.with_name("fabula")), ("python", "", python)):
-            text = _TYPED.format(python=python, module=module, real=str(real), door=str(folder / "door"))
-            (folder / name).write_text(text)
-            (folder / name).chmod(0o755)
+            text = _TYPED.format(python=python, module=module, real=str(real), door=str(place / "door"))
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
         self._threads[0].start()
 
     def _accept(self) -> None:
@@ -272,8 +276,9 @@ class Typed:
     def _answer(self, asked: socket.socket) -> None:
         with asked:
             body, files, _, _ = socket.recv_fds(asked, 1 << 20, 3)
-            wanted = json.loads(body)
-            started = None
+            if not body:  # what was typed was killed at once
+                return
+            wanted, started = json.loads(body), None
             if self._starter.fits(wanted["env"]):
                 stdin, stdout, stderr = files
                 started = self._starter.start(
@@ -300,6 +305,8 @@ class Typed:
                 for started in self._started:
                     started.kill()
                 thread.join(0.1)
+        for folder in self._folders:
+            folder.cleanup()
 
 
 def reads_release(command: object) -> bool:

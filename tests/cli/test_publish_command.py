@@ -37,7 +37,7 @@ def test_publish_when_killed_between_commit_and_tag_is_finished_by_the_same_comm
     hub.faults = {"tag": [Held()]}
     running = starter.start(("publish", sample_release, "--repo", REPO))
     try:
-        assert hub.wait_for("tag", 60)
+        assert hub.wait_for("tag", 300)
     finally:
         running.kill()
     assert running.wait() == -signal.SIGKILL

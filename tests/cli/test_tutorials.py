@@ -10,7 +10,6 @@ import re
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,9 +109,9 @@ def fits(shown: str, answer: str) -> bool:
 @pytest.fixture(scope="module")
 def commands(warm: Any) -> Iterator[Path]:
     """A folder of the commands ``fabula`` and ``python``, which start fast."""
-    with tempfile.TemporaryDirectory() as folder, warm.starter({**os.environ, **TERMINAL}) as starter:
-        typed = warm.Typed(starter, Path(folder) / "bin")
-        yield Path(folder) / "bin"
+    with warm.starter({**os.environ, **TERMINAL}) as starter:
+        typed = warm.Typed(starter)
+        yield typed.folder
         typed.close()
 
 
