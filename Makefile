@@ -70,9 +70,10 @@ replays: .venv/installed-all
 # Many tests wait for processes, servers and pages: one worker more than there are cores, of one thread each.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test endurance: export OMP_NUM_THREADS = 1
-PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
+# A file is one worker's, so that what its tests share is made once; tests/conftest.py has the longest begin first.
 # Tests write many small files and have each put on the disk: in memory where 6 GB of it can be spared.
 test: .venv/installed-all
 	@memory() { awk '/MemAvailable/ {print int($$2 / 2)}' /proc/meminfo; df -k --output=avail /dev/shm; }; \
@@ -81,11 +82,11 @@ test: .venv/installed-all
 		TMPDIR=$$(mktemp -d -p /dev/shm fabula-tests-XXXXXX); export TMPDIR; \
 		trap 'rm -rf "$$TMPDIR"' EXIT; trap 'exit 130' INT TERM HUP; \
 	fi; \
-	$(PYTEST) $(PYTEST_ARGS) tests
+	$(PYTEST) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) tests
 
 # Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
 endurance: .venv/installed-all
-	FABULA_ENDURANCE=1 $(PYTEST) -m endurance $(PYTEST_ARGS) tests
+	FABULA_ENDURANCE=1 $(PYTEST) --dist worksteal -m endurance $(PYTEST_ARGS) tests
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .

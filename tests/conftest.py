@@ -20,7 +20,28 @@ LOOPBACK = ("127.", "::1", "localhost")
 LONGEST_SLEEP = 0.3
 REFERENCE = "FABULA_REFERENCE"
 STARTED_WITH = dict(os.environ)
-parity_run: list[str] = []
+HERE = Path(__file__).parent
+LONGEST = (
+    "cli/test_tutorials.py", "unit/releases/test_forgeries.py", "unit/baselines/compass/test_whole.py",
+    "unit/releases/hub/test_publishing.py", "browser/test_report_page.py", "browser/test_images_page.py",
+    "browser/test_review_pages.py", "unit/engine/test_ray_pool.py", "unit/engine/test_kill.py",
+    "cli/test_model_bad_input.py", "cli/test_experiment_command.py", "contract/test_vision_models.py",
+    "unit/releases/test_verification.py", "unit/engine/batches/test_batch_kills.py", "cli/test_stand_in.py",
+    "unit/releases/test_hostile_files.py", "unit/evaluation/entities/test_whole_evaluation.py",
+    "unit/engine/test_model_runs.py", "unit/builders/entities/test_video_to_episode.py",
+    "unit/builders/katha_model/test_kills.py", "unit/engine/batches/test_batch_runs.py",
+    "unit/media/test_shot_detection.py", "unit/test_shape.py", "parity/test_katha_model_planner.py",
+    "cli/test_model_build.py", "browser/test_review_votes.py", "unit/builders/entities/test_long_films.py",
+    "cli/test_hostile_input.py", "browser/test_adjudication_pages.py", "browser/test_review_whole.py",
+    "unit/validators/test_damage.py", "unit/engine/test_memory.py", "unit/releases/test_packing.py",
+)  # fmt: skip
+"""Files that begin first: each is one worker's, and none is to be alone at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {HERE / name: number for number, name in enumerate(LONGEST)}
+    assert all(path.is_file() for path in ranks), "LONGEST names a file that is not there"
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 def pytest_collection_finish() -> None:
@@ -112,6 +133,14 @@ def starter(warm: Any) -> Iterator[Any]:
     """Starts the real command in processes that need not read the libraries first; see ``warm.py``."""
     with warm.starter(STARTED_WITH) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def typed(warm: Any, starter: Any) -> Iterator[str]:
+    """The ``PATH`` of shells whose ``fabula`` and ``python`` start fast where that makes no difference."""
+    commands = warm.Typed(starter)
+    yield f"{commands.folder}{os.pathsep}{os.environ['PATH']}"
+    commands.close()
 
 
 @pytest.fixture(autouse=True)

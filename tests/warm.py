@@ -2,10 +2,10 @@
 
 A fork is a process of its own, with its own memory, environment, working folder, exit code and output, and is
 killed like any other; only the seconds are saved in which Python reads the libraries and takes itself apart.
-The command's own main module is executed anew in each. Its worker processes are forks too, of a process that
-knows nothing of the command but what ``multiprocessing`` sends it. The process that reads a release with the
-libraries of users is a fork of one that has them. Python is really started where a variable is set that it
-reads as it starts.
+The command's own main module is executed anew in each, and so is code that a test gives. Its worker
+processes are forks too, of a process that knows nothing of the command but what ``multiprocessing`` sends
+it. The process that reads a release with the libraries of users is a fork of one that has them. Python is
+really started where a variable is set that it reads as it starts.
 """
 
 import atexit
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -48,6 +49,7 @@ IMPORTED = (
 )  # fmt: skip
 _ENGLISH = "The old miller ran home through the rain, and nobody in the village asked him where he had been."
 READERS = ("datasets", "mlcroissant")
+READ_BACK = ".read_back"
 READ_AT_START = (
     "PYTHON", "LC_", "LANG", "TZ", "OMP_", "MALLOC_", "LD_", "TERM", "COLUMNS", "NO_COLOR", "FORCE_", "TYPER",
     "_TYPER",
@@ -59,6 +61,7 @@ class Started:
 
     def __init__(self, told: socket.socket) -> None:
         self._told = told
+        self._waits = threading.Lock()
         self.returncode: int | None = None
         self.pid = int(self._read())
 
@@ -73,11 +76,19 @@ class Started:
 
     def poll(self) -> int | None:
         """Return the exit code if it has ended, the negative signal where one ended it."""
-        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
-            self.wait()
+        if self._waits.acquire(blocking=False):  # else another thread waits, and will know
+            try:
+                with suppress(subprocess.TimeoutExpired):
+                    self._take(0)
+            finally:
+                self._waits.release()
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
+        with self._waits:
+            return self._take(timeout)
+
+    def _take(self, timeout: float | None) -> int:
         if self.returncode is None:
             if not select.select([self._told], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(MAIN, timeout or 0)
@@ -103,15 +114,21 @@ class Server:
         self,
         args: Sequence[object],
         *,
-        stdout: IO[Any] | int,
-        stderr: IO[Any] | int,
-        stdin: IO[Any] | None = None,
+        stdout: IO[Any] | int = 1,
+        stderr: IO[Any] | int = 2,
+        stdin: IO[Any] | int | None = None,
         module: str = MAIN,
+        code: str | None = None,
         **given: Any,
     ) -> Started:
-        """Start a module with arguments; ``env`` and ``cwd`` as ``subprocess.Popen`` has them."""
+        """Start a module, or code as ``python -c`` does, with arguments.
+
+        ``env``, ``cwd`` and ``start_new_session`` are as ``subprocess.Popen`` has them.
+        """
         wanted = {
             "module": module,
+            "code": code,
+            "session": given.get("start_new_session", False),
             "args": [str(arg) for arg in args],
             "env": dict(given.get("env") or os.environ),
             "cwd": str(given.get("cwd") or Path.cwd()),
@@ -125,7 +142,13 @@ class Server:
 
     def run(self, args: Sequence[object], env: Mapping[str, str], timeout: float) -> Any:
         """Run the command to its end and return what ``subprocess.run`` returns."""
-        done = self.run_module(MAIN, args, env, timeout=timeout)
+        return self._as_text(self.run_module(MAIN, args, env, timeout=timeout))
+
+    def run_code(self, code: str, *args: object, **given: Any) -> Any:
+        """Run code to its end, as ``python -c`` does, and return what ``subprocess.run`` returns."""
+        return self._as_text(self.run_module("", args, os.environ, code=code, **given))
+
+    def _as_text(self, done: Any) -> Any:
         texts = [output.decode("utf-8").replace("\r\n", "\n") for output in (done.stdout, done.stderr)]
         return subprocess.CompletedProcess(done.args, done.returncode, *texts)
 
@@ -137,8 +160,9 @@ class Server:
         *,
         input: bytes = b"",
         timeout: float = 300,
+        code: str | None = None,
     ) -> Any:
-        """Run a module to its end and return what ``subprocess.run`` returns, as bytes."""
+        """Run a module, or code, to its end and return what ``subprocess.run`` returns, as bytes."""
         with (
             tempfile.TemporaryFile() as given,
             tempfile.TemporaryFile() as out,
@@ -146,7 +170,7 @@ class Server:
         ):
             given.write(input)
             given.seek(0)
-            started = self.start(args, stdin=given, stdout=out, stderr=err, env=env, module=module)
+            started = self.start(args, stdin=given, stdout=out, stderr=err, env=env, module=module, code=code)
             try:
                 code = started.wait(timeout)
             finally:
@@ -197,9 +221,97 @@ class Starter(Server):
         )
 
 
+_TYPED = """#!{python} -SEI
+import json, os, socket, sys
+module, args, real = {module!r}, sys.argv[1:], {real!r}
+if not module and args[:1] == ["-m"] and len(args) > 1 and args[1].startswith("fabula."):
+    module, args = args[1], args[2:]
+code = b"real"
+if module:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.connect({door!r})
+        wanted = dict(module=module, args=args, env=dict(os.environ), cwd=os.getcwd())
+        socket.send_fds(door, [json.dumps(wanted).encode()], [0, 1, 2])
+        code = door.recv(100)
+if code == b"real":
+    os.execv(real, [real, *sys.argv[1:]])
+sys.exit(int(code or 1))
+"""
+
+
+class Typed:
+    """Commands ``fabula`` and ``python`` for a shell, which start their modules warm where that is the same.
+
+    Args:
+        starter: starts them.
+
+    Attributes:
+        folder: what the shell's ``PATH`` is to name first; where Python is, as temporary folders may hold no
+            programs.
+    """
+
+    def __init__(self, starter: Starter) -> None:
+        self._starter = starter
+        self._started: list[Started] = []
+        self._threads = [threading.Thread(target=self._accept)]
+        self._door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._folders = [tempfile.TemporaryDirectory(dir=base) for base in (None, sys.prefix)]
+        place, self.folder = (Path(folder.name) for folder in self._folders)
+        self._door.bind(str(place / "door"))
+        self._door.listen()
+        python = Path(sys.executable)
+        for name, module, real in (("fabula", MAIN, python.with_name("fabula")), ("python", "", python)):
+            text = _TYPED.format(python=python, module=module, real=str(real), door=str(place / "door"))
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+        self._threads[0].start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it was closed
+            while True:
+                asked = self._door.accept()[0]
+                self._threads.append(threading.Thread(target=self._answer, args=(asked,)))
+                self._threads[-1].start()
+
+    def _answer(self, asked: socket.socket) -> None:
+        with asked:
+            body, files, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+            if not body:  # what was typed was killed at once
+                return
+            wanted, started = json.loads(body), None
+            if self._starter.fits(wanted["env"]):
+                stdin, stdout, stderr = files
+                started = self._starter.start(
+                    wanted.pop("args"), stdin=stdin, stdout=stdout, stderr=stderr, **wanted
+                )
+                self._started.append(started)
+            for file in files:
+                os.close(file)
+            code: int | str = "real"
+            if started:
+                if asked in select.select([asked, started._told], [], [])[0]:  # what was typed was killed
+                    started.kill()
+                code = started.wait()
+            with suppress(OSError):  # whoever typed it is gone
+                asked.send(f"{code if isinstance(code, str) or code >= 0 else 128 - code}".encode())
+
+    def close(self) -> None:
+        """End what was typed and still runs."""
+        self._door.shutdown(socket.SHUT_RDWR)
+        self._door.close()
+        self._threads[0].join()
+        for thread in self._threads[1:]:
+            while thread.is_alive():
+                for started in self._started:
+                    started.kill()
+                thread.join(0.1)
+        for folder in self._folders:
+            folder.cleanup()
+
+
 def reads_release(command: object) -> bool:
     """Whether a command reads a release with the libraries of its users."""
-    return isinstance(command, list) and command[1:3] == ["-P", "-m"] and command[3].endswith(".read_back")
+    return isinstance(command, list) and command[1:3] == ["-P", "-m"] and command[3].endswith(READ_BACK)
 
 
 @contextmanager
@@ -280,7 +392,7 @@ def _serve(asked: socket.socket) -> None:
         if not body:
             os._exit(0)
         wanted = json.loads(body)
-        if wanted["module"] != MAIN and READERS[0] not in sys.modules:
+        if wanted["module"].endswith(READ_BACK) and READERS[0] not in sys.modules:
             _import_readers(wanted["env"])
         pid = os.fork()
         if pid == 0:
@@ -309,13 +421,19 @@ def _execute(wanted: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(wanted["env"])
     os.chdir(wanted["cwd"])
+    if wanted["session"]:
+        os.setsid()
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
-    sys.argv = ["", *wanted["args"]]
+    sys.argv = ["-c" if wanted["code"] else "", *wanted["args"]]
     try:
-        runpy.run_module(wanted["module"], run_name="__main__", alter_sys=True)
+        if wanted["code"]:
+            sys.modules["__main__"] = types.ModuleType("__main__")
+            exec(compile(wanted["code"], "<string>", "exec"), vars(sys.modules["__main__"]))
+        else:
+            runpy.run_module(wanted["module"], run_name="__main__", alter_sys=True)
     except SystemExit as stop:
         _end(stop.code)
     except KeyboardInterrupt:

@@ -1,13 +1,12 @@
 """A review of the sample benchmark from first vote to release, in browsers, while its server is killed."""
 
 import json
+import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,11 +32,16 @@ KINDS = {
 """What can be open -> what a page of that kind has."""
 
 
-def fabula(*words: str | Path) -> str:
-    command = [sys.executable, "-P", "-m", "fabula.cli.main", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def fabula(starter: Any) -> Callable[..., str]:
+    """Run the command, and return what it printed."""
+
+    def run_fabula(*words: str | Path) -> str:
+        done = starter.run(words, os.environ, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return str(done.stdout)
+
+    return run_fabula
 
 
 class Killed:
@@ -114,7 +118,7 @@ class Voter(Visitor):
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
+def sample(tmp_path_factory: pytest.TempPathFactory, fabula: Callable[..., str]) -> tuple[Path, Study]:
     """The run of the sample benchmark, and a study of its records for three simulated reviewers."""
     folder = tmp_path_factory.mktemp("sample")
     samples = Path(__file__).parents[2] / "builders/katha/samples"
@@ -137,7 +141,7 @@ def voters(chromium: Any) -> Iterator[list[Voter]]:
 @pytest.mark.endurance
 @pytest.mark.waits
 def test_review_when_its_server_is_killed_loses_no_vote_and_ends_in_gold_files(
-    chromium: Any, sample: tuple[Path, Study], voters: list[Voter], tmp_path: Path
+    chromium: Any, sample: tuple[Path, Study], voters: list[Voter], fabula: Callable[..., str], tmp_path: Path
 ) -> None:
     run, study = sample
     with VoteJournal(study.folder) as journal:

@@ -1,12 +1,12 @@
 """``fabula publish`` and ``fetch`` as commands: killed on the way, and what others read afterwards."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,13 +32,15 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
 
 
 def test_publish_when_killed_between_commit_and_tag_is_finished_by_the_same_command(
-    hub: HubServer, sample_release: Path, fabula_command: Fabula, tmp_path: Path
+    hub: HubServer, sample_release: Path, fabula_command: Fabula, starter: Any, tmp_path: Path
 ) -> None:
     hub.faults = {"tag": [Held()]}
-    command = [sys.executable, "-m", "fabula.cli.main", "publish", str(sample_release), "--repo", REPO]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert hub.wait_for("tag", 60)
-        os.kill(running.pid, signal.SIGKILL)
+    running = starter.start(("publish", sample_release, "--repo", REPO))
+    try:
+        assert hub.wait_for("tag", 300)
+    finally:
+        running.kill()
+    assert running.wait() == -signal.SIGKILL
     commit = hub.repository(REPO).branches["main"]
     assert hub.repository(REPO).tags == {}
 

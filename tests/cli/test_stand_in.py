@@ -350,7 +350,7 @@ def free_port() -> int:
     not README.exists(), reason="the suite runs against an installed wheel, which has no docs"
 )
 def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(
-    fabula_command: Fabula, tmp_path: Path
+    fabula_command: Fabula, tmp_path: Path, typed: str
 ) -> None:
     page = README.read_text("utf-8")
     blocks = re.findall(r"```\w*\n(.*?)```", page, re.DOTALL)
@@ -360,11 +360,9 @@ def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(
     assert fabula_command("init", tmp_path / "mine").returncode == 0
     toml = tmp_path / "mine" / "fabula.toml"
     toml.write_text(toml.read_text("utf-8").replace("8123", port))
-    tools = Path(fabula.__file__).parent / ".venv" / "bin"
-    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     script = f"set -e\n{second.replace('8123', port)}\nkill %1\n"
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path / "mine", env={**os.environ, "PATH": path}, check=False,
+        ["bash", "-c", script], cwd=tmp_path / "mine", env={**os.environ, "PATH": typed}, check=False,
         capture_output=True, text=True, encoding="utf-8", timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,8 +10,9 @@ import re
 import signal
 import socket
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ PORTS = ("8123", "8124")
 """Ports that pages name; in tests others take their place."""
 HOME = "~/work"
 """Where pages say that they work."""
+TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 END = "end of what was printed"
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VARYING = (
@@ -38,17 +40,21 @@ pytestmark = [
 
 
 class Shell:
-    """A shell in an empty folder, with ports of its own in place of those that pages name."""
+    """A shell in an empty folder, with ports of its own in place of those that pages name.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: the empty folder.
+        commands: a folder of commands that the shell looks into first.
+    """
+
+    def __init__(self, folder: Path, commands: Path) -> None:
         sockets = [socket.create_server(("127.0.0.1", 0)) for _ in PORTS]
         self._ports = dict(zip(PORTS, (str(each.getsockname()[1]) for each in sockets), strict=True))
         for each in sockets:
             each.close()
         self._folder = folder.resolve()
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        told = {"PATH": path, "COLUMNS": "100", "OPENAI_API_KEY": "none", "NO_COLOR": "1", "TERM": "dumb"}
-        environment = {**os.environ, **told}
+        path = f"{commands}:{os.environ['PATH']}"
+        environment = {**os.environ, **TERMINAL, "PATH": path, "OPENAI_API_KEY": "none"}
         environment.pop("HF_HUB_OFFLINE", None)
         self._process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"], cwd=folder, env=environment, text=True,
@@ -100,10 +106,19 @@ def fits(shown: str, answer: str) -> bool:
     return re.fullmatch(pattern, answer, flags=re.DOTALL) is not None
 
 
+@pytest.fixture(scope="module")
+def commands(warm: Any) -> Iterator[Path]:
+    """A folder of the commands ``fabula`` and ``python``, which start fast."""
+    with warm.starter({**os.environ, **TERMINAL}) as starter:
+        typed = warm.Typed(starter)
+        yield typed.folder
+        typed.close()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tutorial_when_followed_prints_what_it_shows(page: Path, tmp_path: Path) -> None:
+def test_tutorial_when_followed_prints_what_it_shows(page: Path, tmp_path: Path, commands: Path) -> None:
     text = page.read_text("utf-8")
-    shell = Shell(tmp_path)
+    shell = Shell(tmp_path, commands)
     try:
         for language, title, block in BLOCK.findall(text):
             if title:

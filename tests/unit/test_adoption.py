@@ -4,9 +4,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,16 +30,23 @@ def release(tmp_path: Path) -> Path:
     return tmp_path / "release"
 
 
-def checked(data: Path, base: Path) -> tuple[int, str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", ACTION / "check.sh", data, base],
-        env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout
+@pytest.fixture
+def checked(typed: str) -> Callable[[Path, Path], tuple[int, str]]:
+    """What the action does with the data of a branch, and with those of the branch before."""
+
+    def check(data: Path, base: Path) -> tuple[int, str]:
+        done = subprocess.run(
+            ["bash", ACTION / "check.sh", data, base],
+            env={**os.environ, "PATH": typed}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    return check
 
 
-def test_action_when_the_release_is_sound_says_so_and_compares_it(release: Path, tmp_path: Path) -> None:
+def test_action_when_the_release_is_sound_says_so_and_compares_it(
+    release: Path, tmp_path: Path, checked: Callable[[Path, Path], tuple[int, str]]
+) -> None:
     code, comment = checked(release, tmp_path / "nothing")
     assert code == 0, comment
     assert "### Rules: fine" in comment and "### Release: fine" in comment
@@ -48,7 +55,9 @@ def test_action_when_the_release_is_sound_says_so_and_compares_it(release: Path,
     assert "is that of the base branch" in checked(release, tmp_path / "same")[1]
 
 
-def test_action_when_data_were_changed_by_hand_fails_and_says_where(release: Path, tmp_path: Path) -> None:
+def test_action_when_data_were_changed_by_hand_fails_and_says_where(
+    release: Path, tmp_path: Path, checked: Callable[[Path, Path], tuple[int, str]]
+) -> None:
     shutil.copytree(release, tmp_path / "base")
     (release / "annotations.jsonl").write_bytes(b"{}\n")
     code, comment = checked(release, tmp_path / "base")

@@ -2,9 +2,8 @@
 
 import io
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +78,7 @@ write_copy_paste(read_shot_set(Path(sys.argv[3]))[0], Path(sys.argv[4]))
 
 @pytest.mark.endurance
 def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(
-    shot_set: ShotSet, tmp_path: Path
+    shot_set: ShotSet, tmp_path: Path, starter: Any
 ) -> None:
     write_copy_paste(shot_set, tmp_path / "whole")
     wanted = {
@@ -91,8 +90,7 @@ def test_copy_paste_when_killed_at_any_file_goes_on_and_keeps_what_is_there(
     count = rounds(len(kills))
     for number, when in kills[:: len(kills) // count][:count]:
         out = tmp_path / f"{number}-{when}"
-        command = [sys.executable, "-c", KILLED, str(number), when, str(tmp_path / "set"), str(out)]
-        done = subprocess.run(command, check=False, capture_output=True, timeout=120)
+        done = starter.run_code(KILLED, number, when, tmp_path / "set", out)
         assert done.returncode == -signal.SIGKILL, done.stderr
         there = {path: path.stat().st_mtime_ns for path in out.rglob("shot_*.png")}
         assert len(there) == max(0, number - 1 - (when == "before"))

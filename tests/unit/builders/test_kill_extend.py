@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -76,10 +74,9 @@ def test_extend_when_stopped_and_given_again_comes_to_the_same(folder, run, stag
     assert outputs(run) == outputs(folder / "done")
 
 
-def test_extend_when_killed_and_given_again_comes_to_the_same(folder, run) -> None:
+def test_extend_when_killed_and_given_again_comes_to_the_same(folder, run, starter) -> None:
     before = outputs(run)
-    command = [sys.executable, "-c", KILLED, str(run), str(folder / "new.jsonl"), ADDED]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == -9
+    assert starter.run_code(KILLED, run, folder / "new.jsonl", ADDED).returncode == -9
     assert outputs(run) == before
     with pytest.raises(RunError, match="run retry"):
         extend_katha(run, folder / "stories.jsonl", NOW)

@@ -5,11 +5,10 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -177,12 +176,11 @@ archiving.archive_run(Path(sys.argv[1]), remove=True)
 
 @pytest.mark.endurance
 def test_archive_when_killed_at_any_step_leaves_the_run_or_a_whole_archive(
-    finished: Path, tmp_path: Path
+    finished: Path, tmp_path: Path, starter: Any
 ) -> None:
     wanted, archive, step, ended, steps = files_of(finished), tmp_path / "run.tar.zst", 0, -9, rounds(10)
     while ended == -9:
-        command = [sys.executable, "-c", PROGRAM, str(finished), str(step)]
-        ended = subprocess.run(command, check=False).returncode
+        ended = starter.run_code(PROGRAM, finished, step).returncode
         if not finished.exists():
             restore_run(archive)
         assert files_of(finished) == wanted

@@ -1,8 +1,6 @@
 """Asking once more: exactly the questions to which no reply could be used, once in a retry, also killed."""
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -283,7 +281,9 @@ except FabulaError as error:
 @pytest.mark.endurance
 @pytest.mark.waits
 @pytest.mark.parametrize("point", range(rounds(20)))
-def test_retry_when_killed_anywhere_asks_nothing_twice_that_was_answered(tmp_path: Path, point: int) -> None:
+def test_retry_when_killed_anywhere_asks_nothing_twice_that_was_answered(
+    tmp_path: Path, starter: Any, point: int
+) -> None:
     names = [f"i{number}" for number in range(12)]
     spoilt = tuple(names[::2])
     spoiler = Spoiler(Refused(), spoilt)
@@ -294,9 +294,9 @@ def test_retry_when_killed_anywhere_asks_nothing_twice_that_was_answered(tmp_pat
         request = model_request(tmp_path / "run", (source, model))
         run(request)
         first = len(spoiler.asked)
-        command = [sys.executable, "-P", "-c", PROGRAM, str(request.folder), str(source), model]
-        killed = subprocess.run([*command, str(1 + point)], check=False).returncode
-        subprocess.run([*command, "0"], check=False)
+        given = (request.folder, source, model)
+        killed = starter.run_code(PROGRAM, *given, 1 + point).returncode
+        starter.run_code(PROGRAM, *given, 0)
         lost = sum(use.uncertain for use in model_uses(request.folder / JOURNAL))
         asked = spoiler.since(first)
     assert set(asked) == set(spoilt)

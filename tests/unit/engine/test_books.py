@@ -2,8 +2,6 @@
 
 import random
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -75,7 +73,7 @@ def dawdling(choices: random.Random) -> Callable[[Asked], Fault | None]:
 @pytest.mark.endurance
 @pytest.mark.parametrize("limit", ["", "1000"], ids=["free", "limited"])
 def test_books_when_a_run_is_killed_hold_what_was_sent_and_at_most_the_open_slots_more(
-    tmp_path: Path, server: ModelServer, limit: str
+    tmp_path: Path, server: ModelServer, starter: Any, limit: str
 ) -> None:
     lines, folder, choices = tmp_path / "lines.txt", tmp_path / "run", random.Random(5)
     count = 40 * rounds(30)
@@ -83,13 +81,12 @@ def test_books_when_a_run_is_killed_hold_what_was_sent_and_at_most_the_open_slot
     server.faults = dawdling(choices)
     kills = 0
     while kills < rounds(30):
-        command = [sys.executable, "-c", PROGRAM, str(folder), str(lines), f"{server.openai_url}#toy", limit]
         wanted = server.count + choices.randint(1, 40)
-        with subprocess.Popen(command) as child:
-            while child.poll() is None and server.count < wanted:
-                server.wait_for(min(server.count + 1, wanted), timeout=0.2)
-            child.kill()
-        kills += child.returncode != 0
+        child = starter.start((folder, lines, f"{server.openai_url}#toy", limit), code=PROGRAM)
+        while child.poll() is None and server.count < wanted:
+            server.wait_for(min(server.count + 1, wanted), timeout=0.2)
+        child.kill()
+        kills += child.wait() != 0
         answered, unanswered = rows(folder)
         assert answered + unanswered >= server.count, "what was sent stands on the books"
         assert answered + unanswered <= server.count + kills * CONCURRENCY, "what waited does not"

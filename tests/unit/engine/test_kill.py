@@ -19,7 +19,7 @@ import pytest
 from fabula.errors import ExitCode
 from fabula.testing.endurance import rounds
 
-KILLS = max(8, rounds(20))
+KILLS = max(5, rounds(20))
 FILES = ("lines.jsonl", "run.json")
 Process = Callable[..., subprocess.Popen[str]]
 

@@ -16,7 +16,7 @@ from fabula.testing.endurance import rounds
 from fabula.testing.model_server import Dropped, FaultPlan, ModelServer, RateLimited, ServerError
 from fabula.testing.toy_models import model_request, reply_to
 
-ITEMS = rounds(10_000)
+ITEMS = rounds(10_000, share=30)
 FAULTS = {RateLimited(retry_after=0.01): 0.01, ServerError(503): 0.01, Dropped(): 0.01}
 
 
@@ -33,7 +33,7 @@ def test_run_when_many_questions_are_open_at_once_loses_none_and_keeps_the_limit
             settings={"concurrency": 128, "attempts": 20},
         )
         stops = 0
-        limit = 0.002
+        limit = 0.0006
         while True:
             try:
                 report = execute(replace(request, options=Options(workers=0, max_cost=limit)))

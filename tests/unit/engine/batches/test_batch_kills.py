@@ -1,10 +1,9 @@
 """A process killed at any point of a batch's life: no request in two batches, the bytes of single calls."""
 
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,12 +51,12 @@ LINES = "".join(f"i{number} word ask:{1 + number % 2}\n" for number in range(8))
 class Build:
     """A server and the command that asks it."""
 
-    def __init__(self, folder: Path, provider: str) -> None:
-        self.folder, self.provider = folder, provider
+    def __init__(self, folder: Path, provider: str, starter: Any) -> None:
+        self.folder, self.provider, self.starter = folder, provider, starter
         self.source = folder / "lines.txt"
         self.source.write_text(LINES)
         self.kill_at_request = 0
-        self.child: subprocess.Popen[bytes] | None = None
+        self.child: Any = None
         self._requests = 0
         self._lock = threading.Lock()
         self.server = ModelServer(reply_to, faults=self._seen, fates=Fate(looks=1))
@@ -78,14 +77,11 @@ class Build:
 
     def killed(self, *, commit: int = 0, request: int = 0) -> int:
         """Execute in a process of its own, killed at a commit or at a request; return its exit code."""
-        command = [
-            sys.executable, "-P", "-c", PROGRAM, str(self.folder / "run"), str(self.source),
-            f"{self.provider}:toy", self._address, str(commit),
-        ]  # fmt: skip
+        given = (self.folder / "run", self.source, f"{self.provider}:toy", self._address, commit)
         with self._lock:
             self._requests, self.kill_at_request = 0, request
-            self.child = subprocess.Popen(command)
-        return self.child.wait()
+            self.child = self.starter.start(given, code=PROGRAM)
+        return int(self.child.wait())
 
     def run(self, name: str = "run", *, batched: bool = True) -> None:
         """Execute here, to the end."""
@@ -119,9 +115,9 @@ def spread(number: int, most: int) -> int:
 @pytest.mark.waits
 @pytest.mark.parametrize("point", range(rounds(POINTS)))
 def test_run_when_killed_at_any_commit_or_request_sends_nothing_twice_and_has_the_same_bytes(
-    tmp_path: Path, point: int
+    tmp_path: Path, starter: Any, point: int
 ) -> None:
-    build = Build(tmp_path, PROVIDERS[point % 3])
+    build = Build(tmp_path, PROVIDERS[point % 3], starter)
     nth = point // 6
     with build.server:
         at_request = point // 3 % 2 == 1
@@ -138,8 +134,8 @@ def test_spread_when_all_rounds_are_run_reaches_every_point() -> None:
 
 
 @pytest.mark.waits
-def test_run_when_killed_again_and_again_comes_to_its_end(tmp_path: Path) -> None:
-    build = Build(tmp_path, "openai")
+def test_run_when_killed_again_and_again_comes_to_its_end(tmp_path: Path, starter: Any) -> None:
+    build = Build(tmp_path, "openai", starter)
     with build.server:
         ends = [build.killed(commit=commit) for commit in (12, 4, 5, 6, 8)]
         assert set(ends) == {-signal.SIGKILL}

@@ -1,8 +1,6 @@
 """Building a bank: from a small episode to the folder, with the drawn model and with scripted ones."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -209,7 +207,7 @@ build_memory(Path(episodes), Path(out), MemoryOptions(
 
 @pytest.mark.waits
 def test_run_when_killed_again_and_again_loses_one_call_at_most_and_ends_with_the_same_bytes(
-    episodes: Path, tmp_path: Path
+    episodes: Path, tmp_path: Path, starter: Any
 ) -> None:
     model = MemoryModel({"the old ladder": "The Garden"})
     config = tmp_path / "fabula.toml"
@@ -217,20 +215,18 @@ def test_run_when_killed_again_and_again_loses_one_call_at_most_and_ends_with_th
         url = server.openai_url
         specs = (f"image:{url}#painter", f"{url}#agent")
         config.write_text("".join(f'[models."{spec}"]\nconcurrency = 1\n' for spec in specs), "utf-8")
-        command = (sys.executable, "-c", _RUN, str(episodes))
-        whole, broken = tmp_path / "whole", tmp_path / "broken"
-        subprocess.run([*command, str(whole), url, str(config)], check=True, capture_output=True)
+        whole, broken = ((episodes, tmp_path / name, url, config) for name in ("whole", "broken"))
+        assert starter.run_code(_RUN, *whole).returncode == 0
         asked = sum(model.asked.values())
         model.asked.clear()
         kills = 0
         for events in (3, 6, 10):
-            start = partial(subprocess.Popen, [*command, str(broken), url, str(config)])
-            code, _ = kill_after(start, events)
+            code, _ = kill_after(partial(starter.start, broken, code=_RUN), events)
             kills += code != 0
-        subprocess.run([*command, str(broken), url, str(config)], check=True, capture_output=True)
+        assert starter.run_code(_RUN, *broken).returncode == 0
         # Each kill loses what is in flight: at most one call to each of the two models.
         assert asked <= sum(model.asked.values()) <= asked + 2 * kills
-    assert kills and content(whole) == content(broken)
-    assert read_manifest(broken).kind == "memory"
-    rows = [json.loads(line) for line in (broken / "entities.jsonl").read_text("utf-8").splitlines()]
+    assert kills and content(tmp_path / "whole") == content(tmp_path / "broken")
+    assert read_manifest(tmp_path / "broken").kind == "memory"
+    rows = [json.loads(line) for line in (tmp_path / "broken/entities.jsonl").read_text("utf-8").splitlines()]
     assert len(rows) == 6

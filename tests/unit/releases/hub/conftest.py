@@ -2,17 +2,22 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fabula.kinds.verbs import pack
+from fabula.releases.form import ReleaseForm
 from fabula.releases.hub.faults import Retries
 from fabula.releases.hub.fetch import FetchOptions
 from fabula.releases.hub.publish import PublishOptions
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
+from fabula.releases.verify.findings import VerifyReport
+from fabula.releases.verify.verification import verify
+from fabula.schemas.canonical import digest, sha256_bytes
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
@@ -60,6 +65,33 @@ def online(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     # The client's own pauses, before its own attempts: nobody has to wait for them.
     monkeypatch.setattr(time, "sleep", lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def verified_once(known: dict[Any, VerifyReport], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify the same bytes once: it is the Hub that is tried here, with one release after another."""
+
+    def verify_unknown(folder: Path, form: ReleaseForm, **how: Any) -> VerifyReport:
+        beside = sorted(folder.parent.glob(f"{folder.name}*"))  # the hidden folder and its salt, too
+        every = [path for part in beside for path in (part, *sorted(part.rglob("*")))]
+        if any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in every):
+            return verify(folder, form, **how)
+        bytes_of = [(path.relative_to(folder.parent), path.read_bytes()) for path in every if path.is_file()]
+        key = (form.kind, repr(how), digest([[str(path), sha256_bytes(data)] for path, data in bytes_of]))
+        if key not in known:
+            report = verify(folder, form, **how)
+            if report.issues:
+                return report
+            known[key] = report
+        return replace(known[key], path=folder)
+
+    monkeypatch.setattr("fabula.releases.hub.publish.verify", verify_unknown)
+
+
+@pytest.fixture(scope="session")
+def known() -> dict[Any, VerifyReport]:
+    """What was verified without a finding."""
+    return {}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from PIL import Image as Pictures
 
 from fabula.errors import ConfigError, InputError
@@ -27,6 +28,7 @@ from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
 from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.reading import codes_in
+from fabula.models.generators.drawn.videos import encode_mp4
 from fabula.schemas.plain_files import json_lines
 from fabula.testing import drawn_looks
 from fabula.testing.memory_banks import write_bank
@@ -199,9 +201,7 @@ def test_looks_when_only_the_last_frame_is_shown_last_as_long_as_somebody_stays(
 
 
 PROGRAM = """
-import json, pathlib, sys
-from PIL import Image
-from fabula.models.generators.drawn.videos import encode_mp4
+import json, pathlib, shutil, sys
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 log = pathlib.Path(given["--log"])
 prompt = pathlib.Path(given["--prompt"]).read_text()
@@ -212,8 +212,7 @@ with log.open("a") as file:
 fault = pathlib.Path(given["--fault"])
 if fault.exists() and fault.read_text() in prompt:
     sys.exit(int(given["--status"]))
-frames = [Image.new("RGB", (64, 64), (level, 0, 0)) for level in (0, 120, 240)]
-pathlib.Path(given["--out"]).write_bytes(encode_mp4(frames))
+shutil.copyfile(pathlib.Path(__file__).with_name("video.mp4"), given["--out"])
 """
 
 
@@ -221,6 +220,8 @@ pathlib.Path(given["--out"]).write_bytes(encode_mp4(frames))
 def program(tmp_path: Path) -> Callable[..., ShotOptions]:
     """Options for a program that writes a plain video, notes what it was given, and fails where told to."""
     (tmp_path / "generator.py").write_text(PROGRAM)
+    frames = [Image.new("RGB", (64, 64), (level, 0, 0)) for level in (0, 120, 240)]
+    (tmp_path / "video.mp4").write_bytes(encode_mp4(frames))
 
     def options(status: int = 0, **more: Any) -> ShotOptions:
         command = [

@@ -3,14 +3,15 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from PIL import Image
 
 from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
+from fabula.models.generators.drawn.videos import encode_mp4
 from fabula.schemas.plain_files import json_lines
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.written_episodes import write_episodes
@@ -18,12 +19,9 @@ from fabula.testing.written_episodes import write_episodes
 pytest.importorskip("av")
 CREATED = "2026-01-01T00:00:00Z"
 GENERATOR = """
-import pathlib, sys
+import pathlib, shutil, sys
 prompt, out, log = sys.argv[1:]
-from PIL import Image
-from fabula.models.generators.drawn.videos import encode_mp4
-frames = [Image.new("RGB", (64, 64), (level, 0, 0)) for level in (0, 120, 240)]
-pathlib.Path(out).write_bytes(encode_mp4(frames))
+shutil.copyfile(pathlib.Path(__file__).with_name("video.mp4"), out)
 with open(log, "a") as file:
     file.write(pathlib.Path(prompt).read_text().splitlines()[-1] + chr(10))
 """
@@ -43,33 +41,27 @@ place_videos(out / "run", out / "mine")
 
 @pytest.mark.waits
 def test_run_when_it_is_killed_makes_every_video_once_but_those_under_way(
-    tmp_path: Path,
+    tmp_path: Path, starter: Any
 ) -> None:
     write_episodes(tmp_path / "set")
     write_bank(tmp_path / "set", tmp_path / "memory")
     options = PacketOptions(workers=0, created_at=CREATED)
     make_packets(tmp_path / "memory", tmp_path / "packets", options, tmp_path / "set")
     (tmp_path / "generator.py").write_text(GENERATOR)
+    frames = [Image.new("RGB", (64, 64), (level, 0, 0)) for level in (0, 120, 240)]
+    (tmp_path / "video.mp4").write_bytes(encode_mp4(frames))
     log = tmp_path / "log"
-    start = [
-        sys.executable,
-        "-c",
-        RUN,
-        str(tmp_path / "packets"),
-        str(tmp_path),
-        str(tmp_path / "generator.py"),
-        str(log),
-    ]
+    given = (tmp_path / "packets", tmp_path, tmp_path / "generator.py", log)
     kills = 0
     for wanted in (1, 3, 5):
-        child = subprocess.Popen(start, start_new_session=True)
+        child = starter.start(given, code=RUN, start_new_session=True)
         while child.poll() is None and (not log.exists() or log.read_text().count("\n") < wanted):
             time.sleep(0.02)
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             kills += 1
         child.wait()
-    done = subprocess.run(start, check=False, capture_output=True, text=True)
+    done = starter.run_code(RUN, *given)
     assert done.returncode == 0, done.stderr
     made = log.read_text().splitlines()
     assert kills and len(set(made)) == 7
@@ -79,6 +71,6 @@ def test_run_when_it_is_killed_makes_every_video_once_but_those_under_way(
     rows = list(json_lines(tmp_path / "run/generations.jsonl"))
     assert [row["outcome"] for row in rows] == ["made"] * 7
     assert len(list((tmp_path / "mine").rglob("*.mp4"))) == 7
-    again = subprocess.run(start, check=False, capture_output=True, text=True)
+    again = starter.run_code(RUN, *given)
     assert again.returncode == 0 and log.read_text().splitlines() == made
     assert json.loads((tmp_path / "run/report.json").read_text())["totals"]["made"] == 2
