@@ -53,7 +53,8 @@ docs: .venv/installed-dev
 	rm -rf build/docs build/site
 	mkdir -p build/docs/releases && cp -r docs/. examples build/docs && cp -r releases/history build/docs/releases
 	for page in CONTRIBUTING CHANGELOG SECURITY; do cp $$page.md build/docs/$$(echo $$page | tr A-Z a-z).md; done
-	sed -i -E 's#\]\((docs|\.\.)/#](#g; s#\]\(CONTRIBUTING#](contributing#g' build/docs/*.md
+	sed -i -E 's#\]\((docs|\.\.)/#](#g; s#\]\((CONTRIBUTING|CHANGELOG|SECURITY)\.#](\L\1.#g' build/docs/*.md
+	sed -i -E 's#\]\(\.\./\.\./(CONTRIBUTING|CHANGELOG|SECURITY)\.#](../\L\1.#g' build/docs/*/*.md
 	$(BIN)/python -m fabula.cli.reference build/docs/reference
 	$(BIN)/zensical build --strict
 	@echo "documentation: $(CURDIR)/build/site/index.html"

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.cli.reference import PAGES
 from fabula.validators.codes import CODES, rule_table
 from fabula.validators.events.rules import CODES as SUITE_CODES
 
@@ -24,24 +23,13 @@ def test_rules_page_when_compared_holds_the_tables_of_the_code() -> None:
         assert rule_table(codes) in page, "write validators.codes.rule_table(codes) there"
 
 
-BUILT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md", "security.md": "SECURITY.md"}
-"""Page that ``make docs`` makes of one at the root -> that one."""
-
-
-def is_there(page: Path, target: str) -> bool:
-    path = (page.parent / target).resolve()
-    if path.parent == DOCS / "reference":
-        return path.stem in PAGES
-    return path.exists() or (path.parent == DOCS and (ROOT / BUILT.get(path.name, "-")).exists())
-
-
 def test_links_when_followed_exist() -> None:
     pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
     broken = [
         f"{page.relative_to(ROOT)} -> {target}"
         for page in pages
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
-        if not is_there(page, target)
+        if not (page.parent / target).exists()
     ]
     assert broken == []
 
