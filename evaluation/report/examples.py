@@ -1,13 +1,15 @@
 """What the values of a score look like: the lowest, the middle and the highest of all that there are."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from ...schemas.canonical import digest
 from ..metrics.metric import Quantity
 from .model import Example, Examples, Frame, Snap, Unit
 
 T = TypeVar("T")
+Level = Literal["low", "middle", "high"]
+ENDMOST: tuple[Level, ...] = ("low", "high")
 ENDS = {True: "Higher is better.", False: "Lower is better.", None: "Neither end is better."}
 
 
@@ -38,8 +40,8 @@ def examples_of(
     if not valued:
         return None
     ordered = sorted(valued, key=lambda one: (round(one.value, 9), digest(one.text)))
-    places = {"low": 0, "middle": len(ordered) // 2, "high": len(ordered) - 1}
-    names = ("low", "middle", "high") if len(ordered) > 2 else ("low", "high")[: len(ordered)]
+    places: dict[Level, int] = {"low": 0, "middle": len(ordered) // 2, "high": len(ordered) - 1}
+    names: tuple[Level, ...] = tuple(places) if len(ordered) > 2 else ENDMOST[: len(ordered)]
     return Examples(
         name=quantity.name, label=quantity.label, note=f"{meaning} {ENDS[quantity.higher]}", unit=unit,
         total=len(ordered),

@@ -179,10 +179,13 @@ def forests(comparisons: Sequence[Comparison]) -> list[Plot]:
 
 def _forest(pairs: Sequence[Comparison], number: int, total: int) -> Plot:
     groups: dict[str, list[PlotPoint]] = {}
-    several = len({(pair.first, pair.second) for pair in pairs}) > 1
+    names = {(pair.first, pair.second): f"{pair.first} \N{MINUS SIGN} {pair.second}" for pair in pairs}
+    several = len(names) > 1
+    by_pair = len({pair.measure for pair in pairs}) < len(names)  # colours are few
     for pair in pairs:
-        label = f"{pair.first} \N{MINUS SIGN} {pair.second}"
-        groups.setdefault(pair.measure, []).append(PlotPoint(series=label, score=pair.difference))
+        name = names[pair.first, pair.second]
+        band, series = (name, pair.measure) if by_pair else (pair.measure, name)
+        groups.setdefault(band, []).append(PlotPoint(series=series, score=pair.difference))
     whose = "" if several else f" {pairs[0].first} minus {pairs[0].second}."
     more = total > len(pairs)
     left_out = f" The first {len(pairs)} of {total:,} are drawn; the table has all." if more else ""
@@ -190,7 +193,7 @@ def _forest(pairs: Sequence[Comparison], number: int, total: int) -> Plot:
         name=f"differences-{number}", title="Differences with their intervals", unit=pairs[0].unit,
         note=f"The first method minus the second, with paired 95 % intervals; zero is no difference.{whose}"
         f"{left_out}",
-        groups={measure: tuple(points) for measure, points in groups.items()},
+        groups={band: tuple(points) for band, points in groups.items()},
     )  # fmt: skip
 
 

@@ -33,6 +33,8 @@ LOOSE = """() => [...document.querySelectorAll(".scroll")].filter((frame) => {
     frame.scrollLeft = 0;
     return Math.abs(moved) > 2;
 }).map((frame) => frame.outerHTML.slice(0, 120))"""
+UNDECIDED = {"color-contrast", "th-has-data-cells"}
+"""What axe may leave to us: text over several layers, and headings of tables whose cells hold pictures."""
 UNFOLD = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 LIGHT = """(name) => getComputedStyle(document.body)[name].match(/[0-9.]+/g).slice(0, 3)
     .reduce((sum, part) => sum + Number(part), 0)"""
@@ -106,7 +108,7 @@ def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
             page.set_viewport_size({"width": width, "height": 900})
             found = Axe().run(page).response
             assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], scheme
-            assert {one["id"] for one in found["incomplete"]} <= {"color-contrast"}
+            assert {one["id"] for one in found["incomplete"]} <= UNDECIDED
         page.emulate_media(color_scheme="dark", media="print")
         page.set_viewport_size({"width": PAPER, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= PAPER

@@ -121,7 +121,7 @@ def test_page_of_scores_when_inspected_is_as_every_page(
     inspected: Callable[[Path], Any], scored: Path
 ) -> None:
     page = inspected(scored)
-    assert page.title() == "fables 0.1.0: How much of the story 2 methods show"
+    assert page.title() == "release 0.1.0: How much of the story 2 methods show"
     assert page.locator("#figure-gap_ridges polygon.ridge").count() == 2
     assert page.locator("#figure-gap_strips rect.cell").count() == 8
     assert page.locator("#figure-differences-1 svg.plot").count() == 1

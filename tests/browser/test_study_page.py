@@ -26,7 +26,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_study_page_when_inspected_is_as_every_page(inspected: Callable[[Path], Any], study: Path) -> None:
     page = inspected(study)
-    assert page.title() == "fables 0.1.0: Study simulated"
+    assert page.title() == "release 0.1.0: Study simulated"
     assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
     assert page.evaluate("document.images.length") > 0
 

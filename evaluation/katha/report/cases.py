@@ -21,7 +21,7 @@ from ...recoverability.method import Method
 from ...recoverability.pooling import IMAGE, TEXT
 from ...recoverability.votes import RIGHT_VERDICT, UNJUDGED
 from ...report.examples import Valued, examples_of
-from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Verdict
+from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Unit, Verdict
 from ...report.pictures import Pictures
 
 ALL, WORST, TYPICAL = 48, 12, 12
@@ -227,7 +227,7 @@ def examples(
                 method, story, _ = place(spot)
                 text = f"{method}, {story}, {_place(spot.scenes)}, {counted(len(spot.questions), 'question')}"
                 valued.append(Valued(score.value, text, spot))
-        unit = "points" if quantity is recoverability.GAP else "percent"
+        unit: Unit = "points" if quantity is recoverability.GAP else "percent"
         made = examples_of(quantity, meaning, valued, frames, unit)
         if made is not None:
             yield made

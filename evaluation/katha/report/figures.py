@@ -14,7 +14,7 @@ EDGES = tuple(part / 10 for part in range(-10, 11))
 
 def figures_of(spots: Sequence[Spot], methods: Sequence[Method]) -> tuple[Ridges | Heat, ...]:
     """Return the distribution of gaps over stories, and the gap by transition, of every method."""
-    made = (_ridges(spots, methods), _strips(spots, methods))
+    made: tuple[Ridges | Heat | None, ...] = (_ridges(spots, methods), _strips(spots, methods))
     return tuple(figure for figure in made if figure is not None)
 
 
