@@ -5,7 +5,10 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-from .plurals import counted, plural, tallied, tallies  # noqa: F401 - most import them from here
+from .plurals import counted as counted  # noqa: PLC0414 - also read from here, as the three below
+from .plurals import plural as plural  # noqa: PLC0414
+from .plurals import tallied as tallied  # noqa: PLC0414
+from .plurals import tallies as tallies  # noqa: PLC0414
 
 _SPACE = re.compile(r"\s+")
 # Scripts that put no space between words: Thai, Lao, Tibetan, Myanmar, Khmer, Kana, Han.
