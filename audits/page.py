@@ -155,6 +155,7 @@ def page_of(audit: Audit) -> str:
     groups = {name: list(cases) for name, cases in groupby(audit.cases, key=lambda case: case.group)}
     shown = [(name, title, *_shown(groups[name])) for name, title in GROUPS.items() if name in groups]
     tables = list(audit.tables())
+    counts: dict[str, Any] = _counts(audit)
     return with_parts(
         (files(__package__) / "page.j2").read_text("utf-8"),
         doc={"shots": None},
@@ -172,7 +173,7 @@ def page_of(audit: Audit) -> str:
             **({"people": "Read by people"} if audit.people else {}),
             **{name: title for name, title, _, _ in shown},
         },
-        **_counts(audit),
+        **counts,
     )  # fmt: skip
 
 

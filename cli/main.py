@@ -130,10 +130,10 @@ for _verb, _about in VERBS.items():
 
 
 def _tell_version(*, as_json: bool) -> None:
-    from .. import version
+    from ..version import __version__
 
     if not as_json:
-        say(f"fabula {version.__version__}")
+        say(f"fabula {__version__}")
         return
     import platform
     import re
@@ -148,7 +148,7 @@ def _tell_version(*, as_json: bool) -> None:
             except PackageNotFoundError:
                 libraries[name] = None
     machine = {"python": platform.python_version(), "platform": platform.platform()}
-    emit({"fabula": version.__version__, **machine, "libraries": libraries})
+    emit({"fabula": __version__, **machine, "libraries": libraries})
 
 
 @app.callback(invoke_without_command=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from ..schemas.text import tallied
+from ..schemas.plurals import tallied
 from .build import dry_folder, run_folder, summary_first
 from .command import command
 from .common import emit, say, show

@@ -24,7 +24,7 @@ REPLAYS = Path(fabula.__file__).parent / "tests" / "golden" / "replays"
 def ranks(folder: Path, runs: dict[str, Path], *, release: Path, rank_by: str) -> dict[str, tuple[int, int]]:
     """Begin a board like the first evaluation, submit all, and build it: method -> range of ranks."""
     like = next(iter(runs.values()))
-    init(folder, BoardOptions(like=like, release=release, rank_by=rank_by, resamples=40, least_coverage=0.7))
+    init(folder, BoardOptions(like=like, release=release, rank_by=rank_by, resamples=40, least_coverage=0.5))
     for number, (name, run) in enumerate(runs.items(), 1):
         submit(run, folder, SubmitOptions(name=name, date=f"2026-01-0{number}"))
     report = check(folder)
@@ -65,8 +65,9 @@ def test_board_of_episodes_when_built_has_a_row_for_each_method(
         "ep_a/2:2": {"Ana": "changed"}, "ep_a/2:3": {"the red cup": "faded"},
     }  # fmt: skip
     write_episodes(tmp_path / "set", episodes)
-    write_outputs(tmp_path / "good", episodes, frames=4)
-    write_outputs(tmp_path / "poor", episodes, faults, frames=4)
+    write_outputs(tmp_path / "good", episodes, frames=8)
+    write_outputs(tmp_path / "poor", episodes, faults, frames=8)
+    (tmp_path / "poor/ep_a/002_001.mkv").unlink()
     runs = {name: tmp_path / f"run-{name}" for name in ("good", "poor")}
     with ModelServer(episode_judge.answer) as server:
         price = {"base_url": server.openai_url, "concurrency": 1, "prices": {"input": 1.0, "output": 2.0}}
