@@ -49,7 +49,7 @@ def listed(places: Sequence[Place] | Place) -> list[Path]:
 
 def reporter_of(progress: Progress) -> "Reporter | None":
     """Return who takes the progress: of True what fits a terminal, notebook or file, of False nobody."""
-    from ..engine.progress import choose_reporter
+    from .reporters import choose_reporter
 
     if isinstance(progress, bool):
         return choose_reporter() if progress else None

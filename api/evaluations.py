@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 @overload
 def evaluate(
     release: Place, outputs: Sequence[Place] | Place, out: Place, options: "RunOptions | None" = None, *,
-    noun: str | None = None, dry_run: Literal[False] = False, progress: Progress = True,
+    dry_run: Literal[False] = False, progress: Progress = True,
     **given: Any,  # noqa: ANN401
 ) -> Evaluation: ...  # fmt: skip
 @overload
 def evaluate(
     release: Place, outputs: Sequence[Place] | Place, out: Place, options: "RunOptions | None" = None, *,
-    noun: str | None = None, dry_run: Literal[True], progress: Progress = True,
+    dry_run: Literal[True], progress: Progress = True,
     **given: Any,  # noqa: ANN401
 ) -> "CallPlan": ...  # fmt: skip
 def evaluate(
@@ -32,7 +32,6 @@ def evaluate(
     out: Place,
     options: "RunOptions | None" = None,
     *,
-    noun: str | None = None,
     dry_run: bool = False,
     progress: Progress = True,
     **given: Any,
@@ -47,10 +46,10 @@ def evaluate(
         outputs: a folder of outputs for each method.
         out: the run folder.
         options: an object of the protocol's options, such as :class:`fabula.EvaluateOptions`.
-        noun: ``katha``, ``images``, ``events`` or ``episodes`` [what the release is of].
         dry_run: only tell what judges would be asked, and the cost: nothing is asked, and nothing written.
         progress: as for :func:`fabula.build`.
-        given: options by keyword: ``judges``, ``max_cost`` (USD), ``limit``, ``votes``, ``models``, ...
+        given: options by keyword: ``judges``, ``max_cost`` (USD), ``limit``, ``votes``, ``models``, ...; and
+            ``noun``: ``katha``, ``images``, ``events`` or ``episodes`` [what the release is of].
 
     Returns:
         The evaluation: ``to_pandas()`` has every reply, ``score()`` the scores. Of a dry run the plan:
@@ -74,7 +73,7 @@ def evaluate(
     from ..kinds.evaluations import evaluating_of
 
     judged_by = released(release, progress)
-    evaluating = evaluating_of(judged_by, noun)
+    evaluating = evaluating_of(judged_by, given.pop("noun", None))
     for name in ("judges", "stories"):
         if isinstance(given.get(name), str):
             given[name] = [given[name]]

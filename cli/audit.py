@@ -45,10 +45,10 @@ def audit(
         fabula audit runs/mine --sample 40 --out runs/audit
         fabula audit runs/mine --gold runs/gold --read ana.csv --read ben.csv --out runs/audit --json
     """
+    from ..api.reporters import choose_reporter
     from ..audits.auditing import FORM, PAGE, audit, estimate_audit
     from ..audits.form import write_form
     from ..audits.records import read_records
-    from ..engine.progress import choose_reporter
 
     form = chosen_form(form, as_json=as_json)
     draft, gold = released(draft), released(gold)

@@ -217,8 +217,8 @@ def _in_folder(
     """Return a request with its folder; tell people before anything is asked what it takes at most."""
     from dataclasses import replace
 
+    from ..api.reporters import choose_reporter
     from ..baselines.compass.requests import forecast
-    from ..engine.progress import choose_reporter
 
     folder = run_folder(out, "runs/compass", "a folder is needed")
     request = replace(request, out=folder, reporter=choose_reporter(as_json=as_json))

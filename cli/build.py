@@ -55,8 +55,8 @@ def katha(
         fabula build katha stories.jsonl --planner model --model openai:gpt-4.1-mini --dry-run
         fabula build katha stories.jsonl --model openai:gpt-4.1-mini --max-cost 5 --out runs/mine
     """
+    from ..api.reporters import choose_reporter
     from ..builders.katha.building import build_katha, estimate_katha
-    from ..engine.progress import choose_reporter
 
     if dry_run:
         if sample:
@@ -237,7 +237,7 @@ def _build(
     as_json: bool,
 ) -> bool:
     """Build, and tell how it went; return whether people are to be told more of what lies in the folder."""
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
 
     with summary_first(out, as_json=as_json):
         report = build(sources, out, options, reporter=choose_reporter(as_json=as_json))

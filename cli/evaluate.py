@@ -58,7 +58,7 @@ def katha(
         fabula evaluate katha --release dist/mine-0.1.0 --outputs boards/x --judge openai:gpt-4.1-mini
             --matcher embedding:openai:text-embedding-3-small --prompts heldout --out runs/eval-h
     """
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
     from ..evaluation.katha.requests import estimate_evaluation, evaluate_katha, evaluation_request
     from ..evaluation.katha.spending import judging_budget
 
@@ -231,7 +231,7 @@ def _evaluate(
         dry_run: whether nothing is asked.
         as_json: whether the result is printed as JSON.
     """
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
     from ..models.vision.measured import vision_plan
 
     if dry_run:

@@ -46,7 +46,7 @@ def run(
         fabula experiment run study.toml --out runs/study --max-cost 50
         fabula experiment run study.toml --out runs/study --part pictures --part judgements
     """
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
     from ..experiments.desk import open_study
     from ..experiments.forecast import forecast
     from ..experiments.running import run_study, states_of

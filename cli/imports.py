@@ -76,8 +76,8 @@ def book(
             --rights-reason "translator died in 1926" --out runs/aesop
         fabula import book ocean-of-story/ --model openai:gpt-4.1-mini --max-cost 2 --out runs/ocean
     """
+    from ..api.reporters import choose_reporter
     from ..builders.books.building import STORIES, SUMMARY, import_books
-    from ..engine.progress import choose_reporter
     from ..schemas.plain_files import read_json
 
     report = import_books(books, out, options, reporter=choose_reporter(as_json=as_json))

@@ -42,7 +42,7 @@ def build(
         fabula memory build runs/episodes --text-only --out runs/words
         fabula memory build runs/episodes --from-outputs videos/my-model --out runs/first-frames
     """
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
     from ..generation.memory.bank import read_bank, told_of
     from ..generation.memory.pipeline import build_memory, estimate_memory, memory_budget, memory_request
 

@@ -46,7 +46,7 @@ def packets(
         fabula memory packets runs/memory --memory text --out runs/packets-text
         fabula memory packets runs/memory --no-keyframes --out runs/packets-portraits
     """
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
     from ..generation.memory.shots.pipeline import estimate_packets, make_packets, packets_request
     from ..generation.memory.shots.place_packets import PACKETS, read_packets
     from ..generation.memory.shots.strips import PAGE
@@ -107,7 +107,7 @@ def generate(
         fabula memory generate runs/packets-text --model video:command:mine --seconds 5 --out outputs/text
         fabula evaluate episodes --release eb --outputs outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """
-    from ..engine.progress import choose_reporter
+    from ..api.reporters import choose_reporter
     from ..generation.memory.shots.generating import (
         estimate_shots,
         generate_request,

@@ -168,8 +168,8 @@ def cancel(run: Path, *, as_json: bool = False) -> int:
     Examples:
         fabula run cancel runs/mine
     """
+    from ..api.reporters import choose_reporter
     from ..engine.batches.cancel import cancel_batches
-    from ..engine.progress import choose_reporter
 
     result = cancel_batches(run, tell=choose_reporter(as_json=as_json).emit)
     show(result, as_json=as_json)
@@ -206,8 +206,8 @@ def merge(
         fabula run merge runs/part-1 runs/part-2 runs/part-3 --out runs/whole
         fabula run merge runs/part-* --gather --out runs/whole
     """
+    from ..api.reporters import choose_reporter
     from ..engine.machines.merging import Merge
-    from ..engine.progress import choose_reporter
     from ..kinds.verbs import merge_runs
 
     folder = run_folder(out, "runs/whole")
@@ -256,8 +256,8 @@ def retry(
         fabula run retry runs/mine --max-cost 5 --max-cost draft_scenes=2
         fabula run retry runs/mine --sources /data/stories
     """
+    from ..api.reporters import choose_reporter
     from ..engine.batches.settings import Batching
-    from ..engine.progress import choose_reporter
     from ..engine.run_options import costs_of, share_of
     from ..kinds.verbs import continue_run
 

@@ -21,7 +21,7 @@ def readable(text: str, longest: int | None = LONGEST_TEXT) -> str:
     """
     if longest is not None and len(text) > longest:
         return f"{readable(text[:longest], None)}\N{HORIZONTAL ELLIPSIS} ({len(text):,} characters in all)"
-    return "".join(f"[U+{ord(one):04X}]" if _misleads(one) else one for one in text)
+    return "".join(f"[U+{ord(letter):04X}]" if _misleads(letter) else letter for letter in text)
 
 
 def isolated(text: str, longest: int | None = LONGEST_TEXT) -> "Markup":

@@ -38,13 +38,13 @@ def verdicts_csv(document: ReportDocument) -> str:
 def shots_csv(document: ReportDocument) -> str:
     """Return every shot of every method, one a line; a score without a value is empty."""
     every = document.shots.every if document.shots is not None else ()
-    names = tuple(dict.fromkeys(name for one in every for name in one.values))
+    names = tuple(dict.fromkeys(name for shot in every for name in shot.values))
     rows = (
         (
-            one.method, one.story_id, one.number, one.picture, one.onstage, one.found, one.expected,
-            one.matched, *(one.values.get(name) for name in names),
+            shot.method, shot.story_id, shot.number, shot.picture, shot.onstage, shot.found, shot.expected,
+            shot.matched, *(shot.values.get(name) for name in names),
         )
-        for one in every
+        for shot in every
     )  # fmt: skip
     return csv_text((*SHOTS, *names), rows)
 
@@ -67,10 +67,15 @@ def _score_rows(document: ReportDocument) -> Iterator[Row]:
 
 
 def _comparison_rows(document: ReportDocument) -> Iterator[Row]:
-    for one in document.comparisons:
-        yield ("comparison", f"{one.first} less {one.second}", one.measure, *numbers(one.difference))
-        for name, value in (*one.p.items(), *one.effects.items()):
-            yield ("comparison", f"{one.first} less {one.second}", name, *plain(value))
+    for compared in document.comparisons:
+        yield (
+            "comparison",
+            f"{compared.first} less {compared.second}",
+            compared.measure,
+            *numbers(compared.difference),
+        )
+        for name, value in (*compared.p.items(), *compared.effects.items()):
+            yield ("comparison", f"{compared.first} less {compared.second}", name, *plain(value))
 
 
 def _rank_rows(document: ReportDocument) -> Iterator[Row]:
@@ -226,7 +231,7 @@ def _stored(value: Json) -> Json:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, list):
-        return [_stored(one) for one in value]
+        return [_stored(entry) for entry in value]
     if isinstance(value, dict):
         return {_stored(key): _stored(one) for key, one in value.items()}
     return value

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.progress import Event, JsonReporter, PlainReporter, choose_reporter
-from fabula.engine.progress_block import INTERVAL, BlockReporter, Standing
+from fabula.api.progress_block import INTERVAL, BlockReporter, Standing
+from fabula.api.reporters import choose_reporter
+from fabula.engine.progress import Event, JsonReporter, PlainReporter
 
 PROGRAM = """
 import fcntl, sys, termios
 from pathlib import Path
-from fabula.engine.progress import choose_reporter
+from fabula.api.reporters import choose_reporter
 from fabula.errors import FabulaError
 from fabula.testing.toy_pipeline import run_toy
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C comes here

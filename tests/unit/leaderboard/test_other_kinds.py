@@ -80,4 +80,4 @@ def test_board_of_episodes_when_built_has_a_row_for_each_method(
     made = ranks(tmp_path / "board", runs, release=tmp_path / "set", rank_by="intra_face_fidelity")
     assert made == {"good": (1, 2), "poor": (1, 2)}, "two episodes tell nobody apart"
     (row,) = (row for row in check(tmp_path / "board").rows if row.name == "good")
-    assert row.scores["intra_face_fidelity"].value == 1
+    assert row.scores["intra_face_fidelity"].value == pytest.approx(episode_judge.GOOD / 10)

@@ -196,7 +196,7 @@ def test_request_when_options_exclude_each_other_says_so(episodes: Path, tmp_pat
 _RUN = """
 import sys
 from pathlib import Path
-from fabula.engine.progress import choose_reporter
+from fabula.api.reporters import choose_reporter
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory
 episodes, out, url, config = sys.argv[1:]
 build_memory(Path(episodes), Path(out), MemoryOptions(

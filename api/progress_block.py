@@ -15,8 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from ..engine.progress import Event, lasting, plain_line
 from ..schemas.text import tallied
-from .progress import Event, lasting, plain_line
 
 INTERVAL = 0.25
 """Least seconds between two drawings."""
