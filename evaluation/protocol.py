@@ -86,6 +86,7 @@ class Scoring:
         unit: how differences of methods are printed.
         published: published protocol that judges were asked under -> options that have its code's definitions
             of scores; one that is given wins.
+        difference: of what the differences of methods are, for readers; empty where there are several.
         compared_by: measure of its first table by whose differences methods are compared; empty where there
             are several.
     """
@@ -103,6 +104,7 @@ class Scoring:
     of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
     unit: "Unit" = "points"
     published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    difference: str = ""
     compared_by: str = ""
 
 

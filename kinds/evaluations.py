@@ -93,11 +93,11 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
 def compare(
     first: Path, second: Path, options: Mapping[str, Any] | None = None, allowed: Collection[str] = ()
 ) -> "Compared":
-    """Return the methods of two evaluations against each other, in paired tests.
+    """Return the methods of two evaluations, or of one, against each other, in paired tests.
 
     Args:
         first: evaluation folder.
-        second: the other.
+        second: the other; the same folder to compare the methods in it.
         options: option of ``fabula compare`` -> its value.
         allowed: parts of the protocol that may differ.
 
@@ -116,7 +116,7 @@ def comparison_tables(first: Path, made: "Compared") -> Iterable["Table"]:
     scoring = judging_of(first).scored()
     if scoring.compared is not None:
         return scoring.compared(made)
-    return [comparison_table(made.comparisons, scoring.unit)]
+    return [comparison_table(made.comparisons, scoring.unit, scoring.difference)]
 
 
 def make_report(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from ...errors import InputError, UserError
 from ...schemas.canonical import plain_fields
 from ..archive.archive import read_manifest
-from ..archive.protocols import Difference, check_alike
+from ..archive.protocols import Difference, check_alike, nothing_to_compare
 from ..archive.replies import notes_of_both
 from ..stats.paired import Pair, Paired, paired
-from .score import PanelScore, score_folder
+from .score import EventScores, PanelScore, score_folder
 from .votes import Definitions
 
 
@@ -50,11 +51,17 @@ class EventComparisons:
 def compare_folders(
     first: Path, second: Path, suite: Path | None, definitions: Definitions, allowed: Collection[str] = ()
 ) -> EventComparisons:
-    """Compare the methods of two evaluation folders of kind events.
+    """Compare the methods of two evaluation folders of kind events; of one, its methods with each other.
 
     Raises:
         InputError: a folder cannot be read, their protocols differ, or they share no verifier.
     """
+    if Path(first).resolve() == Path(second).resolve():
+        within, manifest = pairs_within(score_folder(first, suite, definitions)), read_manifest(first)
+        if not within:
+            raise InputError([nothing_to_compare(first)])
+        notes = notes_of_both({str(first): manifest})
+        return EventComparisons(definitions, event_comparisons(within, definitions), notes=notes)
     manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
     differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
     ours, theirs = (score_folder(folder, suite, definitions).panels for folder in (first, second))
@@ -86,6 +93,17 @@ def event_comparisons(
         InputError: two methods have no prompt in common that counts.
     """
     return paired([_pair(a, b, definitions) for a, b in pairs], "prompt", definitions)
+
+
+def pairs_within(scores: EventScores) -> list[tuple[PanelScore, PanelScore]]:
+    """Return every two methods under the same verifier that have a prompt in common that counts."""
+    return [
+        (ours, other)
+        for ours, other in combinations(scores.panels, 2)
+        if ours.panel.judge == other.panel.judge
+        and ours.panel.method != other.panel.method
+        and comparable(ours, other, scores.definitions)
+    ]
 
 
 def comparable(ours: PanelScore, other: PanelScore, definitions: Definitions) -> bool:

@@ -91,5 +91,6 @@ SCORING = Scoring(
     ("release", "suite", "voting", "partial", "nonresponse"),
     tables=tables,
     of_people=of_people,
+    difference="completion rates (positive: the first completes more)",
     compared_by="average",
 )

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ..report.formats import Table
 
 
+DIFFERENCE = "STG over the questions that are valid for all methods (negative: the first loses less)"
+
+
 def definitions_of(chosen: Chosen) -> Definitions:
     """Return the definitions that were chosen.
 
@@ -60,9 +63,12 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
 
 def tables(scores: KathaScores) -> "Iterator[Table]":
     """Yield the scores as tables: main numbers, details, each judge alone, and what was counted."""
+    from ..report.formats import comparison_table
     from .report.tables import accounting, details, headline, judges_table
 
     yield headline(scores)
+    if scores.comparisons:
+        yield comparison_table(scores.comparisons, "points", DIFFERENCE)
     yield from details(scores)
     yield judges_table(scores)
     yield from accounting(scores)
@@ -78,5 +84,5 @@ def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
     ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
-    tables=tables, of_people=of_people, compared_by="gap",
+    tables=tables, of_people=of_people, difference=DIFFERENCE, compared_by="gap",
 )  # fmt: skip

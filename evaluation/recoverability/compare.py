@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import read_manifest
-from ..archive.protocols import Difference, check_alike
+from ..archive.protocols import Difference, check_alike, nothing_to_compare
 from ..archive.replies import notes_of_both
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
@@ -212,7 +213,7 @@ def compare_folders(
     *,
     read: Callable[[Path], Release] = load,
 ) -> KathaComparison:
-    """Compare the methods of two evaluation folders of kind katha.
+    """Compare the methods of two evaluation folders of kind katha; of one, its methods with each other.
 
     Args:
         first: an evaluation folder.
@@ -225,6 +226,8 @@ def compare_folders(
     Raises:
         InputError: a folder cannot be read, their protocols differ, or they share no story.
     """
+    if Path(first).resolve() == Path(second).resolve():
+        return _within(first, judged_folder(first, release, definitions, read=read), definitions)
     differences = check_alike(read_manifest(first), read_manifest(second), allowed)
     judged_of = partial(judged_folder, definitions=definitions, read=read)
     ours_judged, other = _alike(first, second, release, judged_of)
@@ -265,6 +268,30 @@ def compare_folders(
     )
 
 
+def _within(folder: Path, judged: Judged, definitions: Definitions) -> KathaComparison:
+    """Return the methods of one evaluation against each other.
+
+    Raises:
+        InputError: there is only one.
+    """
+    if len(judged.methods) < 2:
+        raise InputError([nothing_to_compare(folder)])
+    methods = judged.methods
+    _, estimates = estimated(methods, judged.items, definitions)
+    gaps = {method.name: _known(estimates[method.name].values["question.common.gap"]) for method in methods}
+    return KathaComparison(
+        definitions,
+        judged.items.stories,
+        {folder.resolve().name: gaps},
+        comparisons(list(combinations(methods, 2)), estimates, judged.items, definitions),
+        spearman([], []),
+        notes=(
+            *notes_of_both({str(folder): judged.manifest}),
+            *definitions.notes(judged.items.stories, "story"),
+        ),
+    )
+
+
 def _alike(
     first: Path, second: Path, release: Path | None, judged_of: Callable[..., Judged]
 ) -> tuple[Judged, Judged]:
@@ -299,7 +326,7 @@ def _names(first: Path, second: Path) -> tuple[str, str]:
     """Return what to call two folders: their names, or their paths where those are the same."""
     if first.name and first.name != second.name:
         return first.name, second.name
-    return ("A", "B") if first == second else (str(first), str(second))
+    return str(first), str(second)
 
 
 def _same_names(ours: list[Method], theirs: list[Method]) -> list[tuple[Method, Method]]:

@@ -97,7 +97,7 @@ def comparison(
         difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
     return Comparison(
         measure=measure, first=one.first, second=one.second, difference=difference, unit=unit,
-        p={"Wilcoxon": one.p_wilcoxon_corrected, "bootstrap": one.p_bootstrap_corrected},
+        p={"Wilcoxon": one.p_wilcoxon_corrected, one.resampled_test: one.p_bootstrap_corrected},
         effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
         pairs=one.n, verdict=_verdict(one, better, higher=higher), shown=shown,
     )  # fmt: skip

@@ -31,8 +31,8 @@ def headline(scores: KathaScores) -> ScoreTable:
     return ScoreTable(
         name="headline",
         title="Recoverability and Semantic Trajectory Gap",
-        note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % "
-        "bootstrap intervals over stories.",
+        note=f"Answers recovered from text alone and from images alone. {FILTERED} "
+        f"{scores.definitions.meaning(scores.scope['stories'], 'story')}".strip(),
         measures=(TEXT, IMAGE, GAP, LATENT, *([MORAL] if asked else []), AMBIGUITY),
         rows=tuple(rows),
     )
