@@ -140,7 +140,8 @@ def compare(
     """
     from ..kinds import evaluations as verbs
 
-    made = verbs.compare(Path(first), Path(first if second is None else second), as_paths(options), allow)
+    other = None if second is None else Path(second)
+    made = verbs.compare(Path(first), other, as_paths(options), allow)
     return Comparison(tuple(verbs.comparison_tables(Path(first), made)), made)
 
 

@@ -120,8 +120,7 @@ def compare(
         "weights": weights, "suite": suite, "define": define, "release": released(release),
         "manifest": manifest, "resamples": resamples, **given,
     }  # fmt: skip
-    second = first if second is None else second
-    warn(*definitions_said(first, second))
+    warn(*definitions_said(first, *([] if second is None else [second])))
     made = compare_as(first, second, options, allow)
     show_tables(made, lambda: comparison_tables(first, made), form)
     return 0

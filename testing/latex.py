@@ -8,13 +8,13 @@ _COMMAND = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])")
 
 
 def latex_problems(text: str) -> Iterator[str]:
-    """Yield what is wrong in tables as LaTeX, by line: what the fonts of plain LaTeX lack or read otherwise."""
+    """Yield what is wrong in tables as LaTeX, by line: what plain LaTeX lacks or reads otherwise."""
     depth = 0
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("%"):
             continue
         if not line.isascii():
-            yield f"line {number}: {ascii(next(sign for sign in line if not sign.isascii()))} is not ASCII"
+            yield f"line {number}: {next(sign for sign in line if not sign.isascii())!a} is not ASCII"
         plain = _COMMAND.sub(" ", _MATH.sub("", line))
         yield from (f"line {number}: {sign} in text" for sign in sorted(set('<>|"$#_^%') & set(plain)))
         if line.startswith(("[", "*")):

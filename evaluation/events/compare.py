@@ -51,17 +51,11 @@ class EventComparisons:
 def compare_folders(
     first: Path, second: Path, suite: Path | None, definitions: Definitions, allowed: Collection[str] = ()
 ) -> EventComparisons:
-    """Compare the methods of two evaluation folders of kind events; of one, its methods with each other.
+    """Compare the methods of two evaluation folders of kind events.
 
     Raises:
         InputError: a folder cannot be read, their protocols differ, or they share no verifier.
     """
-    if Path(first).resolve() == Path(second).resolve():
-        within, manifest = pairs_within(score_folder(first, suite, definitions)), read_manifest(first)
-        if not within:
-            raise InputError([nothing_to_compare(first)])
-        notes = notes_of_both({str(first): manifest})
-        return EventComparisons(definitions, event_comparisons(within, definitions), notes=notes)
     manifests = {str(folder): read_manifest(folder) for folder in (first, second)}
     differences = check_alike(manifests[str(first)], manifests[str(second)], allowed)
     ours, theirs = (score_folder(folder, suite, definitions).panels for folder in (first, second))
@@ -78,6 +72,19 @@ def compare_folders(
     same = [(a, b) for a, b in pairs if a.panel.method == b.panel.method]
     comparisons = event_comparisons(same or pairs, definitions)
     return EventComparisons(definitions, comparisons, differences, notes_of_both(manifests))
+
+
+def compare_within(folder: Path, suite: Path | None, definitions: Definitions) -> EventComparisons:
+    """Compare the methods of one evaluation folder of kind events with each other.
+
+    Raises:
+        InputError: the folder cannot be read, or no two methods share a judge and a prompt.
+    """
+    pairs = pairs_within(score_folder(folder, suite, definitions))
+    if not pairs:
+        raise InputError([nothing_to_compare(folder)])
+    notes = notes_of_both({str(folder): read_manifest(folder)})
+    return EventComparisons(definitions, event_comparisons(pairs, definitions), notes=notes)
 
 
 def event_comparisons(

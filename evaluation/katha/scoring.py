@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol import UNCERTAINTY, Chosen, Scoring
-from ..recoverability.compare import KathaComparison, compare_folders
+from ..recoverability.compare import KathaComparison, compare_folders, compare_within
 from ..recoverability.definitions import Definitions
 from ..recoverability.score import judged_folder, read_weights, scores_of, write_tables
 from ..recoverability.scores import KathaScores
@@ -48,6 +48,12 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
     return compare_folders(first, second, release, definitions, allowed, read=chosen.stories)
 
 
+def within(folder: Path, chosen: Chosen) -> KathaComparison:
+    """Return the methods of one evaluation against each other."""
+    release = chosen.options.get("release")
+    return compare_within(folder, release, definitions_of(chosen), read=chosen.stories)
+
+
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
     from .report.page import katha_report
@@ -84,5 +90,5 @@ def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
     ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
-    tables=tables, of_people=of_people, difference=DIFFERENCE, compared_by="gap",
+    tables=tables, of_people=of_people, within=within, difference=DIFFERENCE, compared_by="gap",
 )  # fmt: skip

@@ -213,7 +213,7 @@ def compare_folders(
     *,
     read: Callable[[Path], Release] = load,
 ) -> KathaComparison:
-    """Compare the methods of two evaluation folders of kind katha; of one, its methods with each other.
+    """Compare the methods of two evaluation folders of kind katha.
 
     Args:
         first: an evaluation folder.
@@ -226,8 +226,6 @@ def compare_folders(
     Raises:
         InputError: a folder cannot be read, their protocols differ, or they share no story.
     """
-    if Path(first).resolve() == Path(second).resolve():
-        return _within(first, judged_folder(first, release, definitions, read=read), definitions)
     differences = check_alike(read_manifest(first), read_manifest(second), allowed)
     judged_of = partial(judged_folder, definitions=definitions, read=read)
     ours_judged, other = _alike(first, second, release, judged_of)
@@ -268,27 +266,33 @@ def compare_folders(
     )
 
 
-def _within(folder: Path, judged: Judged, definitions: Definitions) -> KathaComparison:
-    """Return the methods of one evaluation against each other.
+def compare_within(
+    folder: Path, release: Path | None, definitions: Definitions, *, read: Callable[[Path], Release] = load
+) -> KathaComparison:
+    """Compare the methods of one evaluation folder of kind katha with each other.
+
+    Args:
+        folder: an evaluation folder.
+        release: as for :func:`compare_folders`; so are the others.
+        definitions: how replies become numbers.
+        read: reads the release as stories with questions.
 
     Raises:
-        InputError: there is only one.
+        InputError: the folder cannot be read, or has one method.
     """
-    if len(judged.methods) < 2:
+    judged = judged_folder(folder, release, definitions, read=read)
+    methods, items = judged.methods, judged.items
+    if len(methods) < 2:
         raise InputError([nothing_to_compare(folder)])
-    methods = judged.methods
-    _, estimates = estimated(methods, judged.items, definitions)
+    _, estimates = estimated(methods, items, definitions)
     gaps = {method.name: _known(estimates[method.name].values["question.common.gap"]) for method in methods}
     return KathaComparison(
         definitions,
-        judged.items.stories,
+        items.stories,
         {folder.resolve().name: gaps},
-        comparisons(list(combinations(methods, 2)), estimates, judged.items, definitions),
+        comparisons(list(combinations(methods, 2)), estimates, items, definitions),
         spearman([], []),
-        notes=(
-            *notes_of_both({str(folder): judged.manifest}),
-            *definitions.notes(judged.items.stories, "story"),
-        ),
+        notes=(*notes_of_both({str(folder): judged.manifest}), *definitions.notes(items.stories, "story")),
     )
 
 
@@ -326,7 +330,7 @@ def _names(first: Path, second: Path) -> tuple[str, str]:
     """Return what to call two folders: their names, or their paths where those are the same."""
     if first.name and first.name != second.name:
         return first.name, second.name
-    return str(first), str(second)
+    return ("A", "B") if first == second else (str(first), str(second))
 
 
 def _same_names(ours: list[Method], theirs: list[Method]) -> list[tuple[Method, Method]]:
