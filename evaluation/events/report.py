@@ -39,7 +39,7 @@ from ..report.model import (
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
-from ..report.showing import comparison, label_text, resampling_definition
+from ..report.showing import comparison, if_intervals, label_text, resampling_definition
 from .compare import event_comparisons, pairs_within
 from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
@@ -328,8 +328,11 @@ def _headline(scores: EventScores) -> ScoreTable:
 
 def _plot(scores: EventScores, suite: Suite) -> Plot:
     labels = [*suite.labels(), AVERAGE]
+    ends = if_intervals(
+        ", with 95 % intervals", (panel.classes[label] for panel in scores.panels for label in panel.classes)
+    )
     return Plot(
-        name="completion", title="Completion rate by class", note="In %, with 95 % intervals.",
+        name="completion", title="Completion rate by class", note=f"In %{ends}.",
         groups={
             "All prompts" if label == AVERAGE else label_text(label): tuple(
                 PlotPoint(series=_named(panel), score=panel.classes[label])
