@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+import fabula
 from fabula.cli.main import app
 from fabula.errors import InputError
 from fabula.evaluation.recoverability.compare import compare_folders
@@ -129,6 +130,9 @@ def test_compare_command_when_one_folder_is_given_compares_the_methods_in_it(ben
     assert "$<$ 0.001" in latex
     assert "p, Student's t" in latex
     assert r"a less b & $-$100.0 " in run_cli("score", made.run, "--format", "latex")
+    compared = fabula.compare(made.run)
+    assert str(compared).splitlines() == run_cli("compare", made.run).splitlines()
+    assert repr(compared) == "Comparison(tables: comparison)"
 
 
 def test_compare_command_when_one_folder_has_one_method_says_that_there_is_nothing_to_compare(pair):
