@@ -111,16 +111,16 @@ def score(folder: Place, **options: Any) -> Scores:  # noqa: ANN401 - checked by
 
 def compare(
     first: Place,
-    second: Place,
+    second: Place | None = None,
     *,
     allow: Collection[str] = (),
     **options: Any,  # noqa: ANN401 - as score
 ) -> Comparison:
-    """Compare the methods of two evaluations in paired tests. As ``fabula compare``.
+    """Compare the methods of one or two evaluations in paired tests. As ``fabula compare``.
 
     Args:
         first: evaluation folder.
-        second: another; for images and episodes also the same, to compare the methods in it.
+        second: another [none: the methods in the first with each other].
         allow: parts of the protocol that may differ.
         options: as for :func:`score`.
 
@@ -139,7 +139,8 @@ def compare(
     """
     from ..kinds import evaluations as verbs
 
-    made = verbs.compare(Path(first), Path(second), as_paths(options), allow)
+    other = None if second is None else Path(second)
+    made = verbs.compare(Path(first), other, as_paths(options), allow)
     return Comparison(tuple(verbs.comparison_tables(Path(first), made)), made)
 
 

@@ -73,14 +73,25 @@ class Evaluation(Tabular):
         return self.score().plot()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Scored(Tabular):
     """Numbers of an evaluation that are tables.
 
     Frames have a number a row, with its interval and what it was counted from; values are fractions.
     """
 
-    tables: tuple[Table, ...] = field(repr=False)
+    tables: tuple[Table, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(table.name for table in self.tables if table.rows))
+        return f"{type(self).__name__}(tables: {names or 'none'})"
+
+    def __str__(self) -> str:
+        """Return what the command prints for people."""
+        return "\n".join(self._printed().lines())
+
+    def _printed(self) -> Shown:
+        raise NotImplementedError
 
     def grids(self) -> Iterator[Grid]:
         """Yield its tables as people read them."""
@@ -106,7 +117,7 @@ class _Scored(Tabular):
         raise ConfigError("plot", what="there is no table of scores to draw", fix="use to_pandas()")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Scores(_Scored):
     """The scores of an evaluation.
 
@@ -117,14 +128,17 @@ class Scores(_Scored):
     """
 
     folder: Path
-    result: Shown = field(repr=False)
+    result: Shown
+
+    def _printed(self) -> Shown:
+        return self.result
 
     def as_json(self) -> dict[str, Any]:
         """Return them as ``fabula score --json`` prints them."""
         return self.result.as_json()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(_Scored):
     """Methods against each other, in paired tests.
 
@@ -133,14 +147,17 @@ class Comparison(_Scored):
         result: what the protocol's own comparing returned; ``result.comparisons`` are the paired tests.
     """
 
-    result: Compared = field(repr=False)
+    result: Compared
+
+    def _printed(self) -> Shown:
+        return self.result
 
     def as_json(self) -> dict[str, Any]:
         """Return them as ``fabula compare --json`` prints them."""
         return self.result.as_json()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report(_Scored):
     """A report that was written.
 
@@ -149,7 +166,10 @@ class Report(_Scored):
         written: the report as data, and its files; the page comes first.
     """
 
-    written: "Written" = field(repr=False)
+    written: "Written"
+
+    def _printed(self) -> Shown:
+        return self.written
 
     @property
     def page(self) -> Path:

@@ -78,7 +78,7 @@ def score(
 @command("compare", *DEFINITIONS)
 def compare(
     first: Path,
-    second: Path,
+    second: Path | None = None,
     *,
     given: Mapping[str, Any],
     release: Path | None = None,
@@ -91,14 +91,13 @@ def compare(
     form: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Compare the methods of two evaluations with paired tests.
+    """Compare the methods of one or two evaluations with paired tests.
 
-    Both must have been judged under the same protocol. For images and episodes, name one folder twice to
-    compare the methods in it. The definitions are those of `fabula score`.
+    Two must have been judged under the same protocol. The definitions are those of `fabula score`.
 
     Options:
         first: Evaluation folder.
-        second: Evaluation folder.
+        second: Another evaluation folder [none: the methods in the first with each other].
         release: Release that was judged [where the evaluations say].
         suite: Event suite that was judged [the copies in the folders].
         allow: Part of the protocol that may differ, such as prompts.
@@ -109,6 +108,7 @@ def compare(
             method, time, platform and number of API keys, versions of libraries too [ours].
 
     Examples:
+        fabula compare runs/eval-a
         fabula compare runs/eval-a runs/eval-c
         fabula compare runs/eval-a runs/eval-c --format markdown
     """
@@ -120,7 +120,7 @@ def compare(
         "weights": weights, "suite": suite, "define": define, "release": released(release),
         "manifest": manifest, "resamples": resamples, **given,
     }  # fmt: skip
-    warn(*definitions_said(first, second))
+    warn(*definitions_said(first, *([] if second is None else [second])))
     made = compare_as(first, second, options, allow)
     show_tables(made, lambda: comparison_tables(first, made), form)
     return 0

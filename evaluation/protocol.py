@@ -86,6 +86,9 @@ class Scoring:
         unit: how differences of methods are printed.
         published: published protocol that judges were asked under -> options that have its code's definitions
             of scores; one that is given wins.
+        within: evaluation folder -> the methods in it against each other; None where comparing a folder with
+            itself gives that.
+        difference: of what the differences of methods are, for readers; empty where there are several.
         compared_by: measure of its first table by whose differences methods are compared; empty where there
             are several.
     """
@@ -103,6 +106,8 @@ class Scoring:
     of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
     unit: "Unit" = "points"
     published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    within: Callable[[Path, Chosen], Compared] | None = None
+    difference: str = ""
     compared_by: str = ""
 
 

@@ -91,13 +91,16 @@ def score(folder: Path, options: Mapping[str, Any] | None = None) -> "Shown":
 
 
 def compare(
-    first: Path, second: Path, options: Mapping[str, Any] | None = None, allowed: Collection[str] = ()
+    first: Path,
+    second: Path | None,
+    options: Mapping[str, Any] | None = None,
+    allowed: Collection[str] = (),
 ) -> "Compared":
-    """Return the methods of two evaluations against each other, in paired tests.
+    """Return the methods of two evaluations, or of one, against each other, in paired tests.
 
     Args:
         first: evaluation folder.
-        second: the other.
+        second: the other; None to compare the methods in the first with each other.
         options: option of ``fabula compare`` -> its value.
         allowed: parts of the protocol that may differ.
 
@@ -105,8 +108,10 @@ def compare(
         InputError: a folder cannot be read, they are not alike, or share nothing.
         ConfigError: as :func:`score`.
     """
-    scoring, given = _scoring([first, second], options, _options)
-    return scoring.compare(first, second, _chosen(given), allowed)
+    scoring, given = _scoring([first, *([] if second is None else [second])], options, _options)
+    if second is None and scoring.within is not None:
+        return scoring.within(first, _chosen(given))
+    return scoring.compare(first, first if second is None else second, _chosen(given), allowed)
 
 
 def comparison_tables(first: Path, made: "Compared") -> Iterable["Table"]:
@@ -116,7 +121,7 @@ def comparison_tables(first: Path, made: "Compared") -> Iterable["Table"]:
     scoring = judging_of(first).scored()
     if scoring.compared is not None:
         return scoring.compared(made)
-    return [comparison_table(made.comparisons, scoring.unit)]
+    return [comparison_table(made.comparisons, scoring.unit, scoring.difference)]
 
 
 def make_report(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FabulaError, TargetError
+from ..evaluation.archive.stand_ins import stand_in_notes
 from ..evaluation.report.model import CountRow, CountTable, ReportDocument, ScoreRow, ScoreTable
 from ..evaluation.report.page import with_parts
 from ..evaluation.report.writing import write_report
@@ -154,7 +155,13 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
         )
         for key in dict.fromkeys(key for board in report.leaderboard.boards for key in board.published)
     ]  # fmt: skip
-    warnings = [note for standing in boards for note in standing.notes]
+    warnings = [
+        f"{row.name}: {note}."
+        for row in report.rows
+        if row.ranked and row.manifest is not None
+        for note in stand_in_notes(row.manifest)
+    ]
+    warnings += [note for standing in boards for note in standing.notes]
     ranked = sum(len(standing.rows) for standing in boards)
     undeclared = sum(bool(row.submission and row.submission.undeclared) for row in report.rows)
     facts = {
@@ -273,11 +280,11 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
         if document is not None and document.cases is not None:
             cases = document.cases.model_copy(update={"shown": document.cases.shown[:CASES]})
             sections.append(Section("cases", cases.title, f"{cases.note} {SHOWN}", cases=cases))
-        warnings = (
-            ()
-            if row.retraction is None
-            else (f"Retracted on {row.retraction.date}: {row.retraction.reason}",)
-        )
+        made_up = () if row.manifest is None else stand_in_notes(row.manifest)
+        warnings = [
+            *(f"{note[:1].upper()}{note[1:]}." for note in made_up),
+            *([f"Retracted on {row.retraction.date}: {row.retraction.reason}"] if row.retraction else []),
+        ]
         title = row.submission.method
         yield Page(
             f"methods/{row.name}.html",
@@ -285,7 +292,7 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
             "Submission",
             tuple(sections),
             facts,
-            warnings,
+            tuple(warnings),
             home="../index.html",
             about=row.board.heading if row.board is not None else "",
         )

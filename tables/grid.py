@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..schemas.text import printable
+from .latex import latex_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,11 +16,6 @@ Cell: TypeAlias = str | int | float | bool | None
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
 SHOWN = 20
 """Most rows of a table that a notebook shows."""
-_LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
-    "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MINUS: "$-$", DASH: "--",
-    "\n": " ",
-})  # fmt: skip
 _LINE = "1px solid rgba(128, 128, 128, 0.4)"
 _CELL = f"padding: 2px 10px; border-bottom: {_LINE}; vertical-align: top"
 
@@ -51,7 +47,9 @@ def cell_text(cell: Cell) -> str:
         return DASH
     if isinstance(cell, bool):
         return "yes" if cell else "no"
-    return f"{cell:.4g}" if isinstance(cell, float) else printable(str(cell))
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    return printable(str(cell).replace("\N{NO-BREAK SPACE}", " "))
 
 
 def text_of(grids: Iterable[Grid]) -> Iterator[str]:
@@ -105,21 +103,34 @@ def _cell(tag: str, number: int, cell: Cell, grid: Grid) -> str:
 
 
 def latex_of(grids: Iterable[Grid]) -> str:
-    """Return tables as LaTeX in the style of the package booktabs, which it needs; texts are escaped."""
-    return "\n".join(map(_latex, grids))
+    """Return tables as LaTeX in the style of the package booktabs, the only one that it needs.
+
+    All of it is ASCII; texts are escaped.
+    """
+    return "\n".join([r"% Needs \usepackage{booktabs}.", *map(_latex, grids)])
 
 
 def _latex(grid: Grid) -> str:
-    head, *rows = ([cell_text(cell).translate(_LATEX) for cell in row] for row in (grid.columns, *grid.rows))
-    title, note = grid.title.translate(_LATEX), grid.note.translate(_LATEX)
-    name = "".join(letter if letter.isalnum() else "-" for letter in grid.name)
+    head, *rows = ([_latex_cell(cell) for cell in row] for row in (grid.columns, *grid.rows))
+    title, note = latex_text(grid.title), latex_text(grid.note)
+    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in grid.name)
     sides = "".join("l" if number in grid.words else "r" for number in range(1, len(head)))
     return "\n".join([
         r"\begin{table}", r"\centering", rf"\caption{{{title}. {note}}}".replace(". }", "}"),
         rf"\label{{tab:{name}}}", rf"\begin{{tabular}}{{l{sides}}}", r"\toprule",
-        rf"{' & '.join(head)} \\", r"\midrule", *(rf"{' & '.join(row)} \\" for row in rows),
+        _latex_row(head), r"\midrule", *map(_latex_row, rows),
         r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
     ])  # fmt: skip
+
+
+def _latex_cell(cell: Cell) -> str:
+    return latex_text(cell if isinstance(cell, str) else cell_text(cell))
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    row = rf"{' & '.join(cells)} \\"
+    # A bracket or star behind a rule or an end of line would be read as an option of it.
+    return f"{{}}{row}" if row.startswith(("[", "*")) else row
 
 
 def arrow_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> "pa.Table":

@@ -46,6 +46,14 @@ def protocol_differences(first: EvaluationManifest, second: EvaluationManifest) 
     return tuple(_differences("", *differences))
 
 
+def nothing_to_compare(folder: Path) -> UserError:
+    """Return the error that a folder that is compared with itself has no two methods that can be paired."""
+    return UserError(
+        str(folder), what="no two methods in it were judged on the same data",
+        fix="name a second evaluation to compare with",
+    )  # fmt: skip
+
+
 def check_alike(
     first: EvaluationManifest, second: EvaluationManifest, allowed: Collection[str] = ()
 ) -> tuple[Difference, ...]:

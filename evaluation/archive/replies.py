@@ -19,6 +19,7 @@ from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.text import counted
 from .archive import merged, write_archive
+from .stand_ins import stand_in_notes
 
 LATER = "from_later_attempts"
 """Where the environment of a manifest says how many answers of a judge come from a later attempt."""
@@ -175,11 +176,12 @@ def lacking(unasked: int, unreached: int) -> str:
 
 def notes_of_both(folders: Mapping[str, EvaluationManifest]) -> tuple[str, ...]:
     """Return the same for evaluations that are compared, each with its name before it."""
-    return tuple(f"{name}: {note}" for name, one in folders.items() for note in incomplete_notes(one))
+    return tuple(f"{name}: {note}" for name, one in folders.items() for note in archive_notes(one))
 
 
-def incomplete_notes(manifest: EvaluationManifest) -> Iterator[str]:
-    """Yield what a reader of scores must know: what is not finished, and what came from a later attempt."""
+def archive_notes(manifest: EvaluationManifest) -> Iterator[str]:
+    """Yield what readers of scores must know: stand-ins, what is not finished, what came later."""
+    yield from stand_in_notes(manifest)
     unasked, unreached = lacks(manifest.environment)
     if unasked or unreached:
         yield (

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from ...errors import InputError, UserError
 from ...schemas.canonical import plain_fields
 from ..archive.archive import read_manifest
-from ..archive.protocols import Difference, check_alike
+from ..archive.protocols import Difference, check_alike, nothing_to_compare
 from ..archive.replies import notes_of_both
 from ..stats.paired import Pair, Paired, paired
-from .score import PanelScore, score_folder
+from .score import EventScores, PanelScore, score_folder
 from .votes import Definitions
 
 
@@ -73,6 +74,19 @@ def compare_folders(
     return EventComparisons(definitions, comparisons, differences, notes_of_both(manifests))
 
 
+def compare_within(folder: Path, suite: Path | None, definitions: Definitions) -> EventComparisons:
+    """Compare the methods of one evaluation folder of kind events with each other.
+
+    Raises:
+        InputError: the folder cannot be read, or no two methods share a judge and a prompt.
+    """
+    pairs = pairs_within(score_folder(folder, suite, definitions))
+    if not pairs:
+        raise InputError([nothing_to_compare(folder)])
+    notes = notes_of_both({str(folder): read_manifest(folder)})
+    return EventComparisons(definitions, event_comparisons(pairs, definitions), notes=notes)
+
+
 def event_comparisons(
     pairs: Sequence[tuple[PanelScore, PanelScore]], definitions: Definitions
 ) -> tuple[Paired, ...]:
@@ -86,6 +100,17 @@ def event_comparisons(
         InputError: two methods have no prompt in common that counts.
     """
     return paired([_pair(a, b, definitions) for a, b in pairs], "prompt", definitions)
+
+
+def pairs_within(scores: EventScores) -> list[tuple[PanelScore, PanelScore]]:
+    """Return every two methods under the same verifier that have a prompt in common that counts."""
+    return [
+        (ours, other)
+        for ours, other in combinations(scores.panels, 2)
+        if ours.panel.judge == other.panel.judge
+        and ours.panel.method != other.panel.method
+        and comparable(ours, other, scores.definitions)
+    ]
 
 
 def comparable(ours: PanelScore, other: PanelScore, definitions: Definitions) -> bool:

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,8 @@ from ..report.model import (
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
-from ..report.showing import comparison, label_text, resampling_definition
-from .compare import comparable, event_comparisons
+from ..report.showing import comparison, if_intervals, label_text, resampling_definition
+from .compare import event_comparisons, pairs_within
 from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
 
@@ -133,14 +132,7 @@ def _verdict(judgement: Judgement, number: int) -> Verdict:
 
 def video_comparisons(scores: EventScores) -> tuple[Comparison, ...]:
     """Return every pair of methods under each judge, paired over prompts and corrected together."""
-    pairs = [
-        (ours, other)
-        for ours, other in combinations(scores.panels, 2)
-        if ours.panel.judge == other.panel.judge
-        and ours.panel.method != other.panel.method
-        and comparable(ours, other, scores.definitions)
-    ]
-    made = event_comparisons(pairs, scores.definitions)
+    made = event_comparisons(pairs_within(scores), scores.definitions)
     several = len({pair.about["judge"] for pair in made}) > 1
     return tuple(
         comparison(
@@ -325,7 +317,7 @@ def _headline(scores: EventScores) -> ScoreTable:
     silent = Measure.of(NONRESPONSE)
     return ScoreTable(
         name="headline", title="Completion rate by class", heading="Method and judge",
-        note="In brackets 95 % bootstrap intervals over prompts, where they were computed.",
+        note="In brackets 95 % intervals over prompts, where there are enough of them.",
         measures=(*measures, silent),
         rows=tuple(
             ScoreRow(label=_named(panel), scores={**panel.classes, "non_response": panel.nonresponse})
@@ -336,8 +328,11 @@ def _headline(scores: EventScores) -> ScoreTable:
 
 def _plot(scores: EventScores, suite: Suite) -> Plot:
     labels = [*suite.labels(), AVERAGE]
+    ends = if_intervals(
+        ", with 95 % intervals", (panel.classes[label] for panel in scores.panels for label in panel.classes)
+    )
     return Plot(
-        name="completion", title="Completion rate by class", note="In %, with 95 % intervals.",
+        name="completion", title="Completion rate by class", note=f"In %{ends}.",
         groups={
             "All prompts" if label == AVERAGE else label_text(label): tuple(
                 PlotPoint(series=_named(panel), score=panel.classes[label])

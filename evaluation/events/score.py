@@ -18,7 +18,7 @@ from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import Archive, check_hash, read_archive
-from ..archive.replies import incomplete_notes, lacks, last_attempts
+from ..archive.replies import archive_notes, lacks, last_attempts
 from ..stats.tables import read_table
 from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
 
@@ -336,7 +336,7 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
         seeds = _seeds(archive.manifest, panel.method)
         asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
         scored.append(_score_panel(panel, panels[panel], asked, seeds, definitions))
-    notes = (*incomplete_notes(archive.manifest), *definitions.notes(len(scope.prompts), "prompt"))
+    notes = (*archive_notes(archive.manifest), *definitions.notes(len(scope.prompts), "prompt"))
     return EventScores(definitions, suite.sha256(), tuple(scored), notes)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ConfigError
 from ..protocol import UNCERTAINTY, Chosen, Scoring
 from ..report.model import ReportDocument
-from .compare import EventComparisons, compare_folders
+from .compare import EventComparisons, compare_folders, compare_within
 from .score import EventScores, score_folder
 from .votes import Definitions
 
@@ -52,6 +52,11 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
     return compare_folders(first, second, suite_of(chosen), definitions_of(chosen), allowed)
 
 
+def within(folder: Path, chosen: Chosen) -> EventComparisons:
+    """Return the methods of one evaluation against each other."""
+    return compare_within(folder, suite_of(chosen), definitions_of(chosen))
+
+
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows.
 
@@ -91,5 +96,7 @@ SCORING = Scoring(
     ("release", "suite", "voting", "partial", "nonresponse"),
     tables=tables,
     of_people=of_people,
+    within=within,
+    difference="completion rates (positive: the first completes more)",
     compared_by="average",
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol import UNCERTAINTY, Chosen, Scoring
-from ..recoverability.compare import KathaComparison, compare_folders
+from ..recoverability.compare import KathaComparison, compare_folders, compare_within
 from ..recoverability.definitions import Definitions
 from ..recoverability.score import judged_folder, read_weights, scores_of, write_tables
 from ..recoverability.scores import KathaScores
@@ -14,6 +14,9 @@ from .affected import Affected, affected_judgements
 
 if TYPE_CHECKING:
     from ..report.formats import Table
+
+
+DIFFERENCE = "STG over the questions that are valid for all methods (negative: the first loses less)"
 
 
 def definitions_of(chosen: Chosen) -> Definitions:
@@ -45,6 +48,12 @@ def compare(first: Path, second: Path, chosen: Chosen, allowed: Collection[str])
     return compare_folders(first, second, release, definitions, allowed, read=chosen.stories)
 
 
+def within(folder: Path, chosen: Chosen) -> KathaComparison:
+    """Return the methods of one evaluation against each other."""
+    release = chosen.options.get("release")
+    return compare_within(folder, release, definitions_of(chosen), read=chosen.stories)
+
+
 def report(folder: Path, chosen: Chosen) -> ReportDocument:
     """Return what the page shows."""
     from .report.page import katha_report
@@ -60,9 +69,12 @@ def affected(folder: Path, old: Path, new: Path, chosen: Chosen) -> Affected:
 
 def tables(scores: KathaScores) -> "Iterator[Table]":
     """Yield the scores as tables: main numbers, details, each judge alone, and what was counted."""
+    from ..report.formats import comparison_table
     from .report.tables import accounting, details, headline, judges_table
 
     yield headline(scores)
+    if scores.comparisons:
+        yield comparison_table(scores.comparisons, "points", DIFFERENCE)
     yield from details(scores)
     yield judges_table(scores)
     yield from accounting(scores)
@@ -78,5 +90,5 @@ def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
 SCORING = Scoring(
     "storyboards (katha)", score, compare, report, affected,
     ("release", "split", "matcher", "support", "weights", "tables", "nonresponse"),
-    tables=tables, of_people=of_people, compared_by="gap",
+    tables=tables, of_people=of_people, within=within, difference=DIFFERENCE, compared_by="gap",
 )  # fmt: skip

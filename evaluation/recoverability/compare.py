@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import read_manifest
-from ..archive.protocols import Difference, check_alike
+from ..archive.protocols import Difference, check_alike, nothing_to_compare
 from ..archive.replies import notes_of_both
 from ..stats.agreement import cohen_kappa
 from ..stats.correlation import Correlation, spearman
@@ -262,6 +263,36 @@ def compare_folders(
             *notes_of_both(dict(zip(names, (ours_judged.manifest, other.manifest), strict=True))),
             *definitions.notes(ours_judged.items.stories, "story"),
         ),
+    )
+
+
+def compare_within(
+    folder: Path, release: Path | None, definitions: Definitions, *, read: Callable[[Path], Release] = load
+) -> KathaComparison:
+    """Compare the methods of one evaluation folder of kind katha with each other.
+
+    Args:
+        folder: an evaluation folder.
+        release: as for :func:`compare_folders`; so are the others.
+        definitions: how replies become numbers.
+        read: reads the release as stories with questions.
+
+    Raises:
+        InputError: the folder cannot be read, or has one method.
+    """
+    judged = judged_folder(folder, release, definitions, read=read)
+    methods, items = judged.methods, judged.items
+    if len(methods) < 2:
+        raise InputError([nothing_to_compare(folder)])
+    _, estimates = estimated(methods, items, definitions)
+    gaps = {method.name: _known(estimates[method.name].values["question.common.gap"]) for method in methods}
+    return KathaComparison(
+        definitions,
+        items.stories,
+        {folder.resolve().name: gaps},
+        comparisons(list(combinations(methods, 2)), estimates, items, definitions),
+        spearman([], []),
+        notes=(*notes_of_both({str(folder): judged.manifest}), *definitions.notes(items.stories, "story")),
     )
 
 

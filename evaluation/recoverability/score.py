@@ -17,7 +17,7 @@ from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted, normalize_answer
 from ..archive.archive import JUDGEMENTS, Archive, check_hash, lines_of, read_manifest, sources_of
 from ..archive.protocols import release_sha256
-from ..archive.replies import incomplete_notes, last_attempts
+from ..archive.replies import archive_notes, last_attempts
 from .assemble import group_scores, method_scores
 from .coverage import coverage_of, generations, invalid_generations, requested_of
 from .definitions import PROTOCOL, Definitions
@@ -27,7 +27,7 @@ from .method import Method, add_columns, comparisons, estimates_of, methods_of
 from .pooling import SETS
 from .replies import KINDS, Replies, extended, marker_for, moved, read_replies
 from .robustness import filtering_control, half_data_control, judge_control, range_over
-from .scores import KathaScores
+from .scores import KathaScores, MethodScores
 from .votes import RIGHT_VERDICT, UNJUDGED, Verdicts, boards
 
 
@@ -147,7 +147,7 @@ def scores_of(judged: Judged, definitions: Definitions) -> KathaScores:
         comparisons=comparisons(list(combinations(methods, 2)), estimates, items, definitions),
         robustness=robustness,
         coverage=coverage_of(judged.replies),
-        notes=(*_notes(judged), *definitions.notes(items.stories, "story")),
+        notes=(*_notes(judged), *_ambiguous(scores), *definitions.notes(items.stories, "story")),
     )
 
 
@@ -227,7 +227,7 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
 def _notes(judged: Judged) -> list[str]:
     selection = judged.manifest.protocol.get("stories")
     count = selection.get("count") if isinstance(selection, Mapping) else None
-    notes = list(incomplete_notes(judged.manifest))
+    notes = list(archive_notes(judged.manifest))
     there = judged.items.stories
     if isinstance(count, int) and count != there and not judged.replies.outside:
         notes.append(
@@ -245,6 +245,15 @@ def _notes(judged: Judged) -> list[str]:
         outside, verb = judged.replies.outside, "is" if judged.replies.outside == 1 else "are"
         notes.append(f"{counted(outside, 'judgement')} {verb} about stories that are not scored here")
     return notes
+
+
+def _ambiguous(scores: Mapping[str, MethodScores]) -> Iterator[str]:
+    for name, method in scores.items():
+        if method.ambiguity.value == 1:
+            yield (
+                f"{name}: every question that was checked is ambiguous (text and images together give no "
+                "accepted answer), so none is valid, and there is no filtered STG"
+            )
 
 
 def _unusable(where: Path, expected: str, found: str) -> InputError:

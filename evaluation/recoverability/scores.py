@@ -112,7 +112,8 @@ class KathaScores:
         used = self.definitions
         yield (
             f"release {self.release['version']}: {counted(self.scope['stories'], 'story')}, "
-            f"{counted(self.scope['questions'], 'question')}, {counted(len(self.scope['judges']), 'judge')}; "
+            f"{counted(self.scope['questions'], 'question')}, {counted(len(self.scope['judges']), 'judge')} "
+            f"({', '.join(self.scope['judges'])}); "
             f"matcher={used.matcher}, nonresponse={used.nonresponse}, support={used.support}"
         )
         yield from (f"note: {note}" for note in self.notes)

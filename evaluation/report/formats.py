@@ -98,27 +98,37 @@ def plain(value: Cell) -> Row:
     return (value, None, None, None, None, "undefined" if value is None else "ok", None)
 
 
-def comparison_table(pairs: Sequence[Paired], unit: Unit) -> ScoreTable:
+def comparison_table(pairs: Sequence[Paired], unit: Unit, difference: str = "") -> ScoreTable:
     """Return paired comparisons as a table, p-values and effect sizes as they are.
 
     Args:
         pairs: comparisons of one call, corrected together.
         unit: how the differences are printed.
+        difference: of what the differences are, for readers; empty where the rows say it.
     """
+    of = f"Differences of {difference}. " if difference else ""
     corrections = ", ".join(sorted({pair.correction for pair in pairs}))
     return ScoreTable(
         name="comparison", title="Methods against each other", heading="First less second",
-        note=f"Paired by {', '.join(sorted({pair.unit for pair in pairs}))}; in brackets 95 % intervals; "
+        note=f"{of}Paired by {', '.join(sorted({pair.unit for pair in pairs}))}; in brackets 95 % intervals; "
         f"p-values corrected ({corrections}).",
         measures=(
             Measure(name="difference", label="Difference", unit=unit),
-            Measure(name="p_wilcoxon", label="p, Wilcoxon", unit="number"),
-            Measure(name="p_bootstrap", label="p, bootstrap", unit="number"),
+            *p_measures(pairs),
             Measure(name="cohen_d", label="Cohen's d", unit="plain"),
             Measure(name="rank_biserial", label="Rank-biserial", unit="plain"),
         ),
         rows=tuple(_compared(pair) for pair in pairs),
     )  # fmt: skip
+
+
+def p_measures(pairs: Iterable[Paired]) -> tuple[Measure, ...]:
+    """Return the columns of the p-values of comparisons: signed ranks, and by which test the other is."""
+    tests = sorted({pair.resampled_test for pair in pairs if pair.p_bootstrap is not None})
+    return (
+        Measure(name="p_wilcoxon", label="p, Wilcoxon", unit="p"),
+        Measure(name="p_bootstrap", label=f"p, {' or '.join(tests) or 'bootstrap'}", unit="p"),
+    )
 
 
 def _compared(pair: Paired) -> ScoreRow:

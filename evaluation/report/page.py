@@ -169,6 +169,7 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "numbers_of": figure_table,
         "strip": strip_of,
         "forests": forests,
+        "tests": lambda pairs: list(dict.fromkeys(name for pair in pairs for name in pair.p)),
         "standing": _standing,
         "wrong": _wrong,
         "wordy": _wordy,

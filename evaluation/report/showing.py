@@ -3,6 +3,8 @@
 Methods against each other in a report, and what a comparison says in words.
 """
 
+from collections.abc import Iterable
+
 from ...schemas.text import plural
 from ...schemas.values import Score
 from ...tables import grid
@@ -41,6 +43,11 @@ def interval_text(score: Score, unit: Unit) -> str:
     if score.low is None or score.high is None:
         return ""
     return f"[{value_text(score.low, unit)}, {value_text(score.high, unit)}]"
+
+
+def if_intervals(text: str, scores: Iterable[Score]) -> str:
+    """Return what is said of intervals where some score has one; empty where none has."""
+    return text if any(score.low is not None for score in scores) else ""
 
 
 def count_text(value: float | str | None) -> str:
@@ -97,7 +104,7 @@ def comparison(
         difference = Score(value=one.difference, status="ok", low=one.low, high=one.high)
     return Comparison(
         measure=measure, first=one.first, second=one.second, difference=difference, unit=unit,
-        p={"Wilcoxon": one.p_wilcoxon_corrected, "bootstrap": one.p_bootstrap_corrected},
+        p={"Wilcoxon": one.p_wilcoxon_corrected, one.resampled_test: one.p_bootstrap_corrected},
         effects={"Cohen's d": one.cohen_d, "rank-biserial": one.rank_biserial},
         pairs=one.n, verdict=_verdict(one, better, higher=higher), shown=shown,
     )  # fmt: skip

@@ -32,7 +32,7 @@ class Standing:
     Attributes:
         score: its value over the stories that it has, as :mod:`.score` gives it.
         rank: from 1; None where it is not ranked.
-        low: lowest rank of the 95 % interval over drawn stories; None without one.
+        low: lowest rank of the 95 % interval over drawn stories; None without one, as over few stories.
         high: highest rank.
         shared: its mean over the stories that all ranked methods have, by which it is ranked.
         stories: how many those are.
@@ -128,7 +128,8 @@ def _standings(
         why = "the methods share no story"
         return made | {method.method: Standing(method.scores[name], why=why) for method in ranked}
     means = table.mean(axis=0)
-    ends = rank_intervals(table, higher=higher, resamples=definitions.resamples, seed=definitions.seed)
+    drawn = definitions.resamples if definitions.method(len(table)) is not None else 0
+    ends = rank_intervals(table, higher=higher, resamples=drawn, seed=definitions.seed)
     for index, (method, rank) in enumerate(zip(ranked, ranks(means, higher=higher), strict=True)):
         low, high = ends[index] if ends else (None, None)
         made[method.method] = Standing(

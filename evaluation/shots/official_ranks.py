@@ -7,7 +7,8 @@ Formula: methods are ranked in each score, equal values sharing the mean of thei
     numbers without holes, and so is the mean of the five.
 Input: means over stories by run and score.
 Output: whole numbers from 1, the best; equal ones where methods are level.
-Undefined when: nobody has a value in a category: the public code ranks all first there.
+Undefined when: nobody has a value in a category. The public code ranks all first there, which changes no
+    overall rank.
 Source: ViStoryBench, ``utils/summarize_leaderboard.py``.
 Departures from the source: its fixed list of methods is the methods of the evaluation. Of runs of a method
     that are level the first one counts, where the code takes any.
@@ -36,13 +37,13 @@ class OfficialRank:
     Attributes:
         method: its name.
         run: which of its runs counts.
-        ranks: category -> place.
+        ranks: category -> place; None where no method has a value in it.
         overall: place by the mean of those.
     """
 
     method: str
     run: str
-    ranks: Mapping[str, int]
+    ranks: Mapping[str, int | None]
     overall: int
 
 
@@ -67,10 +68,14 @@ def official_ranks(
     whole = {category: _whole(ranks) for category, ranks in chosen.items()}
     means = {run: float(sum(whole[category][run] for category in CATEGORIES)) for run in best.values()}
     overall = _whole(means)
-    rows = [
-        OfficialRank(method, run, {category: whole[category][run] for category in CATEGORIES}, overall[run])
-        for method, run in best.items()
-    ]
+    measured = {
+        category for category, names in CATEGORIES.items()
+        if any(name in values for values in runs.values() for name in names)
+    }  # fmt: skip
+    rows = []
+    for method, run in best.items():
+        places = {category: whole[category][run] if category in measured else None for category in CATEGORIES}
+        rows.append(OfficialRank(method, run, places, overall[run]))
     return tuple(sorted(rows, key=lambda row: (row.overall, row.method)))
 
 

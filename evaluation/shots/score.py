@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import InputError, UserError
 from ...schemas.values import Score
 from ..archive.archive import Archive, read_archive
-from ..archive.replies import incomplete_notes
+from ..archive.replies import archive_notes
 from ..metrics.registry import metrics
 from ..metrics.story import FoundStory, Story
 from .definitions import Definitions
@@ -43,7 +43,7 @@ def score_archive(archive: Archive, looked_at: Sequence[FoundStory], definitions
     manifest = archive.manifest
     panels = collect_panels(archive.judgements, looked_at)
     asked_from = int(str(manifest.protocol.get("interaction_from", 2)))
-    notes = list(incomplete_notes(manifest))
+    notes = list(archive_notes(manifest))
     methods = []
     for method, some in groupby(sorted(looked_at, key=_by_method), key=_by_method):
         stories = tuple(some)

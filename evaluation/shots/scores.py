@@ -15,6 +15,7 @@ import numpy as np
 from ...schemas.canonical import plain_fields
 from ...schemas.text import tallied
 from ...schemas.values import Score
+from ...tables.grid import DASH
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms
@@ -321,7 +322,7 @@ class ImageScores:
                             f" {tallied(len(runs.runs), 'runs')}"
                         )
         for row in self.official_ranks():
-            parts = ", ".join(f"{category} {rank}" for category, rank in row.ranks.items())
+            parts = ", ".join(f"{name} {DASH if rank is None else rank}" for name, rank in row.ranks.items())
             yield f"rank {row.overall} as ViStoryBench's summary makes it: {row.run} ({parts})"
         for note in self.notes:
             yield f"note: {note}"

@@ -153,6 +153,7 @@ class Paired:
         higher: units in which the first has the higher value.
         lower: units in which it has the lower one.
         equal: units in which they have the same.
+        least: smallest ``p_bootstrap`` that so many resamples can give; not in the JSON.
     """
 
     about: Mapping[str, str]
@@ -174,10 +175,12 @@ class Paired:
     higher: int
     lower: int
     equal: int
+    least: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON; the number of units bears their name."""
-        fields = {name: getattr(self, name) for name in self.__slots__ if name not in ("about", "unit", "n")}
+        own = ("about", "unit", "n", "least")
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in own}
         return {**self.about, **fields, plural(self.unit): self.n}
 
     def winner(self, *, higher: bool) -> str | None:
@@ -205,10 +208,20 @@ class Paired:
             ends = f" [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
         return (
             f"{pair}: {scale * self.difference:+.{digits}f}{ends}, {counted(self.n, self.unit)}, "
-            f"p={_short(self.p_bootstrap_corrected)} (bootstrap), "
+            f"p{'<' if self.at_least else '='}{_short(self.p_bootstrap_corrected)} ({self.resampled_test}), "
             f"p={_short(self.p_wilcoxon_corrected)} (Wilcoxon), "
             f"d={_short(self.cohen_d)}, r_rb={_short(self.rank_biserial)}"
         )
+
+    @property
+    def resampled_test(self) -> str:
+        """What ``p_bootstrap`` is of, for readers: Student's t, or the bootstrap."""
+        return "Student's t" if self.interval == "t" else "bootstrap"
+
+    @property
+    def at_least(self) -> bool:
+        """Whether ``p_bootstrap`` is the smallest value that so many resamples can give."""
+        return None not in (self.p_bootstrap, self.least) and self.p_bootstrap <= self.least  # type: ignore[operator]
 
     @property
     def tests(self) -> tuple[float, ...]:
@@ -237,7 +250,8 @@ def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[
                 about=dict(pair.about), first=pair.first, second=pair.second, unit=unit,
                 n=len(pair.differences),
                 interval=None if np.isnan(row["low"]) else uncertainty.method(len(pair.differences)),
-                correction=uncertainty.correction, higher=int((pair.differences > 0).sum()),
+                correction=uncertainty.correction, least=2 / (uncertainty.resamples + 1),
+                higher=int((pair.differences > 0).sum()),
                 lower=int((pair.differences < 0).sum()), equal=int((pair.differences == 0).sum()),
                 **{name: None if np.isnan(value) else value for name, value in values.items()},
             )

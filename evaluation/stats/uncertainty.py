@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...errors import ConfigError
-from ...schemas.text import counted
+from ...schemas.text import counted, plural
 from ...validators.resampling import FEW, LEAST, interval_by_size, standard_error
 from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
 
@@ -117,6 +117,19 @@ class Uncertainty:
         if self.interval == "by-size" and units < LEAST:
             return None
         return "percentile" if self.interval == "percentile" or units >= FEW else "t"
+
+    def meaning(self, units: int, unit: str) -> str:
+        """Return in a sentence what the brackets behind values over so many units are; empty for nothing.
+
+        Args:
+            units: how many there are.
+            unit: what they are, in the singular.
+        """
+        method = self.method(units) if self.resamples else None
+        if method is None:
+            return ""
+        how = "Student's t, resampled standard error" if method == "t" else f"{self.resamples:,} resamples"
+        return f"In brackets 95 % intervals over {plural(unit)} ({how})."
 
     def notes(self, units: int, unit: str) -> tuple[str, ...]:
         """Return what a reader must know of intervals and tests over few units; nothing where they are many.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ...evaluation.archive.archive import read_manifest
-from ...evaluation.archive.replies import incomplete_notes
+from ...evaluation.archive.replies import archive_notes
 from ...evaluation.recoverability import recoverability
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...evaluation.report.showing import label_text
@@ -65,7 +65,7 @@ def planted_losses(results: StudyResults) -> ScoreTable:
     notes = [
         f"{name}: {note}"
         for name, folder in results.sources.planted.items()
-        for note in incomplete_notes(read_manifest(folder))
+        for note in archive_notes(read_manifest(folder))
     ]
     return ScoreTable(
         name="planted_losses", title="Evaluators measured by planted losses", heading="Evaluator",

@@ -19,6 +19,7 @@ import pytest
 
 import fabula
 from fabula.testing.golden_runs import GOLDEN, REPLAY, with_versions
+from fabula.testing.latex import latex_problems
 from fabula.testing.sample_history import command
 
 REPLAYS = Path(__file__).parents[1] / "golden" / "replays"
@@ -36,6 +37,8 @@ OF_VARIANTS = ("variant_accuracy", "both_accuracy")
 MORAL = "moral_target"
 RANKS = "official_ranks"
 """The table of ranks as the official summary makes them, which no report had."""
+LATER = {"benchmark", "examples", "figures", "polar"}
+"""Parts that a report did not have yet."""
 HOW_SURE = (
     "low", "high", "p", "effects", "verdict", "better", "worse", "definitions", "warnings", "note",
     "comparison_note",
@@ -129,6 +132,8 @@ def in_old_form(value: Any) -> Any:
         return [in_old_form(one) for one in value]
     if not isinstance(value, dict):
         return value
+    if isinstance(value.get("notes"), list):  # nothing said that the judge was a stand-in
+        value = value | {"notes": [note for note in value["notes"] if not note.endswith("nothing")]}
     if "p_bootstrap_corrected" in value and ("metric" in value or "judge" in value):
         value = {key: one for key, one in value.items() if not key.endswith("_corrected")} | {
             key: value[f"{key}_corrected"] for key in ("p_bootstrap", "p_wilcoxon")
@@ -260,6 +265,17 @@ def test_release_when_it_is_an_earlier_one_verifies_and_loads(kept: Kept, name: 
     assert fabula.load(replay.folder / "release") is not None
 
 
+@pytest.mark.parametrize("name", [name for name in GOLDEN if name.startswith("evaluate-")])
+def test_tables_when_an_earlier_evaluation_is_printed_as_latex_are_set_by_plain_latex(
+    kept: Kept, name: str
+) -> None:
+    kept(name)
+    for said in (("score", "run"), ("compare", "run")):
+        latex = command(*said, "--resamples", "50", "--format", "latex")
+        assert latex.count("\\begin{table}") == latex.count("\\end{table}") > 0
+        assert list(latex_problems(latex)) == []
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, name: str) -> None:
     replay = kept(name)
@@ -275,6 +291,8 @@ def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, n
         made, wanted = in_old_form(read(after[file], file)), read(data, file)
         if file == "said/report/page.json":
             assert made.pop("episodes") is None  # no kind had any then
+            for part in LATER & made.keys() - wanted.keys():
+                made.pop(part)
             made["controls"] = [table for table in made["controls"] if table["name"] != RANKS]
             made["headline"] = without_moral(made["headline"])
         if file == "said/report.json":
@@ -283,7 +301,12 @@ def test_commands_when_given_about_what_is_kept_say_what_they_said(kept: Kept, n
                 for method, scores in made["headline"].items()
             }
         if file == "said/report/page.csv":
-            made = [row for row in made if row[0] != RANKS and (row[0], row[2]) != ("headline", MORAL)]
+            drawn = {row[0] for row in wanted}  # figures came later
+            made = [
+                row for row in made
+                if row[0] != RANKS and (row[0], row[2]) != ("headline", MORAL)
+                and (row[0] in drawn or not str(row[0]).startswith("plot_"))
+            ]  # fmt: skip
         if file.startswith("said/report"):
             made, wanted = values_alone(made), values_alone(wanted)
         assert_same(made, wanted, file)

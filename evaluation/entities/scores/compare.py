@@ -164,7 +164,7 @@ def compare_folders(
             [
                 UserError(
                     str(second), what="no two methods have a value for the same episode",
-                    fix="compare the same episodes; name one folder twice to compare the methods in it",
+                    fix="compare the same episodes; name one folder alone to compare the methods in it",
                 )
             ]
         )  # fmt: skip

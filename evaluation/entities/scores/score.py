@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ....schemas.text import counted
 from ...archive.archive import read_archive
-from ...archive.replies import incomplete_notes
+from ...archive.replies import archive_notes
 from ..archived import read_facts
 from ..metrics.aggregate import Definitions
 from ..published.importing import RESULTS, notes_of, read_results
@@ -23,7 +23,7 @@ def score_folder(folder: Path, definitions: Definitions) -> EntityScores:
         InputError: a file of it is missing, or has something that the types do not allow.
     """
     archive = read_archive(folder)
-    notes = list(incomplete_notes(archive.manifest))
+    notes = list(archive_notes(archive.manifest))
     if (Path(folder) / RESULTS).exists():
         results = read_results(Path(folder) / RESULTS)
         pillars = frozenset().union(*(result.pillars for result in results))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ....schemas.entities import ALL, TYPES, EntityType
 from ....schemas.text import tallied
 from ....schemas.values import Score
+from ...report.formats import p_measures
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score
 from ..metrics.aggregate import MEANINGS, Number
@@ -209,8 +210,6 @@ _EFFECT = (
     Measure(name="difference", label="Difference", unit="number"),
     Measure(name="d", label="d", unit="plain"),
     Measure(name="d_z", label="d_z", unit="plain"),
-    Measure(name="p_bootstrap", label="p, bootstrap", unit="number"),
-    Measure(name="p_wilcoxon", label="p, Wilcoxon", unit="number"),
 )
 
 
@@ -221,7 +220,8 @@ def _effects(layout: Layout, first: str, second: str, effects: Sequence[Effect])
         made = [_effect(known[name]) for name in section.rows if name in known]
         rows += [*([ScoreRow(label=section.heading, scores={})] if section.heading and made else []), *made]
     return ScoreTable(
-        name=layout.name, title=f"{layout.title}: {first} less {second}", heading="Metric", measures=_EFFECT,
+        name=layout.name, title=f"{layout.title}: {first} less {second}", heading="Metric",
+        measures=(*_EFFECT, *p_measures([each.paired for each in effects if each.paired is not None])),
         note=f"d: pooled variance; d_z: paired; p-values corrected. {layout.note}".strip(), rows=tuple(rows),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from ...recoverability.items import DIMENSIONS
 from ...recoverability.recoverability import Rate
 from ...recoverability.scores import GapScores, KathaScores, MethodScores
 from ...report.model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
-from ...report.showing import comparison, label_text
+from ...report.showing import comparison, if_intervals, label_text
 
 TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
 AMBIGUITY = Measure.of(columns.AMBIGUITY)
@@ -31,8 +31,8 @@ def headline(scores: KathaScores) -> ScoreTable:
     return ScoreTable(
         name="headline",
         title="Recoverability and Semantic Trajectory Gap",
-        note=f"Answers recovered from text alone and from images alone. {FILTERED} In brackets 95 % "
-        "bootstrap intervals over stories.",
+        note=f"Answers recovered from text alone and from images alone. {FILTERED} "
+        f"{scores.definitions.meaning(scores.scope['stories'], 'story')}".strip(),
         measures=(TEXT, IMAGE, GAP, LATENT, *([MORAL] if asked else []), AMBIGUITY),
         rows=tuple(rows),
     )
@@ -54,6 +54,9 @@ def plots(scores: KathaScores) -> tuple[Plot, ...]:
         )
         for dimension in DIMENSIONS
     }
+    ends = if_intervals(
+        ", with 95 % intervals", (point.score for points in gaps.values() for point in points)
+    )
     return (
         Plot(
             name="recovered",
@@ -65,7 +68,7 @@ def plots(scores: KathaScores) -> tuple[Plot, ...]:
         Plot(
             name="gaps",
             title="STG per dimension",
-            note="Text minus images, in percentage points, with 95 % intervals. Further left is better.",
+            note=f"Text minus images, in percentage points{ends}. Further left is better.",
             unit="points",
             groups=gaps,
         ),

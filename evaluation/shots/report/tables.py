@@ -1,6 +1,6 @@
 """Tables, polar charts and words of a report on shot images: title, warnings, definitions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
@@ -27,7 +27,7 @@ from ...report.model import (
     Sector,
     Unit,
 )
-from ...report.showing import comparison, resampling_definition
+from ...report.showing import comparison, if_intervals, resampling_definition
 from ...stats.paired import Paired
 from ..compare import Leaderboard
 from ..definitions import Definitions
@@ -132,7 +132,10 @@ def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
             }
             yield Plot(
                 name=kind, title=titles[kind], unit=unit_of(names[0]), groups=groups,
-                note="With 95 % intervals over stories.",
+                note=if_intervals(
+                    "With 95 % intervals over stories.",
+                    (point.score for points in groups.values() for point in points),
+                ),
             )  # fmt: skip
 
 
@@ -188,13 +191,18 @@ def headline(scores: ImageScores, order: Sequence[str]) -> ScoreTable:
     names = in_order(dict.fromkeys(name for method in scores.methods for name in method.scores))
     return ScoreTable(
         name="headline", title="Scores",
-        note="Means over the stories that have a value, with 95 % intervals over stories.",
+        note=f"Means over the stories that have a value{_over_stories(methods.values())}.",
         measures=tuple(measure_of(name) for name in names),
         rows=tuple(
             ScoreRow(label=name, scores=dict(methods[name].scores))
             for name in order
         ),
     )  # fmt: skip
+
+
+def _over_stories(methods: Iterable[MethodScores]) -> str:
+    every = (score for method in methods for score in method.scores.values())
+    return if_intervals(", with 95 % intervals over stories", every)
 
 
 def by_official_ranks(scores: ImageScores) -> Iterator[CountTable]:
@@ -242,12 +250,17 @@ def leaders(board: Leaderboard) -> Leaders:
         for method in board.methods
     )  # fmt: skip
     by = "" if board.lead is None else f" Rows are sorted by {label_of(board.lead)}."
+    drawn = any(place.low is not None for row in rows for place in row.places.values())
+    tested = (
+        '; ranks x to y are the 95 % interval of the rank over resampled stories. "Better than n" counts the '
+        "methods that this one beats in both paired tests, resampled and signed-rank, at 0.05 with Holm's "
+        "correction for the pairs of methods."
+        if drawn
+        else ". There are no intervals of ranks and no tests: too few stories, or no resamples."
+    )
     return Leaders(
-        note="Methods are ranked by their mean over the stories for which all ranked methods have a value; "
-        'ranks x to y are the 95 % interval of the rank over resampled stories. "Better than n" counts '
-        "the methods that this one beats in both paired tests, bootstrap and signed-rank, at 0.05 with "
-        f"Holm's correction for the pairs of methods.{by} "
-        "There is no overall rank: scores measure different things.",
+        note="Methods are ranked by their mean over the stories for which all ranked methods have a value"
+        f"{tested}{by} There is no overall rank: scores measure different things.",
         columns=tuple(columns),
         rows=rows,
     )
@@ -292,9 +305,13 @@ def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
         "the highest possible value (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
         "aesthetics); the inception score has none and is left out."
     )
+    line = if_intervals(
+        "The line across a sector is its 95 % interval; what is beyond the outer circle or below 0 is cut "
+        "off. ",
+        (score for chart in charts for score in chart.values.values()),
+    )
     return Polar(
-        note=f"{note} The line across a sector is its 95 % interval; the part beyond the outer circle or "
-        "below 0 is cut off. A score without a value has no sector. The copy-paste rate (lower is better) "
+        note=f"{note} {line}A score without a value has no sector. The copy-paste rate (lower is better) "
         "and the CLIP score (not in Table S6) are not shown.",
         axes=axes, charts=charts,
     )  # fmt: skip

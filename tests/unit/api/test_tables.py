@@ -51,7 +51,7 @@ def test_table_when_texts_are_hostile_is_shown_and_printed_as_text() -> None:
     assert "http" not in page
     latex = made.to_latex()
     assert r"a\_b \& 5 \% & -- \\" in latex
-    assert r"\caption{Made \& <sold>. a\_note}" in latex
+    assert r"\caption{Made \& $<$sold$>$. a\_note}" in latex
     assert r"\begin{tabular}{lr}" in latex
 
 

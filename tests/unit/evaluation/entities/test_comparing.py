@@ -26,6 +26,7 @@ from fabula.evaluation.entities.scores.scores import (
 from fabula.evaluation.entities.scores.tables import comparison_tables, score_tables, trend
 from fabula.evaluation.report.formats import written
 from fabula.schemas.judgement import EvaluationManifest
+from fabula.testing.latex import latex_problems
 
 from .worked import episode
 
@@ -156,11 +157,15 @@ def test_tables_when_methods_are_compared_have_the_layout_of_the_paper() -> None
     tables = {table.name: table for table in comparison_tables(made)}
     assert list(tables) == ["table_5", "table_16", "table_17", "table_18", "table_23"]
     (row,) = tables["table_5"].rows
-    assert (row.label, row.note) == ("Character fidelity (intra-shot)", "1 metrics, n paired 7")
+    assert (row.label, row.note) == ("Character fidelity (intra-shot)", "1 metric, n paired 7")
     assert [each.label for each in tables["table_17"].rows] == ["Character fidelity (5 metrics)", FIDELITY]
     assert tables["table_17"].rows[1].note == "n paired 7; higher 7, lower 0, equal 0"
     assert [measure.label for measure in tables["table_23"].measures] == ["Easy", "Hard"]
-    assert "\\_" in written(tables.values(), "latex")
+    labels = [measure.label for measure in tables["table_17"].measures]
+    assert labels[-2:] == ["p, Wilcoxon", "p, Student's t"]
+    latex = written(tables.values(), "latex")
+    assert "\\_" in latex
+    assert list(latex_problems(latex)) == []
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,13 @@ def test_ranks_when_one_method_leads_two_categories_are_ranks_of_ranks() -> None
 def test_ranks_when_a_score_is_missing_put_it_last() -> None:
     rows = official_ranks({"a": {"inception": 3.0}, "b": {}, "c": {"inception": 9.0}})
     assert {row.method: row.ranks["diversity"] for row in rows} == {"c": 1, "a": 2, "b": 3}
+    assert [row.overall for row in rows] == [1, 2, 3]
+
+
+def test_ranks_when_nobody_measured_a_category_are_none_there() -> None:
+    first, second = official_ranks({"a": {"cids_self": 0.6}, "b": {"cids_self": 0.5}})
+    assert first.ranks == {"character": 1, "style": None, "prompt": None, "quality": None, "diversity": None}
+    assert (first.overall, second.overall) == (1, 2)
 
 
 def test_ranks_when_a_method_has_several_runs_count_the_best_one() -> None:
@@ -56,6 +63,7 @@ def test_scores_when_there_are_two_methods_have_the_official_ranks_under_their_n
     assert [row["run"] for row in scores.as_json()["official_ranks"]] == ["b", "a"]
     (table,) = by_official_ranks(scores)
     assert [(row.label, row.values["quality"]) for row in table.rows] == [("b", 1), ("a", 2)]
+    assert [row.values["style"] for row in table.rows] == [None, None]
     joined = ImageScores(Definitions(), None, both, variants={"a": "x", "b": "x"})
     assert [(row.method, row.run) for row in joined.official_ranks()] == [("x", "b")]
     assert "official_ranks" not in ImageScores(Definitions(), None, both[:1]).as_json()

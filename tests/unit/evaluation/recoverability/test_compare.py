@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+import fabula
 from fabula.cli.main import app
 from fabula.errors import InputError
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.testing.latex import latex_problems
 
 QUICK = Definitions(resamples=200)
 
@@ -112,6 +114,37 @@ def test_compare_command_when_the_same_folder_is_given_twice_finds_no_difference
     result = CliRunner().invoke(app, ["compare", run, run, "--resamples", "50", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["comparisons"][0]["difference"] == 0.0
+
+
+def test_compare_command_when_one_folder_is_given_compares_the_methods_in_it(bench):
+    made = bench(8, "first")
+    made.ask(lambda *_: True, method="a")
+    made.ask(lambda _, condition, __: condition != "image", conditions=("image", "text_image"), method="b")
+    made.write()
+    (one,) = json.loads(run_cli("compare", made.run, "--json"))["comparisons"]
+    assert (one["first"], one["second"], one["difference"]) == ("a", "b", -1.0)
+    assert "a - b: -100.0" in run_cli("compare", made.run)
+    latex = run_cli("compare", made.run, "--format", "latex")
+    assert list(latex_problems(latex)) == []
+    assert "Differences of STG over the questions that are valid for all methods" in latex
+    assert "$<$ 0.001" in latex
+    assert "p, Student's t" in latex
+    assert r"a less b & $-$100.0 " in run_cli("score", made.run, "--format", "latex")
+    compared = fabula.compare(made.run)
+    assert str(compared).splitlines() == run_cli("compare", made.run).splitlines()
+    assert repr(compared) == "Comparison(tables: comparison)"
+
+
+def test_compare_command_when_one_folder_has_one_method_says_that_there_is_nothing_to_compare(pair):
+    result = CliRunner().invoke(app, ["compare", str(pair[1].write())])
+    assert result.exit_code == 1
+    assert "name a second evaluation to compare with" in result.output
+
+
+def run_cli(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def test_compare_when_only_prompts_differ_says_how_far_the_wordings_agree(bench):

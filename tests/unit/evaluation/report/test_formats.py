@@ -73,9 +73,9 @@ def test_csv_when_read_has_each_number_with_its_interval_and_what_it_was_counted
 
 def test_latex_when_names_hold_its_signs_escapes_each() -> None:
     text = written([SCORES], "latex")
-    assert r"a|b\_c* \& 5\% <b>\$x\$ \textbackslash{}n \{z\} & 50.0 [25.0, 75.0] &  &  \\" in text
+    assert r"a$|$b\_c* \& 5\% $<$b$>$\$x\$ \textbackslash{}n \{z\} & 50.0 [25.0, 75.0] &  &  \\" in text
     assert r"=1+1 & -- & $-$12.5 & a remark \\" in text
-    assert r"\caption{Scores | all. In 100 \%.}" in text
+    assert r"\caption{Scores $|$ all. In 100 \%.}" in text
     assert r"\begin{tabular}{lrrl}" in text
 
 
