@@ -288,6 +288,12 @@ class Forecast:
             yield self.instead
         elif self.told:
             yield from self.plan.lines(sample=False)
+            left = self.budget.as_json().get("total", 0) - self.plan.calls
+            if left > 0:
+                yield (
+                    f"{tallied(left, 'calls')} fewer than by rule: nothing is asked twice, or of pictures that "
+                    "cannot be read"
+                )
         if self.vision is not None:
             yield from self.vision.lines()
 

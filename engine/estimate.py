@@ -1,5 +1,6 @@
 """What a run would ask of models and about what that costs, before anything is asked."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -61,6 +62,18 @@ class StagePlan:
     calibrated: bool
     batched: bool = False
 
+    def times(self, factor: float) -> "StagePlan":
+        """Return the plan for so many times the calls."""
+        return replace(
+            self,
+            calls=round(self.calls * factor),
+            known=round(self.known * factor),
+            input_tokens=round(self.input_tokens * factor),
+            output_tokens=round(self.output_tokens * factor),
+            cost=None if self.cost is None else self.cost * factor,
+            highest=None if self.highest is None else self.highest * factor,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
@@ -90,6 +103,19 @@ class CallPlan:
         """Expected USD in all; None where a price is not known."""
         costs = [stage.cost for stage in self.stages]
         return None if None in costs else sum(value for value in costs if value is not None)
+
+    def with_calls(self, calls: Mapping[str, int]) -> "CallPlan":
+        """Return the plan with so many calls of some stages, known ones included; tokens and cost follow."""
+        planned = Counter[str]()
+        for stage in self.stages:
+            planned[stage.stage] += stage.calls + stage.known
+        stages = tuple(
+            stage.times(calls[stage.stage] / planned[stage.stage])
+            if stage.stage in calls and planned[stage.stage]
+            else stage
+            for stage in self.stages
+        )
+        return replace(self, stages=stages)
 
     def stage_costs(self) -> dict[str, float]:
         """Return the expected USD of each stage, in order; empty where a price is not known."""
