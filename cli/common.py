@@ -153,7 +153,7 @@ def finding_lines(issues: Iterable["Issue"], *, everything: bool, owner: str = "
             yield f"{first.level}: {owner}{first}"
         else:
             yield f"{first.level}: [{first.code}] {first.message}, in {tallied(len(group), 'places')}:"
-            yield from (f"  {owner}{issue.where} {issue.path}" for issue in group[:PLACES])
+            yield from (f"  {owner}{issue.spot}" for issue in group[:PLACES])
             if len(group) > PLACES:
                 yield f"  ... and {tallied(len(group) - PLACES, 'more places')}; --all prints them"
             yield f"  fix: {first.cure}"

@@ -291,8 +291,8 @@ class Forecast:
             left = self.budget.as_json().get("total", 0) - self.plan.calls
             if left > 0:
                 yield (
-                    f"{tallied(left, 'calls')} fewer than by rule: nothing is asked twice, or of pictures that "
-                    "cannot be read"
+                    f"{tallied(left, 'calls')} fewer than by rule: nothing is asked twice, and nothing of "
+                    "pictures that cannot be read"
                 )
         if self.vision is not None:
             yield from self.vision.lines()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,7 +58,9 @@ def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
         details = error.errors(include_url=False, include_input=False)
         raise InputError(
             [
-                _problem(f"{path} {format_path(detail['loc'])}", "a value that is allowed", detail["msg"])
+                _unknown_key(f"{path} {format_path(detail['loc'])}", str(detail["loc"][-1]), kind)
+                if detail["type"] == "extra_forbidden" and len(detail["loc"]) == 1
+                else _problem(f"{path} {format_path(detail['loc'])}", "a value that is allowed", detail["msg"])
                 for detail in details
             ]
         ) from error
@@ -169,6 +172,13 @@ def pairs_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if twice:
         raise ValueError(f"the key {twice[0]!r} twice")
     return dict(pairs)
+
+
+def _unknown_key(where: str, key: str, kind: type[Own]) -> UserError:
+    close = get_close_matches(key, kind.model_fields, n=1)
+    known = ", ".join(kind.model_fields)
+    fix = f"did you mean {close[0]!r}?" if close else f"remove it; the known keys are {known}"
+    return UserError(where, what=f"unknown key {key!r}", fix=fix)
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:

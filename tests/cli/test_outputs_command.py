@@ -40,7 +40,7 @@ def test_outputs_check_when_broken_lists_it_and_exits_with_1(
     good, bad = write_outputs(tmp_path / "good", [first, *others]), write_outputs(tmp_path / "bad", others)
     done = fabula_command("outputs", "check", good, bad, "--release", release)
     assert done.returncode == 1
-    assert f"error: bad/{first} $ [missing-storyboard]" in done.stdout
+    assert f"error: bad/{first} [missing-storyboard]" in done.stdout
     shown = fabula_command("outputs", "check", good, bad, "--release", release, "--json")
     assert shown.returncode == 1
     one, two = json.loads(shown.stdout)["outputs"]
