@@ -122,7 +122,7 @@ class Issue:
 
     @property
     def spot(self) -> str:
-        """What is concerned, as people read it: the file or record, and the path inside it if there is one."""
+        """What is concerned, as people read it: the file or record, and the path inside it, if any."""
         return self.where if self.path == "$" else f"{self.where} {self.path}"
 
     def __str__(self) -> str:

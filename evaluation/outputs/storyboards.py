@@ -346,7 +346,8 @@ class _Generation:
         missing = sorted(set(range(1, count + 1)) - set(numbers))
         beyond = sorted(set(numbers) - set(range(1, count + 1)))
         if missing:
-            message = f"expected {expected}, {listed_numbers(missing)} missing"
+            lacking = "all" if len(missing) == count else listed_numbers(missing)
+            message = f"expected {expected}; missing: {lacking}"
             yield finding(self.where, "missing-panel", message, "generate the storyboard again")
         if beyond:
             message = f"expected {expected}, found also {listed_numbers(beyond)}"

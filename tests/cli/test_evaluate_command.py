@@ -121,7 +121,7 @@ def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
         (("--judge", "openai:x"), 2, "--outputs: a folder of storyboards is needed"),
         (("--judge", "openai:x", "--outputs", "nowhere", "--out", "run"), 1, "nowhere"),
         (("--preset", "kathatrace-pool", "--dry-run"), 2, "no address: qwen2.5-vl-7b"),
-        (("--judge", "kestrel", "--dry-run"), 2, "no provider serves it, and [judges] does not name it: kestrel"),
+        (("--judge", "kestrel", "--dry-run"), 2, "and [judges] does not name it: kestrel"),
         (("--judge", "gpt-4.1-mini", "--dry-run"), 2, "did you mean openai:gpt-4.1-mini?"),
     ],
 )

@@ -414,7 +414,7 @@ def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider:
     [
         ("openai:gpt-41-mini", "did you mean openai:gpt-4.1-mini?"),
         ("openai:of-nobody-at-all", "not known; give it in fabula.toml"),
-        ("http://127.0.0.1:8123/v1#gpt-41-mini", "output = PRICE }, in USD per million tokens, 0 where nobody"),
+        ("http://127.0.0.1:8123/v1#gpt-41-mini", "PRICE }, in USD per million tokens, 0 where nobody"),
     ],
 )
 def test_sentence_when_a_price_is_not_known_names_the_nearest_model_and_no_made_up_price(
