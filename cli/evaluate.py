@@ -347,10 +347,10 @@ def _tell_storyboards(out: Path, *, as_json: bool) -> int:
     _tell_replies(manifest)
     for name, method in manifest.subject["methods"].items():
         valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
-        scanned = f"{tallied(method['packets_scanned'], 'packets')} scanned"
+        scanned = f"{tallied(method['packets_scanned'], 'questions')} scanned for leaks"
         say(
             f"{name}: {valid}, {scanned}, "
-            f"{tallied(len(method['leaks']), 'storyboards')} held back because of leaks"
+            f"{tallied(len(method['leaks']), 'storyboards')} held back because of them"
         )
         codes = Counter(code for generation in method["invalid"] for code in generation["codes"])
         warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))

@@ -310,12 +310,12 @@ def library_versions(spec: StageSpec) -> dict[str, str]:
                 continue
             raise MissingRequirement(
                 f"stage {spec.name}", what=f"the library {name} is not installed",
-                fix=f"pip install {_extra_with(name)}",
+                fix=f"pip install {extra_with(name)}",
             ) from error  # fmt: skip
     return versions
 
 
-def _extra_with(library: str) -> str:
+def extra_with(library: str) -> str:
     """Return the first extra of the package that brings a library, as pip takes it; else the library."""
     for line in importlib.metadata.requires("fabula") or ():
         named, _, marker = line.partition(";")

@@ -323,6 +323,7 @@ class _Generation:
             message = f"expected {self.manifest.panels_of(self.record)} pictures, found none"
             return (), [finding(self.where, "missing-storyboard", message, "generate the storyboard")]
         issues = list(self._numbering([number for number, _ in panels]))
+        is_numbered = not issues
         scenes = self.manifest.scenes_of(self.record)
         files = []
         looked: dict[str, Looked] = {}
@@ -333,7 +334,7 @@ class _Generation:
             files.append(OutputFile(number, file, seen.sha256 or "", scene))
             issues += seen.issues
             looked[file.name] = seen
-        issues += _doubtful(self.where, looked) if self.decode else ()
+        issues += _doubtful(self.where, looked) if self.decode and is_numbered else ()
         return tuple(files), issues
 
     def _numbering(self, numbers: list[int]) -> Iterator[Issue]:

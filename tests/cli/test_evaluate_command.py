@@ -79,7 +79,7 @@ def test_evaluation_when_run_tells_the_budget_first_and_can_be_repeated_shown_an
     assert done.returncode == 0, done.stderr
     assert "115 calls of 1 judge: 35 text, 35 image, 35 text+image, 10 contrast" in done.stderr
     assert (
-        "drawn: 5 of 5 storyboards valid, 35 packets scanned, 0 storyboards held back because of leaks"
+        "drawn: 5 of 5 storyboards valid, 35 questions scanned for leaks, 0 storyboards held back"
         in done.stdout
     )
     assert f"next: fabula score {run}" in done.stdout

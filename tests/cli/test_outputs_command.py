@@ -48,6 +48,27 @@ def test_outputs_check_when_broken_lists_it_and_exits_with_1(
     assert two["invalid"] == [{"codes": ["missing-storyboard"], "seed": None, "story_id": first}]
 
 
+def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    write_outputs(tmp_path / "outs" / "crayon", ids(release))
+    done = fabula_command("outputs", "check", tmp_path / "outs", "--release", release)
+    assert done.returncode == 1
+    cause, fix, more, *_ = done.stdout.splitlines()
+    assert cause == "error: outs [nothing-found] this folder holds the outputs of 1 method"
+    assert fix == "  fix: give one of: crayon"
+    assert more == f"... and {len(ids(release)) + 1} more findings that follow from it; --all prints them"
+    assert "missing-storyboard]" in fabula_command(
+        "outputs", "check", tmp_path / "outs", "--release", release, "--all"
+    ).stdout  # fmt: skip
+
+
+def test_outputs_check_when_no_release_is_named_asks_for_it(fabula_command: Callable, tmp_path: Path) -> None:
+    done = fabula_command("outputs", "check", tmp_path)
+    assert done.returncode == 2
+    assert "nothing says what the outputs are of" in done.stderr and "--release" in done.stderr
+
+
 def test_outputs_check_when_split_is_chosen_looks_at_its_stories(
     fabula_command: Callable, release: Path, tmp_path: Path
 ) -> None:
