@@ -1,7 +1,7 @@
 """Telling what a build is about to cost, before it costs anything."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -57,6 +57,7 @@ def tell_plan(
     sample: int | None = REHEARSED,
     *,
     use_known: bool = False,
+    by_rule: Callable[[], Mapping[str, int]] | None = None,
 ) -> None:
     """Tell how many calls a new run makes and about what they cost; what it cost so far where one goes on.
 
@@ -66,6 +67,7 @@ def tell_plan(
         stand_in: makes the settings without models with which the run is rehearsed.
         sample: how many items are rehearsed, and the rest taken to be like them; None for all.
         use_known: whether the rehearsal uses what the run has made without models.
+        by_rule: counts the calls of stages without a rehearsal; asked where not all items are rehearsed.
     """
     if not request.config.models or _is_finished(request):
         return
@@ -80,6 +82,8 @@ def tell_plan(
         data["unpriced"] = sum(use.unpriced for use in uses)
     else:
         plan = plan_calls(request, stand_in(request.config), sample=sample, use_known=use_known)
+        if by_rule is not None and plan.share < 1:
+            plan = plan.with_calls(by_rule())
         data |= {"calls": plan.calls, "cost": plan.cost, "stages": plan.stage_costs()}
     reporter.emit(Event("plan", data=data))
 

@@ -269,6 +269,7 @@ def _parameter(
     annotation = _plain(annotation)
     if option and _origin(annotation) is list:
         info.help += " Repeatable."
+        info.metavar = info.metavar or f"<{get_args(annotation)[0].__name__.lower()}>"
     if annotation is bool:
         default = bool(default)
     elif default is not named.empty and (default is None or _origin(annotation) is list):

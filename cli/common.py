@@ -129,14 +129,13 @@ def show_findings(report: Findings, *, as_json: bool, strict: bool = False, ever
     return int(any(strict or issue.level == "error" for issue in report.issues))
 
 
-def finding_lines(issues: Iterable["Issue"], *, everything: bool, owner: str = "") -> Iterator[str]:
+def finding_lines(issues: Iterable["Issue"], *, everything: bool) -> Iterator[str]:
     """Yield findings as lines, in their order.
 
     Args:
         issues: the findings.
         everything: print each by itself; otherwise those of one rule with one message are told once, and
             after the first few messages of a rule the rest is counted.
-        owner: whose findings they are, such as a method; stands before each place.
     """
     groups: dict[tuple[str, ...], list[Issue]] = {}
     for number, issue in enumerate(issues):
@@ -150,10 +149,10 @@ def finding_lines(issues: Iterable["Issue"], *, everything: bool, owner: str = "
         if shown[first.code] > VALUES and not everything:
             unshown.setdefault(first.code, []).extend(group)
         elif len(group) == 1:
-            yield f"{first.level}: {owner}{first}"
+            yield f"{first.level}: {first}"
         else:
             yield f"{first.level}: [{first.code}] {first.message}, in {tallied(len(group), 'places')}:"
-            yield from (f"  {owner}{issue.where} {issue.path}" for issue in group[:PLACES])
+            yield from (f"  {issue.spot}" for issue in group[:PLACES])
             if len(group) > PLACES:
                 yield f"  ... and {tallied(len(group) - PLACES, 'more places')}; --all prints them"
             yield f"  fix: {first.cure}"

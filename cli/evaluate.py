@@ -288,6 +288,12 @@ class Forecast:
             yield self.instead
         elif self.told:
             yield from self.plan.lines(sample=False)
+            left = self.budget.as_json().get("total", 0) - self.plan.calls
+            if left > 0:
+                yield (
+                    f"{tallied(left, 'calls')} fewer than by rule: nothing is asked twice, and nothing of "
+                    "pictures that cannot be read"
+                )
         if self.vision is not None:
             yield from self.vision.lines()
 
@@ -341,10 +347,10 @@ def _tell_storyboards(out: Path, *, as_json: bool) -> int:
     _tell_replies(manifest)
     for name, method in manifest.subject["methods"].items():
         valid = f"{method['generations_valid']} of {method['generations_requested']} storyboards valid"
-        scanned = f"{tallied(method['packets_scanned'], 'packets')} scanned"
+        scanned = f"{tallied(method['packets_scanned'], 'questions')} scanned for leaks"
         say(
             f"{name}: {valid}, {scanned}, "
-            f"{tallied(len(method['leaks']), 'storyboards')} held back because of leaks"
+            f"{tallied(len(method['leaks']), 'storyboards')} held back because of them"
         )
         codes = Counter(code for generation in method["invalid"] for code in generation["codes"])
         warn(*(f"{name}: {count} {code}; {EVALUATION} lists which" for code, count in sorted(codes.items())))

@@ -107,16 +107,14 @@ def check_model(
         request = picture_to_check(spec).chat()
     else:
         request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
-    clock = clock or SystemClock()
-    started = clock.monotonic()
+    timed = _Timed(clock or SystemClock())
     try:
-        reply = asyncio.run(_call(spec, options, options.apply(request)))
+        reply = asyncio.run(_call(spec, options, options.apply(request), timed))
     except CallFault as fault:
-        seconds = clock.monotonic() - started
         return ModelCheck(
-            spec.text, (_address(spec, options), _key(spec, options), _fault(spec, fault)), seconds
+            spec.text, (_address(spec, options), _key(spec, options), _fault(spec, fault)), timed.seconds()
         )
-    seconds = clock.monotonic() - started
+    seconds = timed.seconds()
     most = most_tokens(request, options)
     usage, price = _usage(reply), _price(spec, options, reply, most)
     steps = (
@@ -140,7 +138,23 @@ def picture_to_check(spec: ModelSpec) -> PictureRequest:
     return PictureRequest(spec.text, prompt, seed=SEED)  # services have sizes of their own
 
 
-async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) -> Reply:
+class _Timed:
+    """Times a call from when it is sent: loading the service's library takes longer than many a reply."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.start()
+
+    def start(self) -> None:
+        """Begin anew."""
+        self._started = self._clock.monotonic()
+
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return self._clock.monotonic() - self._started
+
+
+async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest, timed: _Timed) -> Reply:
     from ..models.client import ModelClient
     from ..models.keys import Redactor
     from ..models.registry import open_model
@@ -149,7 +163,7 @@ async def _call(spec: ModelSpec, options: ModelOptions, request: ChatRequest) ->
     once = options.model_copy(update={"attempts": 1})
     client = ModelClient(open_model(spec, once, Redactor()), once)
     try:
-        return (await client.call(request)).reply
+        return (await client.call(request, on_send=timed.start)).reply
     finally:
         await client.close()
 

@@ -1,12 +1,14 @@
 """``fabula outputs``: look at generated pictures or videos before anything is spent on judging them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
 from ..errors import ConfigError
+from ..schemas.text import tallied
 from .command import command
 from .common import Findings, emit, finding_lines, released, say, show, warn
 from .evaluate import given_suite
@@ -71,6 +73,12 @@ def check(
     if folder is not None and suite is None and entities.MARKS.match(folder):
         _refuse(splits, ocr, "videos of episodes")
         return _check_episodes(folders, folder, cuts_by, everything=everything, as_json=as_json)
+    if suite is None and folder is None:
+        raise ConfigError(
+            "--release, --suite", what="nothing says what the outputs are of",
+            fix="name the release of stories, events, shots or episodes with --release, or a suite with "
+            "--suite",
+        )  # fmt: skip
     if suite is not None or folder is None or events.MARKS.match(folder):
         from ..evaluation.outputs.videos import check_video_methods
         from ..releases.events.suites import load_suite
@@ -121,6 +129,10 @@ def _refuse(splits: Sequence[str], ocr: bool, judged: str) -> None:
         raise ConfigError(option, what=what, fix="leave it out")
 
 
+def _within(method: str, where: str) -> str:
+    return method if where == "." else f"{method}/{where}"
+
+
 class _Checked(Findings, Protocol):
     """Findings about the outputs of a method."""
 
@@ -138,12 +150,18 @@ def _show(
     rendered: "Mapping[str, Sequence[RenderedText]]" = {},  # noqa: B006 - never changed
 ) -> None:
     """Print what was found about each method, and the text that is rendered in its pictures."""
+    from ..evaluation.outputs.checked import NOTHING_FOUND
+
     if as_json:
         texts = {name: {"rendered": [text.as_json() for text in shown]} for name, shown in rendered.items()}
         emit({"outputs": [{**report.as_json(), **texts.get(report.method, {})} for report in reports]})
         return
     for report in reports:
-        say(*finding_lines(report.issues, everything=everything, owner=f"{report.method}/"))
+        own = [replace(issue, where=_within(report.method, issue.where)) for issue in report.issues]
+        cause = [] if everything else [issue for issue in own if issue.code == NOTHING_FOUND]
+        say(*finding_lines(cause or own, everything=everything))
+        if more := len(own) - len(cause) if cause else 0:
+            say(f"... and {tallied(more, 'more findings')} that follow from it; --all prints them")
         say(*(f"text: {report.method}/{text}" for text in rendered.get(report.method, ())), report.summary())
 
 

@@ -188,11 +188,11 @@ def _summary(prompt: "Prompt") -> dict[str, Any]:
 
 def _stages_using(prompt_id: str) -> list[str]:
     from ..engine.pipeline import load_pipeline
-    from ..kinds.registry import kinds
+    from ..kinds.registry import every_run_kind
 
     return [
-        f"{kind.name}/{stage.name}"
-        for kind in kinds()
-        for stage in load_pipeline(kind.drafting().run.pipeline).stages
+        f"{name}/{stage.name}"
+        for name, run in every_run_kind()
+        for stage in load_pipeline(run.pipeline).stages
         if prompt_id in (*stage.spec.prompts, *stage.spec.asks)
     ]

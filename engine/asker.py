@@ -12,7 +12,7 @@ from ..errors import ConfigError, FabulaError, ModelUnavailable
 from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Reply
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
-from ..models.spec import ATTEMPT, ModelSettings
+from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, parse_spec
 from ..schemas.canonical import Json
 from .batches.desk import AskSingly, BatchDesk, House
 from .batches.settings import Batching
@@ -46,11 +46,13 @@ _WORDS: dict[str, tuple[str, str]] = {
     "unsupported": ("the model refuses a part of the request", "change the setting that the message names"),
 }
 _DOWN = ("the service does not answer", "wait until it is well, or choose another model")
+_OWN_DOWN = ("the server does not answer", "start it, or check its address; or choose another model")
 
 
 def model_error(spec: str, fault: CallFault) -> ModelUnavailable:
     """Return the error that stops a run because of a fault."""
-    said, fix = _WORDS.get(fault.kind, _DOWN)
+    down = _OWN_DOWN if parse_spec(spec).provider == COMPATIBLE else _DOWN
+    said, fix = _WORDS.get(fault.kind, down)
     return ModelUnavailable(
         f"model {spec}", what=f"{said}: {fault.message}",
         fix=f"{fix}; then give the same command again: it continues where it stopped",

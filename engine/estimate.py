@@ -1,6 +1,7 @@
 """What a run would ask of models and about what that costs, before anything is asked."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..models.prices import (
     highest_cost,
     most_tokens,
     price_of,
-    price_setting,
+    tell_unknown_price,
 )
 from ..models.registry import check_provider, has_batches
 from ..models.spec import Makes, parse_spec
@@ -61,6 +62,18 @@ class StagePlan:
     calibrated: bool
     batched: bool = False
 
+    def times(self, factor: float) -> "StagePlan":
+        """Return the plan for so many times the calls."""
+        return replace(
+            self,
+            calls=round(self.calls * factor),
+            known=round(self.known * factor),
+            input_tokens=round(self.input_tokens * factor),
+            output_tokens=round(self.output_tokens * factor),
+            cost=None if self.cost is None else self.cost * factor,
+            highest=None if self.highest is None else self.highest * factor,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
@@ -88,8 +101,20 @@ class CallPlan:
     @property
     def cost(self) -> float | None:
         """Expected USD in all; None where a price is not known."""
-        costs = [stage.cost for stage in self.stages]
-        return None if None in costs else sum(value for value in costs if value is not None)
+        return _sum(stage.cost for stage in self.stages)
+
+    def with_calls(self, calls: Mapping[str, int]) -> "CallPlan":
+        """Return the plan with so many calls of some stages, known ones included; tokens and cost follow."""
+        planned = Counter[str]()
+        for stage in self.stages:
+            planned[stage.stage] += stage.calls + stage.known
+        stages = tuple(
+            stage.times(calls[stage.stage] / planned[stage.stage])
+            if stage.stage in calls and planned[stage.stage]
+            else stage
+            for stage in self.stages
+        )
+        return replace(self, stages=stages)
 
     def stage_costs(self) -> dict[str, float]:
         """Return the expected USD of each stage, in order; empty where a price is not known."""
@@ -122,16 +147,27 @@ class CallPlan:
             lines.append(
                 row(plan.stage, plan.calls, plan.input_tokens, plan.output_tokens, *costs, plan.model)
             )
-        known = sum(stage.known for stage in self.stages)
+        models = list(dict.fromkeys(plan.model for plan in self.stages))
+        for model in models if len(models) > 1 else ():
+            own = [plan for plan in self.stages if plan.model == model]
+            counts = (_sum(getattr(plan, name) for plan in own) for name in _COUNTS)
+            costs = (_money(_sum(plan.cost for plan in own)), _money(_sum(plan.highest for plan in own)))
+            lines.append(row("total", *counts, *costs, model))
+        known, highest = sum(stage.known for stage in self.stages), _sum(plan.highest for plan in self.stages)
         lines.append(
             f"{self.calls} calls, "
-            + ("price unknown" if self.cost is None else f"about {self.cost:.4f} USD")
+            + (
+                "price unknown"
+                if self.cost is None
+                else f"about {self.cost:.4f} USD, at most {_money(highest)} USD"
+            )
             + (f"; {known} more are answered from the journal" if known else "")
             + (f"; {self.spent:.4f} USD were spent before" if self.spent else "")
         )
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
-                "tokens are estimates; repairs, and questions that depend on answers, are not counted"
+                "tokens are estimates; not counted are second requests after replies of the wrong form, and "
+                "questions that follow from answers"
                 + (
                     "; --sample N asks about N items and estimates from what they really cost"
                     if sample
@@ -142,8 +178,17 @@ class CallPlan:
         if batched:
             lines.append(f"{', '.join(batched)}: at the prices of batches, which may take a day each")
         for model in sorted({stage.model for stage in self.stages if stage.cost is None}):
-            lines.append(f"the price of {model} is not known; give it in fabula.toml: {price_setting(model)}")
+            lines.append(tell_unknown_price(model))
         return [*lines, *(() if self.vision is None else self.vision.lines())]
+
+
+_COUNTS = ("calls", "input_tokens", "output_tokens")
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return a sum; None where a value is not known."""
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
 
 
 def _money(value: float | None) -> str:

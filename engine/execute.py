@@ -51,7 +51,7 @@ from .manifest import (
 )
 from .model_pool import ModelPool
 from .outputs import write_outputs
-from .pipeline import LoadedPipeline, Pipeline, load_pipeline
+from .pipeline import LoadedPipeline, Pipeline, library_versions, load_pipeline
 from .progress import Event, Reporter, SilentReporter
 from .replacing import Change, changed_by, refuse_gone
 from .report import NAME as REPORT
@@ -121,6 +121,8 @@ def execute(request: RunRequest, reporter: Reporter | None = None) -> RunReport:
     """
     loaded = load_pipeline(request.pipeline)
     request.options.check(loaded)
+    for stage in loaded.stages:  # before anything is written
+        library_versions(stage.spec)
     folder = Path(request.folder).absolute()
     told_to = Hooked(reporter if reporter is not None else SilentReporter(), folder)
     prepare_folder(folder)

@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from .stage import Item, Shape, StageSpec
 SOURCES = "sources"
 """The id of the first item, the name of its field, and of the pseudo stage that makes it."""
 
+_EXTRA = re.compile(r"extra == .([\w-]+)")
+_NAME = re.compile(r"[^\w.-]")
 PROMPT = "prompt "
 """What the name of a prompt starts with among the libraries that a result depends on."""
 MODEL = "model "
@@ -295,15 +298,28 @@ def library_versions(spec: StageSpec) -> dict[str, str]:
     """Return the installed version of each distribution that a stage declares.
 
     Raises:
-        MissingRequirement: one is not installed.
+        MissingRequirement: one is not installed that all items need.
     """
     versions = {}
     for name in sorted(spec.libraries):
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError as error:
+            if name in spec.optional:
+                versions[name] = "not installed"
+                continue
             raise MissingRequirement(
                 f"stage {spec.name}", what=f"the library {name} is not installed",
-                fix=f"pip install {name}",
+                fix=f"pip install {extra_with(name)}",
             ) from error  # fmt: skip
     return versions
+
+
+def extra_with(library: str) -> str:
+    """Return the first extra of the package that brings a library, as pip takes it; else the library."""
+    for line in importlib.metadata.requires("fabula") or ():
+        named, _, marker = line.partition(";")
+        extra = _EXTRA.search(marker)
+        if extra is not None and _NAME.split(named.strip(), maxsplit=1)[0] == library:
+            return f"'fabula[{extra[1]}]'"
+    return library

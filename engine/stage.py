@@ -144,6 +144,7 @@ class StageSpec:
         reads: fields of the item that ``run`` may look at; nothing else is passed.
         writes: fields that it produces, all of them in every Made outcome.
         libraries: distributions whose version is part of the result's key.
+        optional: those of them that only some items need; the stage itself asks for what an item lacks.
         reject_codes: the codes that it may reject with, and what each means.
         settings: the type of its own settings slice.
         stateful: a gather stage that is also given what it decided before (``tools.previous``).
@@ -160,6 +161,7 @@ class StageSpec:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     libraries: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     reject_codes: Mapping[str, str] = field(default_factory=dict)
     settings: type[Own] = NoSettings
     stateful: bool = False

@@ -12,6 +12,8 @@ from . import entities, events, katha, shots
 from .kind import Judging, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..engine.running import RunKind
     from ..releases.form import ReleaseForm
 
@@ -150,13 +152,20 @@ _WITHOUT_KIND = {
 """Kind of a run that is of no kind of benchmark -> what executes it."""
 
 
+def every_run_kind() -> "Iterator[tuple[str, RunKind]]":
+    """Yield each kind of run by name with what executes it: those of the kinds, then those of no kind."""
+    for kind in kinds():
+        yield from zip(kind.runs, run_kinds(kind), strict=True)
+    for name, run in _WITHOUT_KIND.items():
+        yield name, run()
+
+
 def foreign_sections() -> frozenset[str]:
     """Return every section that a settings file may have for some kind of run."""
     from ..engine.pipeline import load_pipeline
 
-    sections = {name for run in _WITHOUT_KIND.values() for name in load_pipeline(run().pipeline).names()}
+    sections = {name for _, run in every_run_kind() for name in load_pipeline(run.pipeline).names()}
     for kind in kinds():
-        sections.update(name for run in run_kinds(kind) for name in load_pipeline(run.pipeline).names())
         sections.update(name for judging in kind.judging for name in judging.protocol().sections)
     return frozenset(sections)
 

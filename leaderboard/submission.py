@@ -146,11 +146,13 @@ class Submitted:
         path: its folder or zip file.
         submission: what it declares.
         board: the board it is for.
+        leaderboard: the folder of the leaderboard.
     """
 
     path: Path
     submission: Submission
     board: Board
+    leaderboard: Path
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -165,7 +167,7 @@ class Submitted:
         yield f"{self.path}: {made.method} for the board {made.board}, {files}"
         if made.undeclared:
             yield f"undeclared: {', '.join(made.undeclared)}"
-        yield "next: fabula leaderboard check LEADERBOARD"
+        yield f"next: fabula leaderboard check {self.leaderboard}"
 
 
 def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:
@@ -189,7 +191,8 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
     methods = [name for name in manifest.subject.get("methods") or () if name not in planted]
     if len(methods) != 1:
         what = f"a submission is of one method, and this evaluation has {', '.join(methods) or 'none'}"
-        raise ConfigError(str(run), what=what, fix="evaluate each method into a folder of its own")
+        fix = f"evaluate each method into a folder of its own; --reuse {run} takes over what was answered"
+        raise ConfigError(str(run), what=what, fix=fix)
     target = out or folder / SUBMISSIONS / options.name
     if target.exists() and target.suffix == ".zip":
         raise TargetError(str(target), what="the file is there already", fix="choose another --out")
@@ -221,7 +224,7 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
             raise InputError(invalid("what is declared", error)) from error
         write_atomic(draft / SUBMISSION, [pretty_bytes(submission.as_json())])
         _deliver(draft, target)
-    return Submitted(target, submission, chosen)
+    return Submitted(target, submission, chosen, folder)
 
 
 def _deliver(draft: Path, target: Path) -> None:

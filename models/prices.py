@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
@@ -14,7 +15,7 @@ from ..schemas.canonical import Json, canonical_text
 from .chat import ChatRequest, Image, Reply, Usage
 from .generators.request import CHOSEN, longest_seconds
 from .options import ModelOptions, Prices
-from .spec import BEFORE, COMPATIBLE, LOCAL, ModelSpec
+from .spec import BEFORE, COMPATIBLE, LOCAL, ModelSpec, parse_spec
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -307,13 +308,41 @@ def _own_price(own: Prices) -> Price:
 
 
 def price_setting(model: str) -> str:
-    """Return how the price of a model is written into the settings, as an example, with its unit."""
+    """Return how the price of a model is written into the settings, with its unit."""
     made = next((makes for before, makes in BEFORE.items() if model.startswith(before)), "text")
-    example, unit = {
-        "image": ("picture = 0.04", "USD per picture"),
-        "video": ("second = 0.1", "USD per second of video"),
-    }.get(made, ("input = 0.4, output = 1.6", "USD per million tokens"))
-    return f'[models."{model}"] prices = {{ {example} }}, in {unit}'
+    names, unit = {
+        "image": (("picture",), "USD per picture"),
+        "video": (("second",), "USD per second of video"),
+    }.get(made, (("input", "output"), "USD per million tokens"))
+    rates = ", ".join(f"{name} = PRICE" for name in names)
+    free = ", 0 where nobody charges for it" if parse_spec(model).provider == COMPATIBLE else ""
+    return f'[models."{model}"] prices = {{ {rates} }}, in {unit}{free}'
+
+
+def listed_like(name: str, provider: str | None = None) -> list[str]:
+    """Return the spec of the model with a known price whose name is nearest to this one, if one is near.
+
+    Args:
+        name: a model's name, perhaps mistyped.
+        provider: who serves it; None where that is not known.
+    """
+    from genai_prices.data_snapshot import get_snapshot
+
+    specs = {
+        model.id: f"{there.id}:{model.id}"
+        for there in get_snapshot().providers
+        if there.id in (("openai", "google", "anthropic") if provider is None else (provider,))
+        for model in there.models
+    }
+    return [specs[close] for close in get_close_matches(name.lower(), specs, n=1, cutoff=0.75)]
+
+
+def tell_unknown_price(model: str) -> str:
+    """Return the sentence on a model whose price is not known: how it is given, and what may be mistyped."""
+    spec = parse_spec(model)
+    close = [] if spec.provider == COMPATIBLE or spec.draws else listed_like(spec.name, spec.provider)
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    return f"the price of {model} is not known{meant}; give it in fabula.toml: {price_setting(model)}"
 
 
 def check_extra(spec: ModelSpec, options: ModelOptions) -> None:

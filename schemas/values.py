@@ -120,8 +120,13 @@ class Issue:
     cure: str
     level: Level = "error"
 
+    @property
+    def spot(self) -> str:
+        """What is concerned, as people read it: the file or record, and the path inside it, if any."""
+        return self.where if self.path == "$" else f"{self.where} {self.path}"
+
     def __str__(self) -> str:
-        return f"{self.where} {self.path} [{self.code}] {self.message}\n  fix: {self.cure}"
+        return f"{self.spot} [{self.code}] {self.message}\n  fix: {self.cure}"
 
     def as_dict(self) -> dict[str, str]:
         """Return the issue as plain JSON."""

@@ -20,6 +20,7 @@ SPEC = StageSpec(
     reads=("seed", "slot"),
     writes=("drafted", "drafted_by"),
     libraries=("pillow", "av"),
+    optional=("av",),
     reject_codes={"needs_model": "a model has to write this prompt, and none is named"},
     settings=WriteSettings,
     asks=(CAPTION, WRITE),

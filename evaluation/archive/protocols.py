@@ -78,7 +78,12 @@ def check_alike(
             ]
         )
     differences = protocol_differences(first, second)
-    refused = [difference for difference in differences if difference.path.partition(".")[0] not in allowed]
+    follow = {f"{part}.{judge}" for judge in _judged_by_one(first, second) for part in ("models", "votes")}
+    refused = [
+        difference
+        for difference in differences
+        if difference.path.partition(".")[0] not in allowed and difference.path not in follow
+    ]
     if refused:
         raise InputError(
             [
@@ -103,8 +108,14 @@ def _differences(path: str, first: Any, second: Any) -> Iterator[Difference]:  #
         yield Difference(path, first, second)
 
 
+def _judged_by_one(first: EvaluationManifest, second: EvaluationManifest) -> frozenset[str]:
+    """Return the judges that only one of two evaluations has: their settings differ as their names do."""
+    named = [manifest.protocol.get("judges") or () for manifest in (first, second)]
+    return frozenset(named[0]) ^ frozenset(named[1])
+
+
 def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON
-    text = canonical_text(value)
+    text = "nothing" if value is None else canonical_text(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 

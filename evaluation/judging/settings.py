@@ -18,6 +18,7 @@ from pydantic import Field, field_validator, model_validator
 from ...engine.config import RunConfig, read_settings
 from ...engine.run_options import RunOptions
 from ...errors import ConfigError
+from ...models.prices import listed_like
 from ...models.spec import BEFORE, GIVEN, Makes, ModelSettings, parse_spec
 from ...prompts.loader import Prompt, load_prompt, prompt_ids
 from ...prompts.sets import TextSet
@@ -156,12 +157,24 @@ def judge_specs(
         else:
             specs.append(parse_spec(spec).text)
     if missing:
-        raise ConfigError(
-            "judges", what=f"the preset names models that have no address: {', '.join(missing)}",
-            fix=f"say in {where or 'fabula.toml'} where they are served: [{JUDGES}]"
-            + "".join(f' "{name}" = "http://HOST:PORT/v1#NAME"' for name in missing[:1]),
-        )  # fmt: skip
+        raise _unserved(missing, PRESETS[preset] if preset is not None else (), where)
     return tuple(dict.fromkeys(specs))
+
+
+def _unserved(missing: Sequence[str], of_preset: Collection[str], where: Path | None) -> ConfigError:
+    """Return the error for judges of whom nobody has said where they are served."""
+    typed = [name for name in missing if name not in of_preset]
+    if not typed:
+        what, close = f"the preset names models that have no address: {', '.join(missing)}", []
+    else:
+        what = f"no provider serves it, and [{JUDGES}] does not name it: {', '.join(typed)}"
+        close = [spec for name in typed for spec in listed_like(name)]
+    fix = f"did you mean {' and '.join(close)}? Or " if close else ""
+    return ConfigError(
+        "--judge" if typed else "--preset", what=what,
+        fix=f"{fix}say in {where or 'fabula.toml'} where it is served: "
+        f'[{JUDGES}] "{(typed or missing)[0]}" = "http://HOST:PORT/v1#NAME"',
+    )  # fmt: skip
 
 
 def check_they_answer(specs: Sequence[str]) -> None:

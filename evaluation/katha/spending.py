@@ -1,7 +1,8 @@
 """What judging asks for: panels and calls by rule, before anything is asked, and what calls cost."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 STAGE_OF = {"text": "judge_text", "image": "judge_images", "text_image": "judge_both"}
 """Evidence condition -> the stage that asks under it."""
+CONTRASTS = "judge_contrasts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ class JudgingBudget:
         pairs: contrastive pairs.
         judges: how many judges are asked; the largest number of any condition.
         calls: what is asked -> calls of all judges, all votes counted: ``text`` once per story whatever the
-            methods, the others once per generation. Without invalid generations these are exact.
+            methods, the others once per complete generation. Exact unless a picture cannot be read.
         one_judge: calls of one judge for the questions of one generation per story: three per question.
         there: pictures that lie in the folders, whatever they hold; None without outputs.
+        incomplete: generations with missing or wrongly numbered pictures; only their text is asked about.
     """
 
     stories: int
@@ -54,6 +57,7 @@ class JudgingBudget:
     calls: dict[str, int]
     one_judge: int
     there: int | None = None
+    incomplete: int = 0
 
     @property
     def total(self) -> int:
@@ -76,10 +80,16 @@ class JudgingBudget:
                     "contrastive pairs": self.pairs,
                 }
             ),
-            f"{tallied(self.one_judge, 'calls')} of one judge for the questions of one storyboard per story",
+            "each question is asked of the text, of the pictures and of both: "
+            f"{tallied(self.one_judge, 'calls')} of a judge for one storyboard of each story",
             f"{tallied(self.total, 'calls')} of {tallied(self.judges, 'judges')}: {asked}",
         ]
-        if self.there is not None and self.there != self.panels:
+        if self.incomplete:
+            lines.append(
+                f"{tallied(self.incomplete, 'storyboards')} of them cannot be judged: "
+                "fabula outputs check says why"
+            )
+        elif self.there is not None and self.there != self.panels:
             lines.append(
                 f"but {tallied(self.there, 'pictures')} are there: fabula outputs check says which are amiss"
             )
@@ -101,56 +111,98 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
     shown = [_generations(folder, records, release) for folder in folders]
     if not shown:
-        return _budget(release, records, [(1, sum(len(record.scenes) for record in records))], request.config)
-    there = sum(pictures for _, _, pictures in shown)
-    budget = _budget(release, records, [(seeds, panels) for seeds, panels, _ in shown], request.config)
-    return replace(budget, there=there)
+        panels = sum(len(record.scenes) for record in records)
+        shown = [_Generations(1, panels, None, Counter(record.story_id for record in records))]
+    return _budget(release, records, shown, request.config)
 
 
-def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> tuple[int, int, int]:
-    """Return a method's number of seeds, the panels that one seed of all stories needs, and its pictures."""
+@dataclass(frozen=True, slots=True)
+class _Generations:
+    """What a method has made.
+
+    Attributes:
+        seeds: how many.
+        panels: pictures that one seed of all stories needs.
+        there: pictures that lie there; None without outputs.
+        complete: story id -> generations with the right pictures.
+    """
+
+    seeds: int
+    panels: int
+    there: int | None
+    complete: Counter[str]
+
+
+def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> _Generations:
     manifest = read_manifest(folder, OutputsManifest)
     panels = sum(manifest.panels_of(record) for record in records)
     known = [*release.records, *variant_stories(release, release.records)]
     places = find_story_folders(folder, manifest.folders, known).places
     unit = manifest.unit
-    listed = [list_folder(places[one.story_id], unit=unit) for one in records if one.story_id in places]
-    seeds = {seed for one in listed for seed, _ in one.seeds}
+    listed = [
+        (record, list_folder(places[record.story_id], unit=unit))
+        for record in records
+        if record.story_id in places
+    ]
+    seeds = {seed for _, there in listed for seed, _ in there.seeds}
     wanted = seeds if manifest.seeds is None else set(manifest.seeds)
-    pictures = sum(len(one.panels) for one in listed) + sum(
-        len(list_folder(place, with_seeds=False, unit=unit).panels)
-        for one in listed
-        for seed, place in one.seeds
-        if seed in wanted
-    )
-    return max(1, len(wanted)), panels, pictures
+    pictures, complete = 0, Counter[str]()
+    for record, there in listed:
+        boards = [
+            list_folder(place, with_seeds=False, unit=unit).panels
+            for seed, place in there.seeds
+            if seed in wanted
+        ]
+        pictures += len(there.panels) + sum(map(len, boards))
+        expected = list(range(1, manifest.panels_of(record) + 1))
+        judged = boards if wanted else [there.panels]
+        complete[record.story_id] = sum([number for number, _ in board] == expected for board in judged)
+    return _Generations(max(1, len(wanted)), panels, pictures, complete)
 
 
 def _budget(
-    release: Release, records: Sequence[StoryRecord], shown: Sequence[tuple[int, int]], config: RunConfig
+    release: Release, records: Sequence[StoryRecord], shown: Sequence[_Generations], config: RunConfig
 ) -> JudgingBudget:
     questions = sum(len(record.questions) for record in records)
     labels = sum(record.moral_label is not None for record in records)
-    pairs = sum(one.has_variant for record in records for one in release.variants_of[record.story_id])
-    seeds = sum(count for count, _ in shown)
+    pairs = {
+        record.story_id: sum(one.has_variant for one in release.variants_of[record.story_id])
+        for record in records
+    }
+    complete = sum((one.complete for one in shown), Counter[str]())
+    generations = len(records) * sum(one.seeds for one in shown)
     calls: dict[str, int] = {}
     most = 0
     for condition in EVIDENCE:
         settings = config.stages[STAGE_OF[condition]]
         assert isinstance(settings, LabelledSettings)
-        items = questions + (labels if settings.labels else 0)
-        answers = len(settings.judges) * settings.votes
-        calls[condition] = items * answers * (1 if condition == "text" else seeds)
+        items = sum(
+            (len(record.questions) + (settings.labels and record.moral_label is not None))
+            * (1 if condition == "text" else complete[record.story_id])
+            for record in records
+        )
+        calls[condition] = items * len(settings.judges) * settings.votes
         most = max(most, len(settings.judges))
-    contrasts = config.stages["judge_contrasts"]
+    contrasts = config.stages[CONTRASTS]
     assert isinstance(contrasts, JudgeSettings)
-    calls["contrast"] = pairs * len(contrasts.judges) * contrasts.votes * seeds
+    asked = sum(count * complete[story_id] for story_id, count in pairs.items())
+    calls["contrast"] = asked * len(contrasts.judges) * contrasts.votes
+    pictures = [one.there for one in shown if one.there is not None]
     return JudgingBudget(
-        len(records), len(records) * seeds, sum(count * panels for count, panels in shown),
-        questions, labels, pairs, most, calls, len(EVIDENCE) * questions,
+        len(records), generations, sum(one.seeds * one.panels for one in shown),
+        questions, labels, sum(pairs.values()), most, calls, len(EVIDENCE) * questions,
+        sum(pictures) if pictures else None, generations - complete.total(),
     )  # fmt: skip
 
 
 def tell_judging(request: RunRequest, reporter: "Reporter") -> None:
     """Tell how many calls a new evaluation makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_judges)
+    tell_plan(request, reporter, without_judges, by_rule=lambda: _calls_of_stages(request))
+
+
+def _calls_of_stages(request: RunRequest) -> dict[str, int]:
+    """Return stage -> calls by rule: methods share questions about texts, which few items do not show."""
+    if request.options.items or request.options.shard is not None:
+        return {}
+    calls = judging_budget(request).calls
+    return {STAGE_OF.get(name, CONTRASTS): count for name, count in calls.items()}

@@ -144,10 +144,25 @@ def report_of(
     return kind(**shared, **own)
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was seen of a file.
+
+    Attributes:
+        sha256: hash of the file; None where it cannot be used.
+        issues: the findings about it.
+        size: width and height of a picture that was decoded, in pixels.
+    """
+
+    sha256: str | None
+    issues: list[Issue]
+    size: tuple[int, int] | None = None
+
+
 def look_at_picture(
     file: Path, where: str, limits: PictureLimits = LIMITS, *, decode: bool = True, cure: str = ""
-) -> tuple[str | None, list[Issue]]:
-    """Return the hash of a file with a picture, None where it holds none; and the findings about it.
+) -> Looked:
+    """Return what is seen of a file that should hold a picture.
 
     Args:
         file: the file.
@@ -158,13 +173,14 @@ def look_at_picture(
     """
     try:
         data = read_bytes(file, limits)
-        notes = open_picture(data, limits, name=file.name).notes if decode else ()
+        picture = open_picture(data, limits, name=file.name) if decode else None
     except MediaProblem as problem:
-        return None, [unreadable(where, problem, UNREADABLE, cure)]
-    odd = [note for note in notes if note.startswith(_ODD)]
-    return sha256_bytes(data), [
-        finding(where, "odd-picture", note, "have a look at it", "warning") for note in odd
-    ]
+        return Looked(None, [unreadable(where, problem, UNREADABLE, cure)])
+    if picture is None:
+        return Looked(sha256_bytes(data), [])
+    odd = [note for note in picture.notes if note.startswith(_ODD)]
+    issues = [finding(where, "odd-picture", note, "have a look at it", "warning") for note in odd]
+    return Looked(sha256_bytes(data), issues, (picture.width, picture.height))
 
 
 def unreadable(where: str, problem: MediaProblem, code: str, cure: str = "") -> Issue:

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.paths import format_path
@@ -56,10 +58,7 @@ def read_manifest(folder: Path, kind: type[Manifest]) -> Manifest:
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         raise InputError(
-            [
-                _problem(f"{path} {format_path(detail['loc'])}", "a value that is allowed", detail["msg"])
-                for detail in details
-            ]
+            [_wrong_key(f"{path} {format_path(detail['loc'])}", detail, kind) for detail in details]
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError([_problem(str(path), "a JSON object", reason_of(error)[:200])]) from error
@@ -169,6 +168,16 @@ def pairs_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if twice:
         raise ValueError(f"the key {twice[0]!r} twice")
     return dict(pairs)
+
+
+def _wrong_key(where: str, detail: ErrorDetails, kind: type[Own]) -> UserError:
+    """Return the error of a key that is not known, or whose value is not allowed."""
+    if detail["type"] != "extra_forbidden" or len(detail["loc"]) > 1:
+        return _problem(where, "a value that is allowed", detail["msg"])
+    key, known = str(detail["loc"][0]), list(kind.model_fields)
+    close = get_close_matches(key, known, n=1)
+    fix = f"did you mean {close[0]!r}?" if close else f"remove it; the known keys are {', '.join(known)}"
+    return UserError(where, what=f"unknown key {key!r}", fix=fix)
 
 
 def _problem(where: str, expected: str, found: str) -> UserError:

@@ -17,6 +17,7 @@ from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
 from .checked import (
     UNREADABLE,
+    Looked,
     Output,
     OutputFile,
     Outputs,
@@ -218,15 +219,15 @@ class _Story:
                 issues.append(_finding("repeated-shot", where, message))
             named.setdefault(number, file)
             if number not in files:
-                sha256, more = self._look_at(file, where)
-                looked += more
-                if sha256 is not None:
-                    files[number] = OutputFile(number, file, sha256)
+                seen = self._look_at(file, where)
+                looked += seen.issues
+                if seen.sha256 is not None:
+                    files[number] = OutputFile(number, file, seen.sha256)
         issues += [*_numbering(story_id, wanted, set(named)), *looked]
         usable = tuple(files[number] for number in sorted(wanted & files.keys()))
         return Output(story_id, None, usable), issues
 
-    def _look_at(self, file: Path, where: str) -> tuple[str | None, list[Issue]]:
+    def _look_at(self, file: Path, where: str) -> Looked:
         _, cure = CURES[UNREADABLE]
         if file.suffix.lower() not in VIDEOS:
             return look_at_picture(file, where, self.options.limits, cure=cure)
@@ -235,8 +236,8 @@ class _Story:
         try:
             first_frame(file)
         except MediaProblem as problem:
-            return None, [unreadable(where, problem, UNREADABLE, cure)]
-        return sha256_file(file), []
+            return Looked(None, [unreadable(where, problem, UNREADABLE, cure)])
+        return Looked(sha256_file(file), [])
 
 
 def _numbering(story_id: str, wanted: set[int], named: set[int]) -> Iterator[Issue]:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from ...errors import InputError
@@ -15,6 +16,7 @@ from .named import MANIFEST, entries, folders_in, named_places
 
 _MARKS = re.compile(r"[\W_]+")
 _LOOKED_INTO = 1000
+_DIGITS = re.compile("[0-9]+")
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc\uff07`]")
 
 
@@ -58,6 +60,7 @@ def find_story_folders(
             taken.add(story_id)
     by_title = _by_title(known)
     claims: dict[str, list[Path]] = {}
+    strangers: list[tuple[Path, list[str]]] = []
     for name, entry in there.items():
         if name in taken:
             continue
@@ -65,12 +68,15 @@ def find_story_folders(
         if entry.is_dir() and len(meant) == 1 and meant[0] not in places:
             claims.setdefault(meant[0], []).append(entry)
         else:
-            issues.append(_stranger(entry, meant))
+            strangers.append((entry, meant))
     for story_id, several in claims.items():
         if len(several) == 1:
             places[story_id] = several[0]
         else:
             issues += [_rival(entry, story_id, several) for entry in several]
+    missing = {key: story_id for story_id, title in known.items() for key in (story_id, title_key(title))}
+    missing = {key: story_id for key, story_id in missing.items() if story_id not in places}
+    issues += [_stranger(entry, meant, missing) for entry, meant in strangers]
     return StoryFolders(places, tuple(issues))
 
 
@@ -96,8 +102,14 @@ def _by_title(known: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def _stranger(entry: Path, meant: list[str]) -> Issue:
-    """Return the finding about an entry that is taken for no story."""
+def _stranger(entry: Path, meant: list[str], missing: Mapping[str, str]) -> Issue:
+    """Return the finding about an entry that is taken for no story.
+
+    Args:
+        entry: a file or folder.
+        meant: the stories that bear its name.
+        missing: id, and title as :func:`title_key` is -> the id of a story without a folder.
+    """
     if not entry.is_dir():
         return finding(
             entry.name, "stray-file", "expected a story of the release", "move it elsewhere", "warning"
@@ -111,8 +123,20 @@ def _stranger(entry: Path, meant: list[str]) -> Issue:
         message = f"called like {meant[0]}, which has another folder"
         return finding(entry.name, "unknown-story", message, "keep one of the two folders", "warning")
     message = "neither the id nor the title of a story of the release"
+    names = {spelt for name in (entry.name, title_key(entry.name)) for spelt in _near(name, missing)}
+    if len(likely := sorted({missing[name] for name in names})) == 1:
+        message += f"; {likely[0]} has no folder"
+        cure = f"did you mean {likely[0]}? Rename it, if it is that story"
+        return finding(entry.name, "unknown-story", message, cure, "warning")
     cure = f"rename it, name it in {MANIFEST}, or move it elsewhere"
     return finding(entry.name, "unknown-story", message, cure, "warning")
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that differ from one by a slip; another number is another story."""
+    digits = _DIGITS.findall(name)
+    same = [each for each in known if _DIGITS.findall(each)[-1:] == digits[-1:]]
+    return get_close_matches(name, same, n=1, cutoff=0.85)
 
 
 def _rival(entry: Path, story_id: str, several: list[Path]) -> Issue:

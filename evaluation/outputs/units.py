@@ -15,8 +15,7 @@ from typing import Literal, get_args
 from ...media.images import LIMITS, MediaProblem, PictureLimits
 from ...media.moving import SUFFIXES, chosen_frames, is_video, pictures_in
 from ...schemas.canonical import sha256_file
-from ...schemas.values import Issue
-from .checked import look_at_picture, unreadable
+from .checked import Looked, look_at_picture, unreadable
 
 Unit = Literal["panel", "page", "keyframe", "shot"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -37,8 +36,8 @@ def number_of(name: str, unit: Unit | None) -> int | None:
 
 def look_at_unit(
     file: Path, where: str, frames: int, limits: PictureLimits = LIMITS, *, decode: bool = True
-) -> tuple[str | None, list[Issue]]:
-    """Return the hash of a picture or video, None where it cannot be used; and the findings about it.
+) -> Looked:
+    """Return what is seen of a picture or video.
 
     Args:
         file: the file.
@@ -56,11 +55,11 @@ def look_at_unit(
         chosen_frames(file, frames)
         for _ in pictures_in(file, frames, limits) if decode else ():
             pass
-        return sha256_file(file), []
+        return Looked(sha256_file(file), [])
     except MediaProblem as problem:
-        return None, [unreadable(where, problem, "unreadable-video")]
+        return Looked(None, [unreadable(where, problem, "unreadable-video")])
     except OSError as error:
         missing = MediaProblem(
             str(file), code="unreadable", expected="a video", found=str(error.strerror), fix="check the file"
         )
-        return None, [unreadable(where, missing, "unreadable-video")]
+        return Looked(None, [unreadable(where, missing, "unreadable-video")])

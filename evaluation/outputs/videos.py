@@ -161,7 +161,9 @@ class Videos(Outputs):
     def told(self) -> str:
         """Return the accounting in words."""
         invalid = len(self.invalid)
-        rate = f" ({invalid / self.requested:.1%})" if self.requested else ""
+        if not invalid:
+            return f"{self.requested} of {self.requested} videos can be judged"
+        rate = f" ({invalid / self.requested:.1%})"
         return f"{invalid} of {self.requested} videos cannot be judged{rate}"
 
 

@@ -35,7 +35,7 @@ def filtering_control(estimates: Mapping[str, Estimates]) -> dict[str, Any]:
         for name in ("raw", "filtered", "common")
     }
     return {
-        f"{first}_{second}": spearman(gaps[first], gaps[second]).as_json()
+        f"{first}_{second}": spearman(gaps[first], gaps[second], of="methods").as_json()
         for first, second in combinations(gaps, 2)
     }
 
@@ -55,7 +55,7 @@ def judge_control(
     return [
         {
             "judges": [first, second],
-            "methods": spearman(by_method[first], by_method[second]).as_json(),
+            "methods": spearman(by_method[first], by_method[second], of="methods").as_json(),
             "stories": spearman(by_story[first], by_story[second]).as_json(),
         }
         for first, second in combinations(judges, 2)

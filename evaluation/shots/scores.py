@@ -358,10 +358,11 @@ def shown(name: str, score: Score) -> str:
         return f"{'-':>8}  {score.reason}"
     metric = metric_of(name)
     digits = 2 if metric.top == 100.0 else 3
-    text = f"{score.value:8.{digits}f}"
+    points = of_100(name, score)
+    text = f"{score.value:8.{digits}f}" + ("" if points is None else f" of {metric.top:g}")
     if score.low is not None and score.high is not None:
         text += f"  [{score.low:.{digits}f}, {score.high:.{digits}f}]"
-    if (points := of_100(name, score)) is not None:
+    if points is not None:
         text += f"  {points:.1f} of 100"
     counts = score.counts
     if "stories" in counts:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...schemas.text import tallied
 from .paired import mean_ranks
 
 Name = Literal["pearson", "spearman", "kendall"]
@@ -54,9 +55,9 @@ def pearson(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
     return correlate("pearson", x, y, level)
 
 
-def spearman(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
+def spearman(x: ArrayLike, y: ArrayLike, level: float = 0.95, of: str = "pairs") -> Correlation:
     """Return Spearman's rank correlation, ties with their mean rank; see :func:`correlate`."""
-    return correlate("spearman", x, y, level)
+    return correlate("spearman", x, y, level, of)
 
 
 def kendall(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
@@ -64,7 +65,7 @@ def kendall(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
     return correlate("kendall", x, y, level)
 
 
-def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
+def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95, of: str = "pairs") -> Correlation:
     """Return a correlation of two columns.
 
     Args:
@@ -72,6 +73,7 @@ def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Co
         x: numbers; ``nan`` where one is missing.
         y: as many numbers, in the same order.
         level: of the interval, in (0, 1).
+        of: what has the numbers, in the plural, for the reason why there is no value.
 
     Raises:
         ValueError: the columns have different lengths.
@@ -82,7 +84,7 @@ def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Co
     there = np.isfinite(first) & np.isfinite(second)
     first, second = first[there], second[there]
     pairs, left_out = len(first), int((~there).sum())
-    reason = _undefined(first, second)
+    reason = _undefined(first, second, of)
     if reason is not None:
         return Correlation(name, None, None, None, None, pairs, left_out, reason)
     value, p = _coefficient(name)(first, second)
@@ -108,9 +110,9 @@ def rank_correlations(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def _undefined(x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
+def _undefined(x: NDArray[np.float64], y: NDArray[np.float64], of: str) -> str | None:
     if len(x) < 3:
-        return f"{len(x)} pairs; at least 3 are needed"
+        return f"{tallied(len(x), of)}; at least 3 are needed"
     if (x == x[0]).all() or (y == y[0]).all():
         return "all numbers of a column are the same"
     return None

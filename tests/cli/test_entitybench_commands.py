@@ -69,7 +69,7 @@ def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
     (data / "scripts/ep_b.json").write_bytes(b'{"scenes": [')
     done = fabula_command("import", "entitybench", data, "--out", tmp_path / "run")
     assert done.returncode == 1
-    assert "error: scripts/ep_b.json $ [json]" in done.stdout
+    assert "error: scripts/ep_b.json [json]" in done.stdout
     assert "1 episode, 2 scenes" in done.stdout
     checked = fabula_command("validate", data, "--json")
     assert checked.returncode == 1
@@ -77,7 +77,7 @@ def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
     for command in (("stats", data), ("export", "entitybench", data, "--out", tmp_path / "copy")):
         done = fabula_command(*command)
         assert done.returncode == 1
-        assert "left out: scripts/ep_b.json $ [json]" in done.stderr
+        assert "left out: scripts/ep_b.json [json]" in done.stderr
     none = fabula_command("import", "entitybench", tmp_path / "none", "--out", tmp_path / "other", "--json")
     assert none.returncode == 1
     assert "nothing there" in json.loads(none.stdout)["error"]["message"]

@@ -79,7 +79,7 @@ def test_evaluation_when_run_tells_the_budget_first_and_can_be_repeated_shown_an
     assert done.returncode == 0, done.stderr
     assert "115 calls of 1 judge: 35 text, 35 image, 35 text+image, 10 contrast" in done.stderr
     assert (
-        "drawn: 5 of 5 storyboards valid, 35 packets scanned, 0 storyboards held back because of leaks"
+        "drawn: 5 of 5 storyboards valid, 35 questions scanned for leaks, 0 storyboards held back"
         in done.stdout
     )
     assert f"next: fabula score {run}" in done.stdout
@@ -121,7 +121,8 @@ def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
         (("--judge", "openai:x"), 2, "--outputs: a folder of storyboards is needed"),
         (("--judge", "openai:x", "--outputs", "nowhere", "--out", "run"), 1, "nowhere"),
         (("--preset", "kathatrace-pool", "--dry-run"), 2, "no address: qwen2.5-vl-7b"),
-        (("--judge", "gemini", "--dry-run"), 2, "no address: gemini"),
+        (("--judge", "kestrel", "--dry-run"), 2, "and [judges] does not name it: kestrel"),
+        (("--judge", "gpt-4.1-mini", "--dry-run"), 2, "did you mean openai:gpt-4.1-mini?"),
     ],
 )
 def test_evaluation_when_something_is_missing_says_so(

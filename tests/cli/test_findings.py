@@ -15,9 +15,9 @@ def issue(number: int, message: str = "expected a word, found 'x'", code: str = 
 
 
 def test_lines_when_a_finding_repeats_are_its_count_and_first_places() -> None:
-    lines = list(finding_lines([issue(n) for n in range(1, 121)], everything=False, owner="m/"))
+    lines = list(finding_lines([issue(n) for n in range(1, 121)], everything=False))
     assert lines[0] == "error: [unlisted-value] expected a word, found 'x', in 120 places:"
-    assert lines[1] == "  m/records.jsonl:1 s1 $.moral_label"
+    assert lines[1] == "  records.jsonl:1 s1 $.moral_label"
     assert lines[1 + PLACES :] == [
         f"  ... and {120 - PLACES} more places; --all prints them", "  fix: use a listed value"
     ]  # fmt: skip

@@ -40,12 +40,33 @@ def test_outputs_check_when_broken_lists_it_and_exits_with_1(
     good, bad = write_outputs(tmp_path / "good", [first, *others]), write_outputs(tmp_path / "bad", others)
     done = fabula_command("outputs", "check", good, bad, "--release", release)
     assert done.returncode == 1
-    assert f"error: bad/{first} $ [missing-storyboard]" in done.stdout
+    assert f"error: bad/{first} [missing-storyboard]" in done.stdout
     shown = fabula_command("outputs", "check", good, bad, "--release", release, "--json")
     assert shown.returncode == 1
     one, two = json.loads(shown.stdout)["outputs"]
     assert (one["ok"], two["ok"]) == (True, False)
     assert two["invalid"] == [{"codes": ["missing-storyboard"], "seed": None, "story_id": first}]
+
+
+def test_outputs_check_when_the_folder_holds_methods_says_that_alone(
+    fabula_command: Callable, release: Path, tmp_path: Path
+) -> None:
+    write_outputs(tmp_path / "outs" / "crayon", ids(release))
+    done = fabula_command("outputs", "check", tmp_path / "outs", "--release", release)
+    assert done.returncode == 1
+    cause, fix, more, *_ = done.stdout.splitlines()
+    assert cause == "error: outs [nothing-found] this folder holds the outputs of 1 method"
+    assert fix == "  fix: give one of: crayon"
+    assert more == f"... and {len(ids(release)) + 1} more findings that follow from it; --all prints them"
+    assert "missing-storyboard]" in fabula_command(
+        "outputs", "check", tmp_path / "outs", "--release", release, "--all"
+    ).stdout  # fmt: skip
+
+
+def test_outputs_check_when_no_release_is_named_asks_for_it(fabula_command: Callable, tmp_path: Path) -> None:
+    done = fabula_command("outputs", "check", tmp_path)
+    assert done.returncode == 2
+    assert "nothing says what the outputs are of" in done.stderr and "--release" in done.stderr
 
 
 def test_outputs_check_when_split_is_chosen_looks_at_its_stories(

@@ -25,6 +25,11 @@ def test_show_when_asked_prints_the_file_as_it_is_and_who_uses_it(fabula_command
     assert text.strip().startswith("{#---") and "{{ text }}" in text
 
 
+def test_show_when_judges_are_asked_with_it_names_the_stages_of_the_evaluation(fabula_command) -> None:
+    shown = fabula_command("prompts", "show", "judge/question_image").stdout.splitlines()[1]
+    assert shown == "stages: evaluate-katha/scan_packets, evaluate-katha/judge_images"
+
+
 def test_show_when_json_is_asked_holds_card_schema_and_text(fabula_command) -> None:
     document = json.loads(fabula_command("prompts", "show", "scene_image", "--json").stdout)
     assert document["id"] == "scene_image" and document["reply"] is None

@@ -41,6 +41,6 @@ def test_shots_when_something_is_wrong_exit_with_1_and_say_what(
     (outputs / "01/shots/shot_02.png").unlink()
     checked = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run")
     assert checked.returncode == 1
-    assert "warning: model-x/01 $ [missing-shot]" in checked.stdout
+    assert "warning: model-x/01 [missing-shot]" in checked.stdout
     refused = fabula_command("outputs", "check", outputs, "--release", tmp_path / "run", "--ocr")
     assert refused.returncode == 2

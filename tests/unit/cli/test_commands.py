@@ -16,6 +16,8 @@ def test_options_when_made_each_say_what_they_mean_and_are_named_once(command: C
     for info in infos:
         assert info.help[0].isupper() or not info.help[0].isalpha(), info.help
         assert info.help.endswith("."), info.help
+        assert ":mod:" not in info.help and ":class:" not in info.help, "what only Sphinx reads"
+    assert not [info for info in infos if "list[" in str(getattr(info, "metavar", ""))]
     flags = [flag for info in infos for flag in getattr(info, "param_decls", None) or ()]
     assert len(flags) == len(set(flags))
     assert "--json" in flags

@@ -1,13 +1,17 @@
 """Loading a pipeline finds what does not fit before the first item."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from fabula.engine.config import resolve_config
+from fabula.engine.execute import RunRequest, execute
 from fabula.engine.pipeline import (
     Pipeline,
     dependencies,
+    extra_with,
     library_versions,
     load_pipeline,
     prompt_hashes,
@@ -95,3 +99,22 @@ def test_library_versions_when_one_is_not_installed_says_how_to_install_it() -> 
     assert set(library_versions(toys.WORK_WITH_LIBRARY.SPEC)) == {"filelock"}
     with pytest.raises(MissingRequirement, match="pip install no-such-thing"):
         library_versions(StageSpec("s", 1, "map", (), ("a",), libraries=("no-such-thing",)))
+
+
+def test_library_versions_when_only_some_items_need_one_go_on_without_it() -> None:
+    spec = StageSpec("s", 1, "map", (), ("a",), libraries=("no-such-thing",), optional=("no-such-thing",))
+    assert library_versions(spec) == {"no-such-thing": "not installed"}
+
+
+@pytest.mark.parametrize(("library", "installed"), [("av", "'fabula[video]'"), ("numpy", "numpy")])
+def test_extra_when_a_library_comes_with_one_is_what_pip_installs(library: str, installed: str) -> None:
+    assert extra_with(library) == installed
+
+
+def test_run_when_a_library_is_not_installed_leaves_no_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pipeline = with_stage(monkeypatch, "WORK", libraries=("no-such-thing",))
+    with pytest.raises(MissingRequirement):
+        execute(RunRequest(tmp_path / "run", pipeline, resolve_config(pipeline)))
+    assert not (tmp_path / "run").exists()

@@ -11,6 +11,7 @@ import genai_prices
 import pytest
 from genai_prices.data_snapshot import get_snapshot
 
+from fabula.engine.estimate import CallPlan, StagePlan
 from fabula.errors import ConfigError
 from fabula.models import anthropic_chat, google_chat, openai_models
 from fabula.models.chat import ChatRequest, Message, Usage
@@ -26,6 +27,7 @@ from fabula.models.prices import (
     highest_cost,
     most_tokens,
     price_of,
+    tell_unknown_price,
 )
 from fabula.models.spec import parse_spec
 
@@ -405,3 +407,34 @@ def test_price_when_it_runs_here_is_nothing_unless_the_settings_say_so(provider:
     assert price_of(parse_spec(f"{provider}:x"), ModelOptions()) is None, (
         "for a chat model, a name like others"
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("openai:gpt-41-mini", "did you mean openai:gpt-4.1-mini?"),
+        ("openai:of-nobody-at-all", "not known; give it in fabula.toml"),
+        ("http://127.0.0.1:8123/v1#gpt-41-mini", "PRICE }, in USD per million tokens, 0 where nobody"),
+    ],
+)
+def test_sentence_when_a_price_is_not_known_names_the_nearest_model_and_no_made_up_price(
+    model: str, said: str
+) -> None:
+    sentence = tell_unknown_price(model)
+    assert said in sentence
+    assert ("did you mean" in sentence) == ("did you mean" in said)
+
+
+def test_plan_when_several_judges_are_asked_sums_up_each_of_them_and_the_most_that_it_can_cost() -> None:
+    stages = [
+        StagePlan("judge_text", "openai:a", 10, 0, 100, 20, 1.0, 2.0, True),
+        StagePlan("judge_text", "openai:b", 10, 0, 100, 20, 3.0, 5.0, True),
+        StagePlan("judge_images", "openai:a", 5, 0, 50, 10, 0.5, 0.75, True),
+    ]
+    lines = CallPlan(1, tuple(stages), 0.0).lines()
+    totals = [line.split() for line in lines if line.startswith("total")]
+    assert totals == [
+        ["total", "15", "150", "30", "1.5000", "2.7500", "openai:a"],
+        ["total", "10", "100", "20", "3.0000", "5.0000", "openai:b"],
+    ]
+    assert "25 calls, about 4.5000 USD, at most 7.7500 USD" in lines

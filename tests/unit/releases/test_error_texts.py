@@ -121,13 +121,13 @@ def test_findings_of_verify_are_worded_alike(release, helpers):
     (release / "data/stories/extra.parquet").write_bytes(b"")
     report = verify(release, quick=True)
     assert [str(issue) for issue in report.issues] == [
-        "LICENSE $ [checksum] has another checksum, in SHA256SUMS and on disk\n"
+        "LICENSE [checksum] has another checksum, in SHA256SUMS and on disk\n"
         "  fix: fetch or pack the release again; a published version is never changed",
-        "LICENSE $ [file-hash] size or hash is not the one in release.json\n"
+        "LICENSE [file-hash] size or hash is not the one in release.json\n"
         "  fix: fetch or pack the release again; a published version is never changed",
-        "data/stories/extra.parquet $ [checksum] is only on one side, in SHA256SUMS and on disk\n"
+        "data/stories/extra.parquet [checksum] is only on one side, in SHA256SUMS and on disk\n"
         "  fix: fetch or pack the release again; a published version is never changed",
-        "data/stories/extra.parquet $ [file-extra] the file is not listed\n  fix: remove it",
-        "data/stories/extra.parquet $ [table] no record belongs into this file\n  fix: pack the run again",
+        "data/stories/extra.parquet [file-extra] the file is not listed\n  fix: remove it",
+        "data/stories/extra.parquet [table] no record belongs into this file\n  fix: pack the run again",
     ]
     assert report.summary().endswith("the release is not sound")

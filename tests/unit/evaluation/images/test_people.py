@@ -71,7 +71,7 @@ def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
     told = calibrate(evaluated, people, settings=SETTINGS, define=["clip-text=setting"]).as_json()
     assert told["definitions"]["scores"]["clip_text"] == "setting"
     pearson = told["scores"]["alignment"]["stories"]["clip_score"]["stories"]["pearson"]
-    assert (pearson["value"], pearson["reason"]) == (None, "1 pairs; at least 3 are needed")
+    assert (pearson["value"], pearson["reason"]) == (None, "1 pair; at least 3 are needed")
 
 
 def test_people_when_careless_are_left_out_and_named(evaluated: Path, tmp_path: Path) -> None:

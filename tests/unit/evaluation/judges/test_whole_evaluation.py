@@ -4,11 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from fabula.engine.progress import Event, SilentReporter
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
@@ -21,7 +24,7 @@ from fabula.evaluation.katha.requests import (
     evaluate_katha,
     evaluation_request,
 )
-from fabula.evaluation.katha.spending import judging_budget
+from fabula.evaluation.katha.spending import judging_budget, tell_judging
 from fabula.evaluation.outputs import checked as outputs_module
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.kinds.registry import foreign_sections
@@ -89,6 +92,16 @@ def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer
         return read_archive(tmp_path / out)
 
     return run
+
+
+class Events(SilentReporter):
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        self.all: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        self.all.append(event)
 
 
 def counted(archive: Archive, *names: str) -> Counter[tuple[Any, ...]]:
@@ -433,6 +446,26 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
     assert (both.generations, both.panels) == (20, 100)
     assert both.calls == {"text": 70, "image": 280, "text_image": 280, "contrast": 80}
     assert "710 calls of 2 judges" in both.lines()[2]
+
+
+def test_plan_when_some_of_two_methods_is_rehearsed_counts_calls_as_the_budget_and_all_of_it_do(
+    release: Release, tmp_path: Path
+) -> None:
+    boards, seeded = tmp_path / "boards", tmp_path / "seeded"
+    for number, (record, seed, scene) in enumerate(product(release, range(6), range(1, 6))):
+        place = seeded / record.story_id / f"seed_{seed}" if seed else boards / record.story_id
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (64, 64), (number, 255 - number, 0)).save(place / f"{scene}.png")
+    next(seeded.glob("*/seed_2/*")).unlink()  # 29 of 30 storyboards are left
+    options = EvaluateOptions(judges=("openai:one",), workers=0)
+    request = evaluation_request(release.path, [boards, seeded], tmp_path / "x", options)
+    budget, events = judging_budget(request), Events()
+    tell_judging(request, events)
+    whole = estimate_evaluation(release.path, [boards, seeded], tmp_path / "x", options)
+    # texts are asked about once for both methods: 5 x 7; then 29 x 7 twice, and 29 x 2 contrasts
+    assert (budget.total, budget.incomplete) == (35 + 2 * 203 + 58, 1)
+    assert [event.data["calls"] for event in events.all] == [budget.total] == [whole.calls]
+    assert "1 storyboard of them cannot be judged: fabula outputs check says why" in budget.lines()
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,37 @@ def test_check_outputs_when_system_files_lie_about_passes_over_them(outputs: Pat
     assert check_outputs(outputs, records).issues == ()
 
 
+def test_check_outputs_when_pictures_are_tiny_unlike_or_the_same_warns_of_each(
+    outputs: Path, records: Records
+) -> None:
+    tiny, wide = outputs / "kb25k_0001" / "03.png", outputs / "kb25k_0002" / "04.png"
+    tiny.write_bytes(picture_bytes(draw_panel(3, (4, 3))))
+    wide.write_bytes(picture_bytes(draw_panel(4, (3000, 200))))
+    shutil.copy(outputs / "kb25k_0003" / "01.png", outputs / "kb25k_0003" / "02.png")
+    report = check_outputs(outputs, records)
+    assert report.ok and len(report.valid) == 3
+    assert found(report) == [
+        ("warning", "kb25k_0001", "unlike-sizes"),
+        ("warning", "kb25k_0001/03.png", "small-picture"),
+        ("warning", "kb25k_0002", "unlike-sizes"),
+        ("warning", "kb25k_0003", "same-picture"),
+    ]
+    assert report.issues[0].message == "pictures of unlike sizes: 4 of 64 x 48, 1 of 4 x 3"
+    assert report.issues[3].message == "the same picture: 01.png, 02.png"
+    assert check_outputs(outputs, records, decode=False).issues == ()
+
+
+def test_check_outputs_when_all_pictures_have_other_numbers_says_that_all_are_missing(
+    outputs: Path, records: Records
+) -> None:
+    for picture in (outputs / "kb25k_0002").iterdir():
+        picture.rename(picture.with_name(f"1{picture.name}"))
+    assert {issue.message for issue in check_outputs(outputs, records).issues} == {
+        "expected pictures 1 to 5; missing: all",
+        "expected pictures 1 to 5, found also 101, 102, 103, 104, 105",
+    }
+
+
 def test_check_outputs_when_only_some_stories_are_asked_leaves_the_others_alone(
     outputs: Path, records: Records
 ) -> None:

@@ -94,6 +94,36 @@ def test_a_folder_when_called_nearly_like_a_title_is_not_taken(
     assert places(tmp_path, titled(records[:1], title)) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("kb25_0003", "kb25k_0003"), ("Crow and teh Jug", "kb25k_0003"), ("kb25k_0013", None), ("Moon", None)],
+)
+def test_a_folder_when_its_name_has_a_slip_names_the_story_without_a_folder(
+    tmp_path: Path, records: Records, name: str, meant: str | None
+) -> None:
+    told = titled(records[:3], "One Story", "Another Tale", "Crow and the Jug")
+    write_outputs(tmp_path / "m", ["kb25k_0001", "kb25k_0002", name])
+    (issue,) = [one for one in check_outputs(tmp_path / "m", told).issues if one.code == "unknown-story"]
+    assert (f"did you mean {meant}?" in issue.cure) == (meant is not None)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"methd": "x"}, "unknown key 'methd'\n  fix: did you mean 'method'?"),
+        ({"weather": "x"}, "unknown key 'weather'\n  fix: remove it; the known keys are"),
+        ({"seeds": "x"}, "expected a value that is allowed"),
+    ],
+)
+def test_manifest_when_a_key_is_not_known_names_the_one_that_was_meant(
+    tmp_path: Path, document: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "outputs.json").write_text(json.dumps(document), "utf-8")
+    with pytest.raises(InputError) as caught:
+        read_manifest(tmp_path, OutputsManifest)
+    assert said in str(caught.value)
+
+
 def test_a_title_when_two_stories_bear_it_is_not_guessed(tmp_path: Path, records: Records) -> None:
     twins = titled(records, "The Fox", "the FOX!", "The Cat")
     write_outputs(tmp_path / "m", ["The Fox", "kb25k_0003"])

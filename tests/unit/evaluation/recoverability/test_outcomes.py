@@ -80,5 +80,5 @@ def test_robustness_when_there_are_too_few_methods_says_why(bench):
     made.ask(lambda *_: True, ("a", "b"))
     robustness = made.score().robustness
     assert robustness["half_data"]["mean"] is None
-    assert robustness["filtering"]["raw_filtered"]["reason"] == "1 pairs; at least 3 are needed"
+    assert robustness["filtering"]["raw_filtered"]["reason"] == "1 method; at least 3 are needed"
     assert [one["judges"] for one in robustness["judges"]] == [["a", "b"]]
