@@ -266,9 +266,11 @@ def _document(facts: Facts) -> dict[str, Json]:
 def _hidden_document(facts: Facts, packing: StoryPacking) -> dict[str, Json]:
     """Return what ``release.json`` of the folder of hidden stories says."""
     selection = packing.selection
+    drafts = packing.hidden_drafts
     return {
         "canary": facts.canary,
         "counts": dict(facts.own.hidden),
+        **({DRAFTS: drafts} if facts.own.composition.judged or drafts else {}),
         "left_out": {"stories": [entry.as_json() for entry in selection.left_out_hidden], "files": []},
         **withdrawn(selection.withdrawn_hidden),
         "records": packing.hidden_hashes,

@@ -8,6 +8,7 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
+from fabula.testing.katha_folders import rehash
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.validation import statistics_of, validate
 
@@ -91,3 +92,31 @@ def test_run_of_an_earlier_version_is_a_draft_where_screening_had_no_verdict(mak
     pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
     assert "drafts" not in json.loads((tmp_path / "out" / "release.json").read_bytes())
     assert verify(tmp_path / "out").ok
+
+
+def unfilled(bundle):
+    """Empty a field that a release requires."""
+    bundle["record"]["scenes"][0]["state"] = None
+    rehash(bundle)
+
+
+def test_release_when_a_hidden_draft_lacks_a_field_verifies_and_the_hidden_folder_counts_it(make_run, tmp_path):
+    made = bundles(6)
+    for bundle in made:
+        unfilled(bundle)
+    result = pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert json.loads((result.hidden / "release.json").read_bytes())["drafts"] == 1
+    for folder in (result.folder, result.hidden):
+        report = verify(folder, readers=False)
+        assert report.ok, report.issues
+        assert {issue.code for issue in report.issues} == {"incomplete"}
+
+
+def test_pack_when_a_record_that_was_read_lacks_a_field_and_none_is_a_draft_names_it(make_run, tmp_path):
+    made = bundles(0)
+    unfilled(made[1])
+    with pytest.raises(ConfigError, match=rf"{made[1]['record']['story_id']} \(missing: .*state\)"):
+        pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert not (tmp_path / "out").exists()
+    pack(tmp_path / "run", tmp_path / "out", PackOptions("0.1.0"))  # it is left out
+    assert verify(tmp_path / "out", quick=True).ok
