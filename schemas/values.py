@@ -121,7 +121,12 @@ class Issue:
     level: Level = "error"
 
     def __str__(self) -> str:
-        return f"{self.where} {self.path} [{self.code}] {self.message}\n  fix: {self.cure}"
+        return f"{self.line}\n  fix: {self.cure}"
+
+    @property
+    def line(self) -> str:
+        """What was found and where, without the cure."""
+        return f"{self.where} {self.path} [{self.code}] {self.message}"
 
     def as_dict(self) -> dict[str, str]:
         """Return the issue as plain JSON."""

@@ -1,6 +1,6 @@
 """Packed records that lack a required field: a release says that it holds drafts, or does not take them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...errors import ConfigError
@@ -28,7 +28,7 @@ class Lacking:
     drafts: int = 0
     judged: bool = False
 
-    def add(self, record: Mapping[str, Json], checks: Sequence[Mapping[str, Json]], lacks: str | None) -> None:
+    def add(self, record: Json, checks: Sequence[Json], lacks: str | None) -> None:
         """Take one packed record, with the status of its review.
 
         Args:
@@ -59,7 +59,7 @@ class Lacking:
         more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
         raise ConfigError(
             "--allow-drafts",
-            what="records that lack required fields are packed as drafts alone, and no public record is marked as "
-            f"one (review_needed): {'; '.join(named[:_SHOWN])}{more}",
-            fix="fill the fields with `fabula edit`, or leave the option out, so that these records are left out",
+            what="records that lack required fields are packed as drafts alone, and no public record is marked "
+            f"as one (review_needed): {'; '.join(named[:_SHOWN])}{more}",
+            fix="fill the fields with `fabula edit`, or leave the option out: then these records are left out",
         )
