@@ -59,7 +59,7 @@ class Lacking:
         more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
         raise ConfigError(
             "--allow-drafts",
-            what="records that lack required fields are packed as drafts alone, and no public record is marked "
-            f"as one (review_needed): {'; '.join(named[:_SHOWN])}{more}",
-            fix="fill the fields with `fabula edit`, or leave the option out: then these records are left out",
+            what="records that lack required fields are packed as drafts alone, and no public record is "
+            f"marked as one (review_needed): {'; '.join(named[:_SHOWN])}{more}",
+            fix="fill the fields with `fabula edit`, or leave the option out: then they are left out",
         )

@@ -5,7 +5,6 @@ from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.validation import validate
 
-
 EVERY = ("transition_type", "causality", "consequence", "expected_change")
 
 
