@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..engine.report import RunReport
     from ..engine.run_options import RunOptions
 
-SHOWN = 6
 Rates = dict[str, dict[str, float | None]]
 
 
@@ -269,12 +268,10 @@ def summary_first(run: Path, *, as_json: bool) -> Iterator[None]:
 
 
 def incomplete_lines(run: Path) -> Iterator[str]:
-    """Yield lines about the records of a run that lack a required string; none if all are complete.
-
-    Reads the check ``incomplete`` that the build left with each record.
-    """
+    """Yield lines about the records of a run that lack a required string; none if all are complete."""
     from ..schemas.layout import RECORDS
     from ..schemas.plain_files import open_plain, parse_json
+    from ..validators.record_rules import missing_fields
 
     path = run / RECORDS
     if not path.exists():
@@ -283,18 +280,18 @@ def incomplete_lines(run: Path) -> Iterator[str]:
     absent: Counter[str] = Counter()
     with open_plain(path, follow=True) as lines:
         for line in lines:
-            checks = parse_json(line)["payload"]["checks"]
-            notes = [check["note"] for check in checks if check["code"] == "incomplete"]
+            bundle = parse_json(line)["payload"]
+            missing = missing_fields(bundle["record"], bundle["variants"])
             stories += 1
-            lacking += bool(notes)
-            paths = {path for note in notes for path in re.findall(r"\$[^\s,]*", note)}
-            absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in paths})
+            lacking += bool(missing)
+            absent.update({re.sub(r"\[\d+\]", "[*]", path) for path in missing})
     if lacking:
         yield (f"{lacking} of {stories} records are incomplete; they are packed with --allow-drafts alone:")
         yield from (
-            f"  {name}: missing in {tallied(count, 'stories')}" for name, count in absent.most_common(SHOWN)
+            f"  {name}: missing in {tallied(count, 'stories')}" for name, count in absent.most_common()
         )
-        yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records"
+        yield "  fix: give moral_label and narrative_type with the stories, and the rest with --records;"
+        yield f"    `fabula validate {run} --all` names every missing field of every story"
 
 
 def _funnel(out: Path, *, advice: bool = False) -> list[str]:

@@ -134,30 +134,33 @@ def finding_lines(issues: Iterable["Issue"], *, everything: bool) -> Iterator[st
 
     Args:
         issues: the findings.
-        everything: print each by itself; otherwise those of one rule with one message are told once, and
-            after the first few messages of a rule the rest is counted.
+        everything: print each by itself; otherwise those of one rule with one message are told once, those
+            with one cure say it once, and after the first few messages of a rule the rest is counted.
     """
-    groups: dict[tuple[str, ...], list[Issue]] = {}
+    rules: dict[tuple[str, ...], dict[str, list[Issue]]] = {}
     for number, issue in enumerate(issues):
         alone = (str(number),) if everything else ()
-        groups.setdefault((issue.level, issue.code, issue.message, issue.cure, *alone), []).append(issue)
+        messages = rules.setdefault((issue.level, issue.code, issue.cure, *alone), {})
+        messages.setdefault(issue.message, []).append(issue)
     shown: dict[str, int] = {}
-    unshown: dict[str, list[Issue]] = {}
-    for group in groups.values():
-        first = group[0]
-        shown[first.code] = shown.get(first.code, 0) + 1
-        if shown[first.code] > VALUES and not everything:
-            unshown.setdefault(first.code, []).extend(group)
-        elif len(group) == 1:
-            yield f"{first.level}: {first}"
-        else:
-            yield f"{first.level}: [{first.code}] {first.message}, in {tallied(len(group), 'places')}:"
-            yield from (f"  {issue.spot}" for issue in group[:PLACES])
-            if len(group) > PLACES:
-                yield f"  ... and {tallied(len(group) - PLACES, 'more places')}; --all prints them"
-            yield f"  fix: {first.cure}"
+    unshown: dict[str, int] = {}
+    for (level, code, cure, *_), messages in rules.items():
+        room = len(messages) if everything else max(0, VALUES - shown.get(code, 0))
+        shown[code] = shown.get(code, 0) + len(messages)
+        for number, (message, group) in enumerate(messages.items()):
+            if number >= room:
+                unshown[code] = unshown.get(code, 0) + len(group)
+            elif len(group) == 1:
+                yield f"{level}: {group[0].line}"
+            else:
+                yield f"{level}: [{code}] {message}, in {tallied(len(group), 'places')}:"
+                yield from (f"  {issue.spot}" for issue in group[:PLACES])
+                if len(group) > PLACES:
+                    yield f"  ... and {tallied(len(group) - PLACES, 'more places')}; --all prints them"
+        if room:
+            yield f"  fix: {cure}"
     for code, rest in unshown.items():
-        yield f"... and {len(rest)} more of [{code}]; --all prints them"
+        yield f"... and {rest} more of [{code}]; --all prints them"
 
 
 def released(given: Place) -> Place:

@@ -65,9 +65,9 @@ def verify(
 ) -> int:
     """Check a release: checksums, rules, documents, loaders.
 
-    Exits with 1 if there are findings. Documents are made again from the data. If this version of Fabula
-    packed the release, they must be the same byte for byte; if another version did, they must state the same
-    facts. The report says which was checked.
+    Exits with 1 if there are errors; warnings alone do not count. Documents are made again from the data. If
+    this version of Fabula packed the release, they must be the same byte for byte; if another version did,
+    they must state the same facts. The report says which was checked.
 
     With the hidden-test folder, it also checks that no public file contains hidden text; with the salt too,
     that the hidden stories are those that release.json commits to. For that proof a release.json alone is

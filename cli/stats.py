@@ -62,7 +62,7 @@ def stats(
                 option, what=f"this option is for episodes, and {path} holds none", fix="leave it out"
             )
     counted = Counted(count(folder))
-    show_tables(counted, counted.tables, form)
+    show_tables(counted, lambda: counted.tables(for_people=form != "csv"), form)
     return 0
 
 
@@ -111,15 +111,19 @@ class Counted:
         from ..evaluation.report.formats import grid_of
         from ..tables.grid import text_of
 
-        return text_of(map(grid_of, self.tables()))
+        return text_of(map(grid_of, self.tables(for_people=True)))
 
-    def tables(self) -> "list[CountTable]":
-        """Return them as tables, in order, and those of a review as its card has them."""
+    def tables(self, *, for_people: bool) -> "list[CountTable]":
+        """Return them as tables, in order, and those of a review as its card has them.
+
+        Args:
+            for_people: write shares in per cent, and say what a sum of splits is.
+        """
         from ..evaluation.report.model import CountRow, CountTable
 
         counts, tables = _apart(self.document)
         return [
-            *_tables(counts),
+            *(_for_people(table) if for_people else table for table in _tables(counts)),
             *(
                 CountTable(
                     name=table.name, title=table.title, heading=table.heading, columns=dict(table.columns),
@@ -128,6 +132,30 @@ class Counted:
                 for table in tables
             ),
         ]  # fmt: skip
+
+
+def _for_people(table: "CountTable") -> "CountTable":
+    """Return a table with shares in per cent, deviations in points of it, the sum of splits named."""
+    rows = tuple(
+        row.model_copy(
+            update={
+                "label": _SUMS.get((table.name, row.label), row.label),
+                "values": {name: _per_cent(name, value) for name, value in row.values.items()},
+            }
+        )
+        for row in table.rows
+    )
+    return table.model_copy(update={"rows": rows})
+
+
+_SUMS = {("splits", "test"): "public_test + hidden_test"}
+
+
+def _per_cent(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever a cell holds
+    if not isinstance(value, float) or name not in ("share", "target_share", "deviation"):
+        return value
+    shown = f"{100 * value:+.1f} %" if name == "deviation" else f"{100 * value:.1f} %"
+    return shown.replace("-", "−")
 
 
 def _apart(document: Mapping[str, Any]) -> "tuple[dict[str, Any], list[ShownTable]]":

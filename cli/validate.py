@@ -8,11 +8,11 @@ from .common import released, show_findings
 
 @command("validate")
 def validate(path: Path, *, strict: bool = False, everything: bool = False, as_json: bool = False) -> int:
-    """Check schemas and every rule. Exits with 1 if there are findings.
+    """Check schemas and every rule. Exits with 1 if there are errors; warnings alone do not count.
 
     Options:
         path: Run, release, JSONL file, suite (.json), shot scripts, episodes.
-        strict: Warnings count as findings too.
+        strict: Warnings count as errors: they exit with 1 too.
 
     Examples:
         fabula validate runs/mine

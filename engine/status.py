@@ -97,6 +97,9 @@ class Status:
             lines.append(f"{stage.name:{width}}  {counts}")
             if self.explained:
                 lines.extend(f"{'':{width}}    {count} {reason}" for reason, count in stage.reasons.items())
+        if self.explained and not any(stage.stale or stage.pending for stage in self.stages):
+            but = " but the failed items, by `fabula run retry`" if self.totals["failed"] else ""
+            lines.append(f"nothing would run again{but}")
         lines.append("items: " + ", ".join(f"{self.totals[name]} {name}" for name in names))
         for name, codes in self.rejected.items():
             counted = ", ".join(f"{count} {code}" for code, count in codes.items())

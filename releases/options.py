@@ -62,7 +62,7 @@ class PackOptions:
         license: SPDX or Hub id of its licence [as the records, fabula.toml or the earlier release state].
         usual_license: that of records that state none, where ``license`` is None.
         creators: who made the benchmark.
-        url: where it is published; without one a URN of name and version stands in.
+        url: where it is published [the page of ``repo`` on the Hub; without one a URN of name and version].
         contact: how to reach the maintainers.
         citation: a BibTeX entry; without one it is made from name, title, creators and version.
         repo: where it will be published, OWNER/NAME: the card then shows how to load it from there.
@@ -187,7 +187,9 @@ class PackOptions:
 
     @property
     def address(self) -> str:
-        """Where the release is published, or a URN that names it."""
+        """Where the release is or will be published, or a URN that names it."""
+        if self.url is None and self.repo is not None:
+            return f"https://huggingface.co/datasets/{self.repo}"
         return self.url or f"urn:fabula:release:{self.name}:{self.version}"
 
     @property

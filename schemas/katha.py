@@ -128,7 +128,7 @@ class EvidenceStatus(Own):
 class StoryRecord(Own):
     """One benchmark record: one line of ``annotations.jsonl`` (Table 23)."""
 
-    story_id: str = Field(description="Id of the story: a prefix and a number.")
+    story_id: str = Field(description="Id of the story: letters, digits, dashes and underscores.")
     title: str = Field(description="Story title.")
     language: str = Field(description="BCP 47 language tag of the story.")
     source_text: str = Field(description="The story as it was handed in, untouched.")

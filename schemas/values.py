@@ -126,7 +126,12 @@ class Issue:
         return self.where if self.path == "$" else f"{self.where} {self.path}"
 
     def __str__(self) -> str:
-        return f"{self.spot} [{self.code}] {self.message}\n  fix: {self.cure}"
+        return f"{self.line}\n  fix: {self.cure}"
+
+    @property
+    def line(self) -> str:
+        """What was found and where, without the cure."""
+        return f"{self.spot} [{self.code}] {self.message}"
 
     def as_dict(self) -> dict[str, str]:
         """Return the issue as plain JSON."""

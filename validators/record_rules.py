@@ -21,6 +21,7 @@ from .katha.field_rules import (
     check_variant_words,
     check_words,
     incomplete_reason,
+    missing_fields,
 )
 from .katha.question_rules import check_answers, check_moral_answers, check_question_places, check_temporal
 from .katha.scene_rules import (
@@ -38,7 +39,7 @@ from .katha.scene_rules import (
 from .schema_check import check_schema
 from .view import Part, Story, check_redacted
 
-__all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason"]
+__all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_reason", "missing_fields"]
 
 
 @dataclass(frozen=True, slots=True)

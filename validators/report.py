@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..errors import UserError
 from ..schemas.canonical import Json
-from ..schemas.text import counted, tallied
+from ..schemas.text import tallied, tallies
 from ..schemas.values import Issue
 from ..tables.grid import Grid
 from ..tables.tabular import Tabular
@@ -101,7 +101,10 @@ class ValidationReport(CheckReport):
         lines = [
             f"  {count:6} {levels[code]:7} {code}{_unshown(count)}" for code, count in self.counts.items()
         ]
-        return "\n".join([f"checked {self.looked}: {counted(sum(self.counts.values()), 'finding')}", *lines])
+        sums = Counter[str]()
+        for code, count in self.counts.items():
+            sums[f"{levels[code]}s"] += count
+        return "\n".join([f"checked {self.looked}: {tallies(dict(sorted(sums.items())))}", *lines])
 
 
 def _unshown(count: int) -> str:
@@ -129,11 +132,11 @@ class IssueBin:
     def report(self, path: str, kind: str, checked: dict[str, int]) -> ValidationReport:
         """Return the report over everything taken."""
         return ValidationReport(
-            tuple(sorted(self.kept, key=_order)), checked, dict(sorted(self.counts.items())), path, kind
+            tuple(sorted(self.kept, key=by_line)), checked, dict(sorted(self.counts.items())), path, kind
         )
 
 
-def _order(issue: Issue) -> tuple[str, int, Issue]:
+def by_line(issue: Issue) -> tuple[str, int, Issue]:
     """Sort by file and line number, then by everything else."""
     name, _, rest = issue.where.partition(":")
     line = rest.split(" ", 1)[0]

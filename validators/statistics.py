@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..schemas.canonical import Json
+from ..schemas.layout import HIDDEN_SPLIT
 from ..schemas.values import Own
 from ..schemas.vocabulary import vocabulary
 
@@ -53,6 +54,7 @@ class StatisticsCollector:
     """Counts of a stream of records and variants; add them in any order, then ask for the result."""
 
     parts: Counter[str] = field(default_factory=Counter)
+    hidden: Counter[str] = field(default_factory=Counter)
     tables: dict[str, Counter[str]] = field(default_factory=dict)
     coverage: Counter[str] = field(default_factory=Counter)
     producers: Counter[str] = field(default_factory=Counter)
@@ -61,10 +63,11 @@ class StatisticsCollector:
 
     def add_record(self, record: Mapping[str, Json]) -> None:
         """Count one record; it must satisfy the record schema."""
-        self.parts["stories"] += 1
+        sizes = {"stories": 1, **{name: len(record[name]) for name in ("scenes", "transitions", "questions")}}
+        self.parts.update(sizes)
+        if record["split"] == HIDDEN_SPLIT:
+            self.hidden.update(sizes)
         self.statuses[record["story_id"]] = record["validation_status"]
-        for name in ("scenes", "transitions", "questions"):
-            self.parts[name] += len(record[name])
         for name in ("narrative_type", "moral_label", "language", "split", "validation_status"):
             self._count(name, record[name])
         self._count("resolution", record["evidence_status"]["resolution"])
@@ -80,6 +83,7 @@ class StatisticsCollector:
     def add_variant(self, variant: Mapping[str, Json]) -> None:
         """Count one variant; it must satisfy the variant schema."""
         self.parts["variants"] += 1
+        self.hidden["variants"] += variant["subset"] == HIDDEN_SPLIT
         self._count("change_type", variant["change_type"])
         self._count("variant_kind", variant["variant_kind"])
 
@@ -109,19 +113,19 @@ class StatisticsCollector:
         """Return the statistics, the content of ``statistics.json`` (paper, Table 23).
 
         Args:
-            hidden: counts of the hidden test stories, none of which were added.
+            hidden: counts of the hidden test stories that were not added, as of a release.
             by_producer: whether to say, too, how many records of which status each producer made or helped
                 to make. Releases of versions that did not say which checks nobody made do not.
             review: the tables of the human review, where there is one.
 
         Returns:
             ``totals`` (public and hidden together), ``public``, ``hidden_test``, ``splits`` (with the
-            aggregate ``test``), and one distribution per vocabulary over the public part; see
-            :func:`distribution`.
+            aggregate ``test``), and one distribution per vocabulary over what was added: the public part,
+            and in a run the hidden one, too; see :func:`distribution`.
         """
         names = tuple(HiddenCounts.model_fields)
-        public = {name: self.parts[name] for name in names}
-        secret = hidden.as_json()
+        public = {name: self.parts[name] - self.hidden[name] for name in names}
+        secret = {name: self.hidden[name] + count for name, count in hidden.as_json().items()}
         return {
             "totals": {name: public[name] + secret[name] for name in names},
             "public": public,

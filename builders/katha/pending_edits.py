@@ -9,7 +9,7 @@ from ...schemas.paths import Steps
 from ...schemas.text import normalize_answer
 from ...schemas.values import Issue
 from ...validators.codes import label, show
-from ...validators.record_rules import check_story
+from ...validators.record_rules import check_story, missing_fields
 from ..editing import Consequence, Editing
 from ..text.spans import neighbour_of_moved, scene_spans, with_scene
 from . import apply_edits
@@ -84,14 +84,19 @@ def _contrast(draft: Json, text: str, number: int, field: str, new: str) -> Cons
 
 
 def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
-    """Return what the rules about one story find in the record that a draft makes."""
+    """Return what rules about one story find in the record of a draft, each missing field alone."""
     # Split, time and licence come later; the rules need some value there.
     bundle = make_bundle(told_story(reads), draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
     places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}
     story = label(told_story(reads)["id"])
     return [
-        replace(found, where=story, path=places.get(found.where, "$") + found.path[1:])
+        replace(found, where=story, path=path, message=message)
         for found in check_story(bundle["record"], bundle["variants"])
+        for path, message in (
+            [(missing, "missing") for missing in missing_fields(bundle["record"], bundle["variants"])]
+            if found.code == "incomplete"
+            else [(places.get(found.where, "$") + found.path[1:], found.message)]
+        )
     ]
 
 

@@ -280,7 +280,8 @@ class HiddenChange:
         before, after = (side.get("stories", 0) for side in (self.before, self.after))
         if not (before or after):
             return
-        yield f"hidden test: {before} -> {tallied(after, 'stories')}"
+        counts = tallied(after, "stories")
+        yield f"hidden test: {counts}, as before" if before == after else f"hidden test: {before} -> {counts}"
         if self.kept is not None:
             yield f"  commitments: {self.kept} kept, {self.gone} gone, {self.fresh} new"
         else:

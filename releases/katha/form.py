@@ -26,6 +26,7 @@ from ...schemas.layout import (
     VARIANTS,
     WITHDRAWN,
 )
+from ...schemas.text import tallied
 from ...schemas.vocabulary import vocabulary
 from ...validators.review_marks import MARK, REVIEWED, VOTES
 from ..canary import canary_file
@@ -74,17 +75,13 @@ COMPOSITIONS: tuple[tuple[str, str], ...] = (
 """Title of a table of the card -> where ``statistics.json`` has its counts."""
 
 _PEOPLE = {"by hand", "author", "edit"}
-_BALANCE = {
-    "within_tolerance": "every label is within tolerance of an even share",
-    "outside_tolerance": "not every label is within tolerance of an even share",
-}
+_BALANCE = {"within_tolerance": "every label is", "outside_tolerance": "not every label is"}
 
 
 def _details(facts: Facts) -> dict[str, Any]:
     """Return what the templates of stories say beyond what those of all kinds do."""
     own: StoryFacts = facts.own
     producer_kinds, producer_rows = _producers(own.composition)
-    balance = str(own.balance.get("tolerance_status"))
     return {
         "stories": facts.size,
         "hidden_stories": own.hidden.get("stories", 0),
@@ -104,7 +101,7 @@ def _details(facts: Facts) -> dict[str, Any]:
         "review": review_tables_shown(facts.statistics["review"]),
         "kinds": _KINDS,
         "compositions": [(title, at_path(facts.statistics, path)) for title, path in COMPOSITIONS],
-        "balance": _BALANCE.get(balance, balance),
+        "balance": _balance_shown(own.balance),
         "collections": own.composition.manifest(),
         "producer_kinds": producer_kinds,
         "producer_rows": producer_rows,
@@ -114,6 +111,19 @@ def _details(facts: Facts) -> dict[str, Any]:
         "withdrawn": own.withdrawn,
         "withdrawn_hidden": own.withdrawn_hidden,
     }
+
+
+def _balance_shown(balance: Mapping[str, Any]) -> str:
+    """Return what the audit of moral labels says, with its tolerance, and how many labels have no story."""
+    tolerance, counts = balance["tolerance"], balance["observed_distribution"]
+    share = sum(counts.values()) / len(counts)
+    empty = sum(not count for count in counts.values())
+    bound = f"{tolerance['stories']:g} or {100 * tolerance['relative']:g} %, whichever is more"
+    return (
+        f"{_BALANCE[balance['tolerance_status']]} within tolerance of an even share, which is {share:.1f} "
+        f"stories for each of {len(counts)} labels (tolerance: {bound}). {tallied(empty, 'labels')} "
+        f"{'has' if empty == 1 else 'have'} no story"
+    )
 
 
 def _makers(facts: Facts) -> tuple[list[str], list[str]]:
@@ -266,9 +276,11 @@ def _document(facts: Facts) -> dict[str, Json]:
 def _hidden_document(facts: Facts, packing: StoryPacking) -> dict[str, Json]:
     """Return what ``release.json`` of the folder of hidden stories says."""
     selection = packing.selection
+    drafts = packing.hidden_drafts
     return {
         "canary": facts.canary,
         "counts": dict(facts.own.hidden),
+        **({DRAFTS: drafts} if facts.own.composition.judged or drafts else {}),
         "left_out": {"stories": [entry.as_json() for entry in selection.left_out_hidden], "files": []},
         **withdrawn(selection.withdrawn_hidden),
         "records": packing.hidden_hashes,

@@ -43,6 +43,7 @@ from .composition import (
     record_rows,
 )
 from .evidence import write_evidence, write_retellings
+from .lacking import Lacking
 from .review_data import data_of, public_votes, review_notes
 from .reviews import check_against
 from .selection import Selection, left_out_files, left_out_reason, require_records
@@ -81,6 +82,7 @@ class StoryPacking:
         selection: the decision about every story.
         subsets: the subsets that are drawn.
         hidden_hashes: JSONL file -> id of a hidden record -> SHA-256 of its canonical JSON.
+        hidden_drafts: how many hidden records are drafts, or lack a required field.
     """
 
     def __init__(self, form: ReleaseForm, options: PackOptions) -> None:
@@ -91,6 +93,7 @@ class StoryPacking:
         self.selection = Selection()
         self.subsets: list[Subset] = []
         self.hidden_hashes: Hashes = {}
+        self.hidden_drafts = 0
 
     @property
     def hidden(self) -> set[str]:
@@ -112,8 +115,8 @@ class StoryPacking:
 
         Raises:
             InputError: it has findings, no story can be packed in public, or reviews are not about the run.
-            ConfigError: it holds drafts that nobody has read, and the options do not allow them; or a subset
-                cannot be drawn.
+            ConfigError: it holds drafts that nobody has read, and the options do not allow them; records that
+                were read lack required fields, and none is a draft; or a subset cannot be drawn.
         """
         from ...validators.katha.validation import validate
         from ...validators.record_rules import incomplete_reason
@@ -124,6 +127,7 @@ class StoryPacking:
             raise InputError([as_user_error(issue) for issue in findings])
         selection, reviews, labels = self.selection, self._want.reviews, {}
         drafts: list[Json] = []
+        lacking = Lacking()
         traits: list[Traits] = []
         parts: dict[str, Mapping[str, frozenset[str]]] = {}
         for bundle in iter_bundles(run.folder):
@@ -132,11 +136,13 @@ class StoryPacking:
             if reviews.votes is not None:
                 parts[record["story_id"]] = parts_of(record, variants)
             rejected = reviews.rejects(record["story_id"])
-            incomplete = None if self.options.allow_drafts else incomplete_reason(record, variants)
-            reason = left_out_reason(record, incomplete, rejected=rejected)
+            lacks = incomplete_reason(record, variants)
+            reason = left_out_reason(record, None if self.options.allow_drafts else lacks, rejected=rejected)
             selection.add(record, reason)
-            if reason is None and is_draft(reviews.reviewed(record), bundle["checks"]):
-                drafts.append(bundle["checks"])
+            if reason is None:
+                if is_draft(reviews.reviewed(record), bundle["checks"]):
+                    drafts.append(bundle["checks"])
+                lacking.add(reviews.reviewed(record), bundle["checks"], lacks)
             if self._want.requests and record["story_id"] in selection.public:
                 traits.append(traits_of(record))
         known = {*labels, *(item.id for item in run.report.items)}
@@ -146,6 +152,8 @@ class StoryPacking:
         require_records(selection, str(run.folder))
         if drafts and not self.options.allow_drafts:
             raise ConfigError("--allow-drafts", what=_told(drafts, selection), fix=_READ)
+        lacking.require_said()
+        self.hidden_drafts = lacking.hidden_drafts
         self._draw(traits)
 
     def _draw(self, traits: Sequence[Traits]) -> None:

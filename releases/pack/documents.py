@@ -35,7 +35,7 @@ from .front_matter import front_matter, front_matter_text
 _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
 
-EDITION = 2
+EDITION = 3
 """Raised where the same facts make other documents than before; releases of the first do not say it."""
 Origin = Mapping[str, Json]
 """Where a release comes from: tools, run, prompts and sources, as ``release.json`` keeps them."""

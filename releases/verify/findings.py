@@ -14,8 +14,9 @@ from typing import Literal
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
+from ...schemas.text import tallies
 from ...schemas.values import Issue
-from ...validators.report import CheckReport
+from ...validators.report import CheckReport, by_line
 from ..form import ReleaseForm
 from ..loading import read_release_document
 from .read_back import OFFLINE
@@ -33,6 +34,8 @@ TELLING_IDS = frozenset(
 """Codes of findings that tell ids and names of files, and nothing that stands in a record."""
 UNTOLD = "breaks this rule; the details are in a hidden story, so they are not printed here"
 Documents = Literal["bytes", "facts", "imported"]
+UNDER_RULES = " under rules"
+"""How the counts end of what every rule was checked for."""
 _BY_ITSELF = "to see the details, verify the hidden folder on its own, and keep what is printed secret"
 
 DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
@@ -72,7 +75,14 @@ class VerifyReport(CheckReport):
 
     def summary(self) -> str:
         """Return what was checked and how many findings each code has, as lines for people."""
-        lines = [f"{self.path}: version {self.version or 'unknown'}; checked {self.looked}"]
+        lines = [f"{self.path}: version {self.version or 'unknown'}"]
+        looked = {name: count for name, count in self.checked.items() if count}
+        ruled = {name: looked.pop(name) for name in list(looked) if name.endswith(UNDER_RULES)}
+        if looked:
+            lines.append(f"  read: {tallies(looked)}")
+        if ruled:
+            parts = {name.removesuffix(UNDER_RULES): count for name, count in ruled.items()}
+            lines.append(f"  checked against every rule: {tallies(parts)}")
         if self.documents == "bytes":
             lines.append("  documents: made again from the data, and compared byte for byte")
         elif self.documents == "facts":
@@ -109,7 +119,7 @@ class Findings:
         for issue in findings.issues:
             sayable = issue if issue.code in TELLING_IDS else replace(issue, message=UNTOLD, cure=_BY_ITSELF)
             self.issues.append(replace(sayable, where=f"{folder}/{issue.where}"))
-        shown = ("files", "stories under rules")
+        shown = ("files", f"stories{UNDER_RULES}")
         self.checked |= {
             f"{name} {what}": findings.checked[what] for what in shown if what in findings.checked
         }
@@ -125,7 +135,7 @@ class Findings:
     def report(self, folder: Path, document: Mapping[str, Json], *, quick: bool) -> VerifyReport:
         """Return what was found in a release."""
         version, tools = document.get("version"), document.get("tools")
-        issues = tuple(sorted(set(self.issues)))
+        issues = tuple(sorted(set(self.issues), key=by_line))
         return VerifyReport(
             issues,
             self.checked,

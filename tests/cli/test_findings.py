@@ -27,12 +27,13 @@ def test_lines_when_one_rule_finds_many_values_name_the_first_and_count_the_rest
     found = [issue(n, f"found {n}") for n in range(50)] + [issue(1, "other", "scene-order")]
     lines = list(finding_lines(found, everything=False))
     assert sum(line.startswith("error: records") for line in lines) == VALUES + 1
+    assert sum(line == "  fix: use a listed value" for line in lines) == 2  # each rule says once what to do
     assert lines[-1] == f"... and {50 - VALUES} more of [unlisted-value]; --all prints them"
 
 
 def test_lines_when_everything_is_asked_for_are_one_for_each_finding() -> None:
     found = [issue(n) for n in range(30)]
-    assert list(finding_lines(found, everything=True)) == [f"error: {one}" for one in found]
+    assert "\n".join(finding_lines(found, everything=True)) == "\n".join(f"error: {one}" for one in found)
 
 
 def test_lines_when_levels_differ_stay_apart_and_nothing_is_lost() -> None:

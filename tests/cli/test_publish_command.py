@@ -81,7 +81,7 @@ def test_load_dataset_when_asked_by_tag_reads_what_was_published(
     # It is called by its name, and not by its place in the cache.
     verified = fabula_command("release", "verify", f"{REPO}@0.1.0", "--quick")
     assert verified.returncode == 0, verified.stderr
-    assert verified.stdout.startswith(f"{REPO}@0.1.0: version 0.1.0; checked ")
+    assert verified.stdout.startswith(f"{REPO}@0.1.0: version 0.1.0\n  read: ")
     # An option that takes a folder takes the version, too.
     stats = fabula_command("stats", f"{REPO}@0.1.0", "--json")
     assert stats.returncode == 0, stats.stderr

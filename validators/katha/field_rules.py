@@ -118,13 +118,43 @@ def producer_path_fits(path: str) -> bool:
 def check_complete(story: Story) -> Iterator[Issue]:
     """Report a record that lacks strings which a release requires."""
     whole = story.readable(["variants"])
-    reason = incomplete_reason(story.record, [variant.data for variant in story.variants if whole])
-    if reason is not None:
-        yield issue("incomplete", story.where, "$", reason)
+    missing = missing_fields(story.record, [variant.data for variant in story.variants if whole])
+    if missing:
+        message = f"missing: {', '.join(_by_field(missing, story.record, len(story.variants)))}"
+        yield issue("incomplete", story.where, "$", message)
+
+
+def _by_field(missing: Sequence[str], record: Mapping[str, Json], variants: int) -> list[str]:
+    """Return paths as one for each field, with the numbers of its elements, ``*`` where it lacks in all."""
+    numbers: dict[tuple[str, str], list[str]] = {}
+    for path in missing:
+        name, _, rest = path.partition("[")
+        number, _, field = rest.rpartition("]")
+        numbers.setdefault((name, field), []).extend(filter(None, [number]))
+    sizes = {**{f"$.{name}": len(record[name]) for name in ("scenes", "transitions", "questions")},
+             "$.variants": variants}  # fmt: skip
+    return [
+        f"{name}[{'*' if len(which) == sizes[name] else ','.join(which)}]{field}" if which else name
+        for (name, field), which in numbers.items()
+    ]
 
 
 def incomplete_reason(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return what a record still lacks before it can be released, or ``None`` if nothing.
+    """Return in a few words what a record still lacks before it can be released, or ``None`` if nothing.
+
+    Args:
+        record: a record that satisfies the schema.
+        variants: its variants.
+    """
+    missing = missing_fields(record, variants)
+    if not missing:
+        return None
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    return f"missing: {', '.join(missing[:4])}{more}"
+
+
+def missing_fields(record: Mapping[str, Json], variants: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return the path of every field that a record still lacks before it can be released.
 
     Required are the strings that the paper's tables list without calling them optional; null and blank
     both count as missing.
@@ -133,17 +163,13 @@ def incomplete_reason(record: Mapping[str, Json], variants: Sequence[Mapping[str
         record: a record that satisfies the schema.
         variants: its variants.
     """
-    missing = [
+    return [
         *_missing("$", record, REQUIRED_RECORD),
         *_missing_in("scenes", record["scenes"], REQUIRED_SCENE),
         *_missing_in("transitions", record["transitions"], REQUIRED_TRANSITION),
         *_missing_in("questions", record["questions"], REQUIRED_QUESTION),
         *_missing_in("variants", variants, REQUIRED_VARIANT),
     ]
-    if not missing:
-        return None
-    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-    return f"missing: {', '.join(missing[:4])}{more}"
 
 
 def _missing_in(name: str, parts: Sequence[Mapping[str, Json]], required: Sequence[str]) -> Iterator[str]:

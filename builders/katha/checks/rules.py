@@ -14,7 +14,7 @@ from ....schemas.text import contains_phrase, normalize_answer
 from ....validators.codes import label
 from ....validators.katha.question_rules import answers_label
 from ....validators.katha.scene_rules import without_article
-from ....validators.record_rules import STORY_RULES, check_story
+from ....validators.record_rules import STORY_RULES, check_story, incomplete_reason
 from ....validators.view import mentions
 from ...text.words import word_set
 from ..draft_scenes import unfit_scenes
@@ -167,9 +167,15 @@ def _record_checks(story: Json, draft: Json) -> list[Json]:
     # Split, time and licence come later; the rules need some value there.
     bundle = make_bundle(story, draft, (), "train", "1970-01-01T00:00:00Z", "given later")
     found = check_story(bundle["record"], bundle["variants"], _RULES)
+    shorter = {"incomplete": incomplete_reason(bundle["record"], bundle["variants"])}
     places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}
     failed = [
-        make_check(issue.code, places.get(issue.where, "$") + issue.path[1:], False, issue.message)
+        make_check(
+            issue.code,
+            places.get(issue.where, "$") + issue.path[1:],
+            False,
+            shorter.get(issue.code) or issue.message,
+        )
         for issue in found
         if issue.level == "error" or issue.code == "incomplete"
     ]

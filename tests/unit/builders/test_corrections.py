@@ -202,6 +202,15 @@ def test_correct_when_a_gold_answer_changes_it_is_accepted_too_beside_the_old_on
     assert errors_in(run) == []
 
 
+def test_correct_when_it_fills_a_gap_tells_of_no_other_and_when_it_makes_one_names_it(run) -> None:
+    transitions = record(run)["transitions"]
+    gap = next(f"$.transitions[{n}].{name}" for n, part in enumerate(transitions)
+               for name in ("causality", "consequence", "expected_change") if part[name] is None)  # fmt: skip
+    assert correct(run, STORY, gap, "The net holds him.", **SIGNED).issues == ()
+    (issue,) = correct(run, STORY, "$.scenes[0].generation_prompt", " ", **SIGNED).issues
+    assert (issue.code, issue.path) == ("incomplete", "$.scenes[0].generation_prompt")
+
+
 def test_correct_when_the_gold_answer_is_accepted_already_adds_nothing(run) -> None:
     accepted = [*record(run)["questions"][0]["accepted_answers"], "A net, of rope!"]
     correct(run, STORY, "$.questions[0].accepted_answers", accepted, **SIGNED)

@@ -36,6 +36,8 @@ def test_run_status_when_all_is_made_says_so_and_writes_nothing(run: Callable, f
     assert status.totals == {"made": 4, "rejected": 0, "failed": 0, "pending": 0, "stale": 0}
     assert [stage.made for stage in status.stages] == [4] * 6
     assert reasons(status) == {}
+    assert "nothing would run again" in status.lines()
+    assert "nothing would run again" not in run_status(folder, toy()).lines()
     assert status.holder is None
     assert stamps(folder) == before
 

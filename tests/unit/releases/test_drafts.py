@@ -8,6 +8,7 @@ import pytest
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
+from fabula.testing.katha_folders import rehash
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.validation import statistics_of, validate
 
@@ -70,6 +71,21 @@ def test_pack_when_drafts_are_allowed_says_how_many_are_what_and_whose(make_run,
     assert verify(tmp_path / "out").ok
 
 
+def test_documents_when_drafts_are_packed_for_a_repository_say_what_is_so(make_run, tmp_path):
+    pack(make_run(bundles(2)), tmp_path / "out", PackOptions("0.1.0", repo="ana/fables", allow_drafts=True))
+    metadata = json.loads((tmp_path / "out" / "croissant_metadata.json").read_bytes())
+    assert metadata["url"] == "https://huggingface.co/datasets/ana/fables"
+    missing = metadata["rai:dataCollectionMissingData"]
+    assert "Required fields are missing in drafts only, and 2 of 5 records are drafts;" in missing
+    assert "2 left-out stories" in missing and "not in the release" not in missing
+    assert metadata["rai:dataCollectionRawData"].startswith("Stories of these collections: ")
+    card = " ".join((tmp_path / "out" / "dataset_card.md").read_text("utf-8").split())
+    # Five labels of twelve have one story each, the even share is 5 / 12.
+    assert "an even share, which is 0.4 stories for each of 12 labels (tolerance: 1 or 2 %," in card
+    assert "7 labels have no story" in card
+    assert "Before 1.0.0 a minor version may change or remove records" in card
+
+
 def test_release_when_it_says_another_number_of_drafts_is_found(make_run, tmp_path):
     pack(make_run(bundles(2)), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
     path = tmp_path / "out" / "release.json"
@@ -91,3 +107,31 @@ def test_run_of_an_earlier_version_is_a_draft_where_screening_had_no_verdict(mak
     pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
     assert "drafts" not in json.loads((tmp_path / "out" / "release.json").read_bytes())
     assert verify(tmp_path / "out").ok
+
+
+def unfilled(bundle):
+    """Empty a field that a release requires."""
+    bundle["record"]["scenes"][0]["state"] = None
+    rehash(bundle)
+
+
+def test_release_when_a_hidden_draft_lacks_a_field_verifies_and_counts_it_there(make_run, tmp_path):
+    made = bundles(6)
+    for bundle in made:
+        unfilled(bundle)
+    result = pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert json.loads((result.hidden / "release.json").read_bytes())["drafts"] == 1
+    for folder in (result.folder, result.hidden):
+        report = verify(folder, readers=False)
+        assert report.ok, report.issues
+        assert {issue.code for issue in report.issues} == {"incomplete"}
+
+
+def test_pack_when_a_record_that_was_read_lacks_a_field_and_none_is_a_draft_names_it(make_run, tmp_path):
+    made = bundles(0)
+    unfilled(made[1])
+    with pytest.raises(ConfigError, match=rf"{made[1]['record']['story_id']} \(missing: .*state\)"):
+        pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert not (tmp_path / "out").exists()
+    pack(tmp_path / "run", tmp_path / "out", PackOptions("0.1.0"))  # it is left out
+    assert verify(tmp_path / "out", quick=True).ok
