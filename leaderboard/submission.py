@@ -146,11 +146,13 @@ class Submitted:
         path: its folder or zip file.
         submission: what it declares.
         board: the board it is for.
+        folder: the leaderboard.
     """
 
     path: Path
     submission: Submission
     board: Board
+    folder: Path
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -163,9 +165,11 @@ class Submitted:
         size = sum(file.bytes for file in made.files.values())
         files = f"{tallied(len(made.files), 'files')}, {size:,} bytes"
         yield f"{self.path}: {made.method} for the board {made.board}, {files}"
+        inside = self.path.parent == self.folder / SUBMISSIONS
         if made.undeclared:
             yield f"undeclared: {', '.join(made.undeclared)}"
-        yield "next: fabula leaderboard check LEADERBOARD"
+        put = "" if inside else f"put it into {self.folder / SUBMISSIONS}, then "
+        yield f"next: {put}fabula leaderboard check {self.folder}"
 
 
 def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:
@@ -221,7 +225,7 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
             raise InputError(invalid("what is declared", error)) from error
         write_atomic(draft / SUBMISSION, [pretty_bytes(submission.as_json())])
         _deliver(draft, target)
-    return Submitted(target, submission, chosen)
+    return Submitted(target, submission, chosen, folder)
 
 
 def _deliver(draft: Path, target: Path) -> None:

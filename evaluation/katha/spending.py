@@ -13,6 +13,7 @@ from ...schemas.katha import StoryRecord
 from ...schemas.text import tallied, tallies
 from ..judging.packets import EVIDENCE
 from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSettings, without_judges
+from ..judging.training import TRAIN, trained_on
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder
@@ -42,6 +43,7 @@ class JudgingBudget:
             methods, the others once per generation. Without invalid generations these are exact.
         one_judge: calls of one judge for the questions of one generation per story: three per question.
         there: pictures that lie in the folders, whatever they hold; None without outputs.
+        training: stories among them of the split for training, where no split was chosen.
     """
 
     stories: int
@@ -54,6 +56,7 @@ class JudgingBudget:
     calls: dict[str, int]
     one_judge: int
     there: int | None = None
+    training: int = 0
 
     @property
     def total(self) -> int:
@@ -83,6 +86,8 @@ class JudgingBudget:
             lines.append(
                 f"but {tallied(self.there, 'pictures')} are there: fabula outputs check says which are amiss"
             )
+        if self.training:
+            lines.append(f"warning: {trained_on(self.training, self.stories)}")
         return lines
 
 
@@ -100,11 +105,13 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     records = chosen_records(release, settings)
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
     shown = [_generations(folder, records, release) for folder in folders]
+    training = 0 if settings.split else sum(record.split == TRAIN for record in records)
     if not shown:
-        return _budget(release, records, [(1, sum(len(record.scenes) for record in records))], request.config)
+        panels = sum(len(record.scenes) for record in records)
+        return replace(_budget(release, records, [(1, panels)], request.config), training=training)
     there = sum(pictures for _, _, pictures in shown)
     budget = _budget(release, records, [(seeds, panels) for seeds, panels, _ in shown], request.config)
-    return replace(budget, there=there)
+    return replace(budget, there=there, training=training)
 
 
 def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> tuple[int, int, int]:
