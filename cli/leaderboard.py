@@ -32,7 +32,9 @@ def init(folder: Path, *, options: "BoardOptions", as_json: bool = False) -> int
     """
     from ..leaderboard.making import init
 
-    show(init(folder, options), as_json=as_json)
+    made = init(folder, options)
+    warn(*(f"warning: {text}" for text in made.warnings))
+    show(made, as_json=as_json)
     return 0
 
 

@@ -4,7 +4,8 @@
 its protocol, its columns and how much was asked come from there, so that no list of metrics stands here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +13,13 @@ from pydantic import Field, ValidationError
 
 from ..errors import ConfigError, InputError, UserError
 from ..evaluation.archive.protocols import Difference, protocol_differences
+from ..evaluation.judging.training import TRAIN, trained_on
 from ..evaluation.report.formats import Table
 from ..evaluation.report.model import Measure, ScoreTable
 from ..kinds.evaluations import judging_of, score
+from ..kinds.registry import kinds
+from ..kinds.verbs import load_stories
+from ..releases.loading import kind_of
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.judgement import EvaluationManifest, Judgement
 from ..schemas.paths import format_path
@@ -70,11 +75,20 @@ class Board(Own):
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of intervals.")
     planted: Planted | None = Field(default=None, description="Planted outputs, if there are some.")
     published: tuple[str, ...] = Field(default=(), description="Published tables that are shown beside it.")
+    splits: dict[str, int] = Field(
+        default_factory=dict, description="Split -> judged stories of it; empty where there are no splits."
+    )
 
     @property
     def ranking(self) -> Measure:
         """The measure that methods are ranked by."""
         return next(measure for measure in self.measures if measure.name == self.rank_by)
+
+    @property
+    def trained(self) -> str:
+        """What is said of a board that judges stories for training; empty where it judges none."""
+        count = self.splits.get(TRAIN, 0)
+        return trained_on(count, self.units) if count else ""
 
     @property
     def heading(self) -> str:
@@ -195,6 +209,19 @@ def score_tables(folder: Path, release: Path | None, resamples: int) -> list[Tab
             [UserError(str(folder), what="its protocol gives no table of scores", fix="give another")]
         )
     return tables
+
+
+def splits_of(release: Path | None, units: Collection[str]) -> dict[str, int]:
+    """Return split -> how many of these stories are of it; nothing where the release is none of stories.
+
+    Raises:
+        InputError: the release cannot be read.
+    """
+    named = None if release is None else kind_of(release)
+    if release is None or not any(kind.stories is not None and kind.name == named for kind in kinds()):
+        return {}
+    splits = Counter(record.split for record in load_stories(release).records if record.story_id in units)
+    return dict(sorted(splits.items()))
 
 
 def scoring_options(folder: Path, release: Path | None, resamples: int) -> dict[str, Any]:

@@ -30,6 +30,9 @@ from .opening import SCORES, SUBMISSION, Opened, opened
 from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
 from .submission import Submission, archive_of, beside_any, read_submission, release_of, submissions_in
 
+NO_VALUE = "no-value"
+"""Code of a submission whose score by the ranking's measure is undefined."""
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -64,7 +67,12 @@ class Checked:
     @property
     def ranked(self) -> bool:
         """Whether it takes part in the ranking."""
-        errors = any(issue.level == "error" for issue in self.issues)
+        return self.sound and not any(issue.code == NO_VALUE for issue in self.issues)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with it; it may still have no value to be ranked by."""
+        errors = any(issue.level == "error" and issue.code != NO_VALUE for issue in self.issues)
         return self.submission is not None and not errors and self.retraction is None
 
     @property
@@ -237,6 +245,7 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
     coverage, issues = coverage_of(archive, submission, board)
     row = replace(row, coverage=coverage, replies=replies_of(row.name, submission.submitted, method, archive))
     row = _with(row, *issues, *constant(archive, method), *impossible(archive, method, row.scores, board))
+    row = _with(row, *_without_value(row, board))
     return _with(row, *_stated(row, files))
 
 
@@ -292,6 +301,14 @@ def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple
             Issue("evaluation.json", "$", "coverage", message, "finish it: run the same command again")
         )
     return min((share for share, _ in shares), default=1.0), issues
+
+
+def _without_value(row: Checked, board: Board) -> Iterator[Issue]:
+    score = row.scores.get(board.rank_by)
+    if score is None or score.value is None:
+        reason = "not measured" if score is None else score.reason or score.status
+        message = f"it has no {board.ranking.label} to be ranked by: {reason}"
+        yield Issue("judgements.jsonl", "$", NO_VALUE, message, "see its replies with fabula view")
 
 
 def _stated(row: Checked, files: Opened) -> Sequence[Issue]:

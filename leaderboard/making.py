@@ -3,14 +3,15 @@
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, TargetError
+from ..errors import ConfigError, InputError, TargetError
 from ..evaluation.archive.archive import JUDGEMENTS, lines_of, read_manifest
+from ..evaluation.report.formats import Table
 from ..evaluation.report.model import ScoreTable
 from ..kinds.evaluations import judging_of
 from ..releases.hub.address import looks_like_reference
@@ -20,6 +21,7 @@ from ..schemas.judgement import EvaluationManifest, Judgement
 from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_json
 from ..schemas.text import counted
+from ..schemas.values import Score
 from .board import (
     FILE,
     NAME,
@@ -33,6 +35,7 @@ from .board import (
     read_leaderboard,
     score_tables,
     scores_of_method,
+    splits_of,
     what_of,
     write_leaderboard,
 )
@@ -82,14 +85,20 @@ class Made:
     Attributes:
         folder: of the leaderboard.
         board: the board.
+        release: what was judged, as it was given.
+        warnings: what a maintainer should know before anybody submits.
     """
 
     folder: Path
     board: Board
+    release: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {"folder": str(self.folder), "board": self.board.as_json()}
+        return {
+            "folder": str(self.folder), "board": self.board.as_json(), "warnings": list(self.warnings),
+        }  # fmt: skip
 
     def lines(self) -> Iterable[str]:
         """Return what was made, and what a submission takes, as lines for people."""
@@ -98,7 +107,13 @@ class Made:
         labels = ", ".join(measure.label for measure in board.measures)
         yield f"ranked by {board.ranking.label}; columns: {labels}"
         yield takes(board)
-        yield f"next: fabula leaderboard submit EVALUATION --leaderboard {self.folder} --name NAME"
+        if board.subset == "public":
+            yield f"next: fabula leaderboard submit EVALUATION --leaderboard {self.folder} --name NAME"
+        else:
+            yield (
+                f"next: fabula leaderboard score-hidden {self.folder} NAME --board {board.name} "
+                f"--release {self.release} --work PRIVATE"
+            )
 
 
 def takes(board: Board) -> str:
@@ -121,7 +136,9 @@ def init(folder: Path, options: BoardOptions) -> Made:
     for key in options.published:
         published_table(key)
     known = read_leaderboard(folder) if (folder / FILE).exists() else None
-    board = _board(options, release_folder(options.release) if options.release is not None else None)
+    board, warnings = _board(
+        options, release_folder(options.release) if options.release is not None else None
+    )
     taken = () if known is None else tuple(each.name for each in known.boards)
     if board.name in taken:
         raise ConfigError("--board", what=f"there is a board {board.name} already", fix="choose another name")
@@ -143,17 +160,20 @@ def init(folder: Path, options: BoardOptions) -> Made:
     except OSError as error:
         what = f"the folder cannot be written: {error.strerror or error}"
         raise TargetError(str(folder), what=what, fix="choose another folder") from error
-    return Made(folder, board)
+    return Made(folder, board, options.release, tuple(warnings))
 
 
 def _on_hub(release: Path) -> bool:
     return not release.exists() and looks_like_reference(str(release))
 
 
-def _board(options: BoardOptions, release: Path | None) -> Board:
+def _board(options: BoardOptions, release: Path | None) -> tuple[Board, list[str]]:
+    """Return a board, and what a maintainer should know of it."""
     like = options.like
     manifest = read_manifest(like)
-    about = _about(release) if release is not None else {}
+    document = _document(release)
+    _check_visibility(options, document.get("visibility") == "hidden")
+    about = _about(document)
     title = about.get("title") or options.title or judging_of(like).scored().title
     version = options.version or str(about.get("version") or UNVERSIONED)
     name = options.board or _slug(f"{about.get('name') or manifest.kind}-{version}")
@@ -166,8 +186,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
     if release is None and not judging_of(like).protocol().archive.alone:
         what = "archives of its protocol do not hold what was judged"
         raise ConfigError("--release", what=what, fix="give the release, or the suite")
-    tables = score_tables(like, release, options.resamples)
-    headline = tables[0]
+    headline = _scored(options, release)[0]
     assert isinstance(headline, ScoreTable)
     methods = sorted(manifest.subject.get("methods") or ())
     planted = None if options.planted is None else _planted(options, manifest, headline, methods)
@@ -182,7 +201,7 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
     if release is not None and not options.hidden:
         given = Path(str(options.release))
         source = str(given) if _on_hub(given) else f"{RELEASES}/{release.resolve().name}"
-    return Board(
+    board = Board(
         name=name, title=str(title), version=version, subset="hidden" if options.hidden else "public",
         kind=manifest.kind, source=source,
         manifest_sha256=None if release is None or not (release / RELEASE).is_file()
@@ -191,16 +210,60 @@ def _board(options: BoardOptions, release: Path | None) -> Board:
         measures=headline.measures, rank_by=_rank_by(options, headline, like),
         units=len(units), panels=made[0] // max(1, len(subject.get("seeds") or [None])) if made else None,
         asked=asked, least_coverage=options.least_coverage, planted=planted, published=options.published,
+        splits=splits_of(release, units),
     )  # fmt: skip
+    return board, list(_warnings(board, method, scores_of_method([headline], method).get(board.rank_by)))
 
 
-def _about(release: Path) -> dict[str, Any]:
-    if not (release / RELEASE).is_file():
+def _check_visibility(options: BoardOptions, is_hidden: bool) -> None:
+    """Say no to a hidden test on a public board, and to a public release on a board of the hidden test."""
+    if is_hidden and not options.hidden:
+        what = f"{options.release} is a hidden test; a public board would copy it into the leaderboard"
+        raise ConfigError("--release", what=what, fix="give the public release, or add --hidden")
+    if options.hidden and not is_hidden:
+        what = f"{options.release or 'what was judged'} is not the folder of a hidden test"
+        raise ConfigError("--hidden", what=what, fix=_HIDDEN_FIX)
+
+
+_HIDDEN_FIX = (
+    "pack wrote the hidden test beside the public release, as NAME-hidden: evaluate a baseline on that "
+    "folder (fabula evaluate katha --release NAME-hidden), then give the folder as --release and the "
+    "evaluation as --like"
+)
+
+
+def _scored(options: BoardOptions, release: Path | None) -> list[Table]:
+    try:
+        return score_tables(options.like, release, options.resamples)
+    except InputError as error:
+        if not options.hidden:
+            raise
+        what = f"{options.like} does not fit the hidden test: {error.problems[0].what}"
+        raise ConfigError("--like", what=what, fix=_HIDDEN_FIX) from error
+
+
+def _warnings(board: Board, method: str, score: Score | None) -> Iterator[str]:
+    label = board.ranking.label
+    if score is None or score.value is None:
+        reason = "not measured" if score is None else score.reason or score.status
+        yield (
+            f"{method} has no {label} to be ranked by ({reason}): a submission like it is not ranked. Choose "
+            "another measure with --rank-by, or judges whose answers can be scored"
+        )
+    if board.trained:
+        yield board.trained
+
+
+def _document(release: Path | None) -> dict[str, Any]:
+    if release is None or not (release / RELEASE).is_file():
         return {}
     document = read_json(release / RELEASE, follow=True)
-    about = document.get("about") if isinstance(document, dict) else None
-    named = about if isinstance(about, dict) else {}
-    return {**named, "version": document.get("version") if isinstance(document, dict) else None}
+    return document if isinstance(document, dict) else {}
+
+
+def _about(document: dict[str, Any]) -> dict[str, Any]:
+    about = document.get("about")
+    return {**(about if isinstance(about, dict) else {}), "version": document.get("version")}
 
 
 def _slug(text: str) -> str:

@@ -153,9 +153,11 @@ def board_facts(board: Board) -> dict[str, str]:
     count = len(prompts) if isinstance(prompts, Mapping | list) else 0
     preset = board.protocol.get("preset")
     named = preset.get("name") if isinstance(preset, Mapping) else None
+    splits = ", ".join(f"{count:,} {split.replace('_', ' ')}" for split, count in board.splits.items())
     return {
         "Version": board.version,
         "Subset": subset_of(board),
+        **({"Splits": splits} if splits else {}),
         "Judges": ", ".join(board.judges) or "none",
         "Conditions": conditions_of(board),
         "Prompts": str(named or (counted(count, "prompt") if count else "not recorded")),
@@ -198,7 +200,7 @@ def _line(row: Checked, standing: Standing) -> Line:
     version = " ".join(text for text in (submission.model, submission.model_version) if text)
     dated = f"{version} ({submission.model_date})" if version and submission.model_date else version
     return Line(
-        submission.method, f"methods/{row.name}.html", str(rank), rank.low, note, not missing,
+        submission.method, page_of(row) or "", str(rank), rank.low, note, not missing,
         tuple(row.scores.get(measure.name) for measure in board.columns),
         (
             *_taken(board, submission.seeds, row.coverage), dated or UNDECLARED,
@@ -223,7 +225,7 @@ def _percent(value: float | None) -> str:
 def unranked_table(rows: Sequence[Checked]) -> CountTable:
     """Return the rows that are not ranked, with their reasons."""
     return CountTable(
-        name="unranked", title="Not ranked", heading="Submission",
+        name="unranked", title="Submissions with their reasons", heading="Submission",
         note="These rows stay visible with what was found. A finding is no proof of intent.",
         columns={"board": "Board", "code": "Finding", "why": "Reason"},
         rows=tuple(_unranked(row) for row in rows),
@@ -238,10 +240,16 @@ def _unranked(row: Checked) -> CountRow:
         shown.insert(0, f"retracted on {row.retraction.date}: {row.retraction.reason}")
         codes.insert(0, "retracted")
     board = row.board.name if row.board is not None else "none"
-    why = "; ".join(shown) or "it has no value to be ranked by"
     return CountRow(
-        label=row.name, values={"board": board, "code": ", ".join(codes) or "no value", "why": why}
-    )
+        label=row.name, href=page_of(row) or "",
+        values={"board": board, "code": ", ".join(codes), "why": "; ".join(shown)},
+    )  # fmt: skip
+
+
+def page_of(row: Checked) -> str | None:
+    """Return the page of a submission; None where nothing of it could be scored."""
+    scored = row.submission is not None and row.board is not None and bool(row.tables)
+    return f"methods/{row.name}.html" if scored else None
 
 
 def interval_plot(name: str, title: str, measure: Measure, rows: Mapping[str, Score | None]) -> Plot:

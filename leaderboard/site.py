@@ -29,6 +29,7 @@ from .pages import (
     first_parts,
     hidden_ranking,
     interval_plot,
+    page_of,
     polar_of,
     ranking_of,
     subset_of,
@@ -161,6 +162,7 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
         if row.ranked and row.manifest is not None
         for note in stand_in_notes(row.manifest)
     ]
+    warnings += [f"{board.heading}: {board.trained}" for board in report.leaderboard.boards if board.trained]
     warnings += [note for standing in boards for note in standing.notes]
     ranked = sum(len(standing.rows) for standing in boards)
     undeclared = sum(bool(row.submission and row.submission.undeclared) for row in report.rows)
@@ -173,7 +175,8 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
         about=", ".join(board.heading for board in report.leaderboard.boards),
     )  # fmt: skip
     for standing in boards:
-        yield from _measure_pages(standing)
+        if standing.rows:
+            yield from _measure_pages(standing)
 
 
 def _board_section(standing: Standing, folder: Path) -> Section:
@@ -255,9 +258,10 @@ def _sort_key(row: ScoreRow, name: str, sign: int) -> tuple[bool, float, str]:
 def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site: Path) -> Iterator[Page]:
     ranks = {name: rank for standing in boards for name, rank in standing.ranks.items()}
     for row in report.rows:
-        if row.submission is None or row.board is None or not row.tables:
+        file = page_of(row)
+        if file is None or row.submission is None or row.board is None:
             continue
-        document = _report(row, row.board, folder) if row.ranked else None
+        document = _report(row, row.board, folder) if row.sound else None
         links = {}
         if document is not None:
             write_report(document, site / "methods" / f"{row.name}-report.html")
@@ -287,7 +291,7 @@ def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site
         ]
         title = row.submission.method
         yield Page(
-            f"methods/{row.name}.html",
+            file,
             title,
             "Submission",
             tuple(sections),

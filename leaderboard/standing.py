@@ -16,7 +16,6 @@ from pathlib import Path
 from ..errors import FabulaError
 from ..evaluation.stats.paired import Paired
 from ..kinds.evaluations import compare
-from ..schemas.values import Score
 from .board import Board, scoring_options
 from .checking import Checked, Report
 from .opening import opened
@@ -72,8 +71,7 @@ def standings(report: Report, folder: Path) -> tuple[Standing, ...]:
 
 def _standing(board: Board, report: Report, folder: Path) -> Standing:
     own = [row for row in report.rows if row.board == board]
-    valued = [row for row in own if row.ranked and _score(row, board).value is not None]
-    ranked = sorted(valued, key=lambda row: _key(row, board))
+    ranked = sorted((row for row in own if row.ranked), key=lambda row: _key(row, board))
     pairs, notes = _told_apart(ranked, board, release_of(board, folder))
     ranks = rank_ranges([row.name for row in ranked], pairs)
     left = tuple(row for row in own if row not in ranked)
@@ -82,11 +80,7 @@ def _standing(board: Board, report: Report, folder: Path) -> Standing:
 
 def _key(row: Checked, board: Board) -> tuple[float, str]:
     sign = 1 if board.ranking.better == "low" else -1
-    return sign * (_score(row, board).value or 0.0), row.name
-
-
-def _score(row: Checked, board: Board) -> Score:
-    return row.scores.get(board.rank_by) or Score(value=None, status="undefined", reason="not measured")
+    return sign * (row.scores[board.rank_by].value or 0.0), row.name
 
 
 def rank_ranges(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Rank]:

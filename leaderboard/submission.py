@@ -146,13 +146,13 @@ class Submitted:
         path: its folder or zip file.
         submission: what it declares.
         board: the board it is for.
-        leaderboard: the folder of the leaderboard.
+        folder: the leaderboard.
     """
 
     path: Path
     submission: Submission
     board: Board
-    leaderboard: Path
+    folder: Path
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -165,9 +165,11 @@ class Submitted:
         size = sum(file.bytes for file in made.files.values())
         files = f"{tallied(len(made.files), 'files')}, {size:,} bytes"
         yield f"{self.path}: {made.method} for the board {made.board}, {files}"
+        inside = self.path.parent == self.folder / SUBMISSIONS
         if made.undeclared:
             yield f"undeclared: {', '.join(made.undeclared)}"
-        yield f"next: fabula leaderboard check {self.leaderboard}"
+        put = "" if inside else f"put it into {self.folder / SUBMISSIONS}, then "
+        yield f"next: {put}fabula leaderboard check {self.folder}"
 
 
 def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = None) -> Submitted:

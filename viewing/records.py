@@ -1,8 +1,11 @@
 """A row as people look at it: the record in it first, what is said about it after."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from ..schemas.katha import Question, Scene, StoryRecord, Transition, Variant
 
 KEYS = ("story_id", "episode_id", "story_name", "id", "prompt_id", "unit", "variant_id")
 """Fields that name a row, the first that it has."""
@@ -13,7 +16,12 @@ FIRST = (
     "shots", "entity_schedule", "entity_descriptions",
 )  # fmt: skip
 LAST = ("evidence_status", "provenance", "source_text", "checks", "schema_version")
+READ = tuple(tuple(type_.model_fields) for type_ in (StoryRecord, Scene, Transition, Question, Variant))
+"""The fields of each part of a record, in the order in which its type has them."""
+TARGETS = ("target_scene", "target_transition")
+"""A question is about a scene or a transition: of these fields one applies."""
 Row = Mapping[str, Any]
+_INDEX = re.compile(r"\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +58,60 @@ def laid_out(row: Row) -> Laid:
     about = payload if isinstance(payload, Mapping) and payload is not record else {}
     beside = {name: value for name, value in about.items() if value is not record and name != "producers"}
     order = sorted(record, key=_rank)
-    return Laid({name: record[name] for name in order}, producers_in(about.get("producers")), beside)
+    read = {name: in_reading_order(record[name]) for name in order}
+    return Laid(read, producers_in(about.get("producers")), in_reading_order(beside))
 
 
 def _rank(name: str) -> int:
     if name in FIRST:
         return FIRST.index(name)
     return 200 + LAST.index(name) if name in LAST else 100
+
+
+def in_reading_order(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a part of a record with its fields as its type orders them, without what does not apply."""
+    if isinstance(value, list):
+        return [in_reading_order(inner) for inner in value]
+    if not isinstance(value, Mapping):
+        return value
+    fields = max(READ, key=lambda names: len(value.keys() & set(names)))
+    unused = {name for name in TARGETS if value.get(name) is None and value.keys() >= set(TARGETS)}
+    gone = unused if len(unused) < len(TARGETS) else set()
+    order = sorted(value, key=lambda name: fields.index(name) if name in fields else len(fields))
+    return {name: in_reading_order(value[name]) for name in order if name not in gone}
+
+
+def maker_of(made: Mapping[str, str], path: str) -> str:
+    """Return who made what stands at a path; of each scene alike where nothing is said of this one."""
+    return made.get(path) or made.get(_INDEX.sub("[*]", path)) or ""
+
+
+def part_name(path: str, number: int, part: Row) -> str:
+    """Return how people call a part of a list: scene 2, or the transition from scene 1 to 2."""
+    if {"from_scene", "to_scene"} <= part.keys():
+        return f"scene {part['from_scene']} to {part['to_scene']}"
+    noun = path.rpartition(".")[2].replace("_", " ").removesuffix("s")
+    return f"{noun} {number}" if noun else str(number)
+
+
+def listed_of(row: Row) -> Row:
+    """Return what a list shows of a row: its record; of the distances of edits, which fields they changed."""
+    record = record_of(row)
+    fields = record.get("fields")
+    if not isinstance(fields, Mapping) or not all(
+        isinstance(field, Mapping) and {"compared", "changed", "distance"} <= field.keys()
+        for field in fields.values()
+    ):
+        return record
+    changed = [
+        f"{path} {field['changed']} of {field['compared']}, distance {field['distance']:g}"
+        for path, field in fields.items() if field["changed"]
+    ]  # fmt: skip
+    return {
+        **record, "values_changed": sum(field["changed"] for field in fields.values()),
+        "values_compared": sum(field["compared"] for field in fields.values()),
+        "where": "; ".join(changed) or "nothing was changed",
+    }  # fmt: skip
 
 
 def producers_in(lines: object) -> dict[str, str]:

@@ -11,13 +11,18 @@ from ..engine.edits import edits_of
 from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
 from .differing import Differing
-from .records import asked_about, laid_out, name_of, producers_in, record_of
+from .records import asked_about, laid_out, listed_of, maker_of, name_of, part_name, producers_in
 from .shelf import BESIDE, Shelf
 
 MOST = 50
 """Rows on a page of a list."""
 SHOWN = 6
 """Columns of a list."""
+FACTS = {
+    "kind": "Kind", "version": "Version", "license": "Licence", "visibility": "Who may see it",
+    "created_at": "Made at", "fabula_version": "Made with Fabula",
+}  # fmt: skip
+"""What a folder says of itself -> what the first page calls it; the rest is for programs."""
 HTML = "text/html; charset=utf-8"
 
 
@@ -91,7 +96,8 @@ class Site:
         policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
-            differing=self.differing, address=address_of, told=told, **values,
+            differing=self.differing, address=address_of, told=told, maker=maker_of, part=part_name,
+            title_in=title_in, **values,
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 
@@ -100,9 +106,9 @@ class Site:
 
     def _home(self) -> Answer:
         facts = {
-            name.replace("_", " "): told(value, 60)
-            for name, value in self.shelf.about.items()
-            if isinstance(value, str | int | float)
+            label: told(self.shelf.about[name], 60)
+            for name, label in FACTS.items()
+            if isinstance(self.shelf.about.get(name), str | int | float)
         }
         return self._page(
             "home", self._name, facts=facts, first=self._listed(next(iter(self.shelf.rows), ""))
@@ -116,11 +122,11 @@ class Site:
         chosen = {name: asked[name] for name in rows.fields if asked.get(name)}
         words, number = asked.get("q", ""), max(1, int(asked.get("page", "1")))
         page = rows.page(words, (number - 1) * MOST, MOST, **chosen)
+        lines = [(name_of(row, at), listed_of(row)) for at, row in page.rows]
         return {
             "file": file, "page": page, "number": number, "words": words, "chosen": chosen,
             "filters": {name: rows.values(name) for name in rows.fields},
-            "columns": columns_of([record_of(row) for _, row in page.rows], rows.fields),
-            "lines": [(name_of(row, at), record_of(row)) for at, row in page.rows],
+            "columns": columns_of(lines, rows.fields), "lines": lines,
             "more": urlencode({"q": words, **chosen, "page": number + 1}),
             "fewer": urlencode({"q": words, **chosen, "page": number - 1}),
             "last": number * MOST >= page.count, "problem": rows.problem,
@@ -142,15 +148,19 @@ class Site:
         made = producers_in([entry for _, line in lines for entry in line.get("fields", ())])
         edits = [edit.as_json() for edit in edits_of(self.shelf.folder, name)]
         calls = self.shelf.calls.of_item(name) if self.shelf.calls is not None else []
+        laid = [laid_out(row) for _, row in rows]
         return self._page(
-            "row", name, laid=[laid_out(row) for _, row in rows], made=made, edits=edits, calls=calls,
+            "row", title_in(laid[0].record) or name, row=name, laid=laid, made=made, edits=edits, calls=calls,
             beside={other: lines for other, lines in beside.items() if lines},
         )  # fmt: skip
 
     def _judged(self, name: str) -> Answer | None:
         assert self.shelf.judged_by is not None
         laid = [laid_out(row) for _, row in self.shelf.judged_by.named(name)]
-        return self._page("row", name, laid=laid, made={}, edits=[], beside={}, calls=[]) if laid else None
+        if not laid:
+            return None
+        title = title_in(laid[0].record) or name
+        return self._page("row", title, row=name, laid=laid, made={}, edits=[], beside={}, calls=[])
 
     def _unit(self, method: str, unit: str) -> Answer | None:
         rows = self.shelf.rows["judgements"]
@@ -229,17 +239,24 @@ def told(value: Any, most: int = 0) -> str:  # noqa: ANN401 - any JSON value
     return text if not most or len(text) <= most else text[: most - 1] + "…"
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]], filters: Sequence[str]) -> list[str]:
-    """Return the fields that a list shows: those of filters, then other plain ones."""
+def title_in(record: Mapping[str, Any]) -> str:
+    """Return the title of a record; empty where it has none."""
+    title = record.get("title")
+    return title if isinstance(title, str) else ""
+
+
+def columns_of(lines: Sequence[tuple[str, Mapping[str, Any]]], filters: Sequence[str]) -> list[str]:
+    """Return the fields that a list shows beside name and title: those of filters, then other plain ones."""
     plain = dict.fromkeys(
         name
-        for row in rows
+        for line, row in lines
         for name, value in row.items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
-        and name not in ("schema_version",)
+        and value != line
+        and name not in ("schema_version", "title")
     )
-    first = [name for name in filters if any(row.get(name) not in (None, "") for row in rows)]
+    first = [name for name in filters if any(row.get(name) not in (None, "") for _, row in lines)]
     return [*first, *(name for name in plain if name not in first)][:SHOWN]
 
 

@@ -14,6 +14,7 @@ from ...schemas.katha import StoryRecord
 from ...schemas.text import tallied, tallies
 from ..judging.packets import EVIDENCE
 from ..judging.settings import JudgeSettings, LabelledSettings, SelectionSettings, without_judges
+from ..judging.training import TRAIN, trained_on
 from ..outputs.named import read_manifest
 from ..outputs.story_folders import find_story_folders
 from ..outputs.storyboards import OutputsManifest, list_folder
@@ -45,6 +46,7 @@ class JudgingBudget:
         one_judge: calls of one judge for the questions of one generation per story: three per question.
         there: pictures that lie in the folders, whatever they hold; None without outputs.
         incomplete: generations with missing or wrongly numbered pictures; only their text is asked about.
+        training: stories among them of the split for training, where no split was chosen.
     """
 
     stories: int
@@ -58,6 +60,7 @@ class JudgingBudget:
     one_judge: int
     there: int | None = None
     incomplete: int = 0
+    training: int = 0
 
     @property
     def total(self) -> int:
@@ -93,6 +96,8 @@ class JudgingBudget:
             lines.append(
                 f"but {tallied(self.there, 'pictures')} are there: fabula outputs check says which are amiss"
             )
+        if self.training:
+            lines.append(f"warning: {trained_on(self.training, self.stories)}")
         return lines
 
 
@@ -110,10 +115,12 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     records = chosen_records(release, settings)
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
     shown = [_generations(folder, records, release) for folder in folders]
+    training = 0 if settings.split else sum(record.split == TRAIN for record in records)
     if not shown:
         panels = sum(len(record.scenes) for record in records)
         shown = [_Generations(1, panels, None, Counter(record.story_id for record in records))]
-    return _budget(release, records, shown, request.config)
+    budget = _budget(release, records, shown, request.config)
+    return replace(budget, training=training)
 
 
 @dataclass(frozen=True, slots=True)

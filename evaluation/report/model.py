@@ -280,6 +280,7 @@ class CountRow(Own):
 
     label: str = Field(description="What was counted.")
     values: dict[str, int | float | str | None] = Field(description="Column -> value; null where unknown.")
+    href: str = Field(default="", exclude=True, description="On a page: where its label leads.")
 
 
 class CountTable(Own):

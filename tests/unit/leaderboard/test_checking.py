@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import stat
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from fabula.leaderboard.checking import Checked, check
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.opening import LARGEST
 from fabula.leaderboard.reproducing import reproduce, retract
+from fabula.leaderboard.site import build
 from fabula.leaderboard.submission import SubmitOptions, submit
+from fabula.releases.loading import load
 
 
 def codes(folder: Path, name: str) -> list[str]:
@@ -110,6 +114,28 @@ def test_check_when_every_answer_is_the_same_is_an_error_and_silence_a_warning(
     assert "constant-answers" in codes(world.folder, "constant")
     silent = row_of(world.folder, "silent")
     assert [issue.level for issue in silent.issues if issue.code == "constant-answers"] == ["warning"]
+
+
+def test_check_when_nothing_can_be_scored_counts_the_row_as_its_page_does(world: Any, edited: Any) -> None:
+    def wrong(row: dict[str, Any]) -> dict[str, Any]:
+        # STG is over questions that the text alone answers: where it answers none, there is no STG.
+        unclear = {"answer": "unclear", "evidence_status": "unclear", "confidence": "low"}
+        asked = row["kind"] == "question" and row["condition"] == "text" and row["outcome"] == "answered"
+        return {**row, "parsed": unclear} if asked else row
+
+    run = edited("mute", "model-c", line=wrong)
+    world.submit("mute", run)
+    row = row_of(world.folder, "mute")
+    assert [issue.code for issue in row.issues if issue.level == "error"] == ["no-value"]
+    built = build(world.folder, world.folder / "site")
+    assert built.report.summary() == "1 submission: 0 ranked, 1 not"
+    index = (world.folder / "site" / "index.html").read_text("utf-8")
+    assert "it has no STG to be ranked by: " in index
+    assert 'href="methods/mute.html"' in index
+    assert index.count(">Not ranked<") == 3  # a count at the top, a link to the section, its heading
+    assert (world.folder / "site" / "methods" / "mute-report.html").is_file()
+    made = init(world.folder, BoardOptions(like=run, release=world.release, board="second", resamples=0))
+    assert "mute has no STG to be ranked by" in made.warnings[0]
 
 
 def _asked(row: dict[str, Any]) -> bool:
@@ -235,6 +261,31 @@ def test_init_when_versions_differ_keeps_boards_apart(world: Any) -> None:
     with pytest.raises(ConfigError, match="fits"):
         submit(world.runs["model-a"], world.folder, SubmitOptions(name="x"))
     assert world.submit("model-a", board="second").is_dir()
+
+
+def test_init_when_stories_for_training_were_judged_says_so_there_and_on_the_page(world: Any) -> None:
+    options = BoardOptions(like=world.runs["model-a"], release=world.release, board="second", resamples=0)
+    made = init(world.folder, options)
+    splits = Counter(record.split for record in load(world.release).records)
+    assert made.board.splits == dict(splits)
+    expected = f"{splits['train']} of {len(load(world.release))} judged stories are of the split train"
+    assert [text for text in made.warnings if expected in text]
+    build(world.folder, world.folder / "site")
+    assert expected in (world.folder / "site" / "index.html").read_text("utf-8")
+
+
+def test_init_when_a_release_and_hidden_do_not_go_together_says_what_does(world: Any, tmp_path: Path) -> None:
+    like, board = world.runs["model-a"], tmp_path / "hidden-board"
+    with pytest.raises(ConfigError, match="not the folder of a hidden test") as caught:
+        init(board, BoardOptions(like=like, release=world.release, hidden=True))
+    assert "evaluate a baseline on that folder" in str(caught.value)
+    hidden = tmp_path / "hidden"
+    shutil.copytree(world.release, hidden)
+    document = json.loads((hidden / "release.json").read_bytes())
+    (hidden / "release.json").write_text(json.dumps({**document, "visibility": "hidden"}), "utf-8")
+    with pytest.raises(ConfigError, match="would copy it into the leaderboard"):
+        init(board, BoardOptions(like=like, release=hidden))
+    assert not board.exists()
 
 
 def test_init_when_planted_outputs_are_required_tells_who_did_not_look(

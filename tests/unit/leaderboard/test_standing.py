@@ -56,9 +56,12 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
     assert "retracted on 2026-02-01: A copy by mistake." in index
     assert not re.findall(r'(?:src|href)="(?:https?:)?//', index)
     assert len(index) < 1_000_000
+    linked = {site / "index.html"}
     for page in site.rglob("*.html"):  # every link of the site leads to a file of it
         for target in re.findall(r'href="([^"#:]+)"', page.read_text("utf-8")):
             assert (page.parent / target).exists(), (page.name, target)
+            linked.add((page.parent / target).resolve())
+    assert set(site.rglob("*.html")) <= linked
     assert "sdk: static" in (site / "README.md").read_text("utf-8")
     assert json.loads((site / DATA).read_bytes())["ranks"]["model-c"]["low"] == 3
     (world.folder / "other").mkdir()
