@@ -47,7 +47,7 @@ def _sign(character: str) -> str:
         return _SIGNS[character]
     if character.isascii() and character.isprintable():
         return character
-    letter, *accents = unicodedata.normalize("NFD", character)
+    letter, *accents = list(unicodedata.normalize("NFD", character))
     if len(accents) == 1 and accents[0] in _ACCENTS and letter.isascii():
         return rf"\{_ACCENTS[accents[0]]}{{{letter}}}"
     return f"[U+{ord(character):04X}]"
