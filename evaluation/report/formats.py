@@ -107,11 +107,12 @@ def comparison_table(pairs: Sequence[Paired], unit: Unit, difference: str = "") 
         difference: of what the differences are, for readers; empty where the rows say it.
     """
     of = f"Differences of {difference}. " if difference else ""
-    corrections = ", ".join(sorted({pair.correction for pair in pairs}))
+    units, corrections = ({getattr(pair, name) for pair in pairs} for name in ("unit", "correction"))
+    ends = "; in brackets 95 % intervals" if any(pair.low is not None for pair in pairs) else ""
     return ScoreTable(
         name="comparison", title="Methods against each other", heading="First less second",
-        note=f"{of}Paired by {', '.join(sorted({pair.unit for pair in pairs}))}; in brackets 95 % intervals; "
-        f"p-values corrected ({corrections}).",
+        note=f"{of}Paired by {', '.join(sorted(units))}{ends}; "
+        f"p-values corrected ({', '.join(sorted(corrections))}).",
         measures=(
             Measure(name="difference", label="Difference", unit=unit),
             *p_measures(pairs),

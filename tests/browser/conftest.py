@@ -35,6 +35,22 @@ LOOSE = """() => [...document.querySelectorAll(".scroll")].filter((frame) => {
 }).map((frame) => frame.outerHTML.slice(0, 120))"""
 UNDECIDED = {"color-contrast", "th-has-data-cells"}
 """What axe may leave to us: text over several layers, and headings of tables whose cells hold pictures."""
+NARROW = """() => [...document.querySelectorAll("section > .scroll")]
+    .filter((frame) => frame.scrollWidth > frame.clientWidth + 1)
+    .filter((frame) => frame.getBoundingClientRect().width < Math.min(innerWidth * .85, 1500))
+    .map((frame) => frame.outerHTML.slice(0, 120))"""
+"""Tables that are cut while the margins beside them are empty."""
+TORN = """() => [...document.querySelectorAll("tbody th")].flatMap((head) => {
+    const texts = document.createTreeWalker(head, NodeFilter.SHOW_TEXT), torn = [];
+    for (let text; (text = texts.nextNode()); ) for (const word of text.data.matchAll(/[^\\s-]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        if (word[0].length <= 12 && range.getClientRects().length > 1) torn.push(word[0]);
+    }
+    return torn;
+})"""
+"""Words of first columns that go on in the next line."""
 UNFOLD = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 LIGHT = """(name) => getComputedStyle(document.body)[name].match(/[0-9.]+/g).slice(0, 3)
     .reduce((sum, part) => sum + Number(part), 0)"""
@@ -86,7 +102,8 @@ def opened(chromium: Any) -> Iterator[Callable[..., Any]]:
 def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
     """Open a file and check what every page keeps to; return the page, unfolded.
 
-    At three widths nothing is wider than the window, and first columns stay; on paper nothing is cut, in dark
+    At three widths nothing is wider than the window, first columns stay and have whole words, tables use
+    the margins before they are cut; on paper nothing is cut, in dark
     ink on white; axe finds nothing by day and by night; nothing is asked of
     anybody; without its pictures it is light.
     """
@@ -103,6 +120,8 @@ def inspected(opened: Callable[..., Any]) -> Callable[[Path], Any]:
             assert page.evaluate(WIDEST) == [], width
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert page.evaluate(LOOSE) == [], width
+            assert page.evaluate(NARROW) == [], width
+            assert page.evaluate(TORN) == [], width
         for scheme, width in (("light", 1400), ("dark", 400)):
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 900})

@@ -97,7 +97,8 @@ def test_ranks_when_drawn_tables_are_summed_up_are_those_of_the_public_code(
         for row in ours:
             official = theirs[row.method]
             assert (row.run, row.overall) == (official["mode"], official["overall_rank"]), number
-            assert {name: official[column] for name, column in NAMES.items()} == row.ranks, number
+            places = {name: 1 if rank is None else rank for name, rank in row.ranks.items()}
+            assert {name: official[column] for name, column in NAMES.items()} == places, number
             compared += 1
     assert compared > 500
     assert list(CATEGORIES) == list(summary.CATEGORY_SUBMETRICS) or len(CATEGORIES) == 5
