@@ -92,6 +92,13 @@ def test_evaluations_when_asked_in_other_words_are_not_compared_unless_told(
         check_alike(first, second)
     assert check_alike(first, second, ["prompts"])
     assert read_archive(evaluate("folder", prompts=str(folder))).manifest.protocol == second.protocol
+    judge, another = first.protocol["judges"][0], "openai:another"
+    renamed = json.loads(json.dumps(first.protocol).replace(judge, another))
+    swapped = first.model_copy(update={"protocol": {**renamed, "models": {another: {"temperature": 1}}}})
+    with pytest.raises(InputError, match="--allow judges") as refused:
+        check_alike(first, swapped)
+    assert "protocol models" not in str(refused.value), "settings of other judges are no other difference"
+    assert check_alike(first, swapped, ["judges"])
     made_set(describe="Tell more.")
     other = read_archive(evaluate("other", prompts="official")).manifest
     with pytest.raises(InputError, match=r"protocol prompts\.storyeval/describe: the evaluations differ"):

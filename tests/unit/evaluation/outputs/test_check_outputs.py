@@ -125,7 +125,7 @@ def test_check_outputs_when_a_storyboard_is_unusable_names_what_is_wrong(
     ("damage", "expected"),
     [
         (write("03.png", picture_bytes(draw_panel(3), "GIF")), ("kb25k_0002/03.png", "odd-picture")),
-        (write("03.png", picture_bytes(Image.new("RGB", (8, 8)))), ("kb25k_0002/03.png", "odd-picture")),
+        (write("03.png", picture_bytes(Image.new("RGB", (64, 48)))), ("kb25k_0002/03.png", "odd-picture")),
         (write("prompt.txt", b"a fox"), ("kb25k_0002/prompt.txt", "stray-file")),
         (lambda story: (story / "old").mkdir(), ("kb25k_0002/old", "stray-file")),
         (lambda story: (story.parent / "kb25k_9999").mkdir(), ("kb25k_9999", "unknown-story")),
