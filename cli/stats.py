@@ -135,7 +135,7 @@ class Counted:
 
 
 def _for_people(table: "CountTable") -> "CountTable":
-    """Return a table with shares in per cent, deviations in points of it, the sum of splits named."""
+    """Return a table with shares in per cent, and a name for the sum of the test splits."""
     rows = tuple(
         row.model_copy(
             update={

@@ -84,7 +84,7 @@ def _contrast(draft: Json, text: str, number: int, field: str, new: str) -> Cons
 
 
 def issues_in(reads: Mapping[str, Json], draft: Json) -> list[Issue]:
-    """Return what rules about one story find in the record of a draft, each missing field alone."""
+    """Return what the rules find in the record that a draft makes; each missing field is one of its own."""
     # Split, time and licence come later; the rules need some value there.
     bundle = make_bundle(told_story(reads), draft, (), "train", "1970-01-01T00:00:00Z", "CC-BY-4.0")
     places = {label(part["variant_id"]): f"$.variants[{n}]" for n, part in enumerate(draft["variants"])}

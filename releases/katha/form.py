@@ -119,10 +119,11 @@ def _balance_shown(balance: Mapping[str, Any]) -> str:
     share = sum(counts.values()) / len(counts)
     empty = sum(not count for count in counts.values())
     bound = f"{tolerance['stories']:g} or {100 * tolerance['relative']:g} %, whichever is more"
+    missing = f"{tallied(empty, 'labels')} {'has' if empty == 1 else 'have'} no story"
     return (
         f"{_BALANCE[balance['tolerance_status']]} within tolerance of an even share, which is {share:.1f} "
-        f"stories for each of {len(counts)} labels (tolerance: {bound}). {tallied(empty, 'labels')} "
-        f"{'has' if empty == 1 else 'have'} no story"
+        f"stories for each of {len(counts)} labels (tolerance: {bound}). "
+        f"{missing if empty else 'Every label has a story'}"
     )
 
 
