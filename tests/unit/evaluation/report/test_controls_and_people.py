@@ -112,7 +112,7 @@ def test_events_report_when_there_are_two_methods_compares_them_as_the_command_d
     assert one.difference.value == expected.difference == pytest.approx(0.5)
     assert (one.difference.low, one.difference.high) == (expected.low, expected.high)
     assert one.p == {
-        "Wilcoxon": expected.p_wilcoxon_corrected, "bootstrap": expected.p_bootstrap_corrected
+        "Wilcoxon": expected.p_wilcoxon_corrected, expected.resampled_test: expected.p_bootstrap_corrected
     }  # fmt: skip
     assert (one.verdict, one.pairs) == ("good completes more.", 20)
     assert "on the prompts that both have" in render_page(document)

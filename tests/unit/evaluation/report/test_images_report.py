@@ -80,7 +80,7 @@ def test_report_when_compared_with_the_scores_has_their_numbers(drawn: Path, rep
     (found,) = (one for one in report.comparisons if one.measure == "CSD self")
     assert (found.difference.value, found.difference.low) == (expected.difference, expected.low)
     assert found.p == {
-        "Wilcoxon": expected.p_wilcoxon_corrected, "bootstrap": expected.p_bootstrap_corrected
+        "Wilcoxon": expected.p_wilcoxon_corrected, expected.resampled_test: expected.p_bootstrap_corrected
     }  # fmt: skip
 
 
