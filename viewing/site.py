@@ -254,7 +254,7 @@ def columns_of(lines: Sequence[tuple[str, Mapping[str, Any]]], filters: Sequence
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
         and value != line
-        and name not in ("schema_version", "title")
+        and name not in ("schema_version", "title", "story_text", "source_text")
     )
     first = [name for name in filters if any(row.get(name) not in (None, "") for _, row in lines)]
     return [*first, *(name for name in plain if name not in first)][:SHOWN]
