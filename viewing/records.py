@@ -93,6 +93,13 @@ def maker_of(made: Mapping[str, str], path: str) -> str:
     return made.get(path) or made.get(_INDEX.sub("[*]", path)) or ""
 
 
+def are_checks(value: object) -> bool:
+    """Return whether a value is a list of checks, each with its code and whether it passed."""
+    return isinstance(value, list) and all(
+        isinstance(check, Mapping) and {"code", "passed"} <= check.keys() for check in value
+    )
+
+
 def part_name(path: str, number: int, part: Row) -> str:
     """Return how people call a part of a list: scene 2, or the transition from scene 1 to 2."""
     if {"from_scene", "to_scene"} <= part.keys():

@@ -124,28 +124,6 @@ def test_records_when_searched_and_filtered_are_those_that_fit(
     assert b'class="made"' in page, "who made a field stands beside it"
 
 
-def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(
-    replay: Callable[[str], Path], served: Callable[..., Get]
-) -> None:
-    folder = replay("evaluate-katha") / "run"
-    judgements = [json.loads(line) for line in lines_of(folder / "judgements.jsonl")]
-    judged = next(row for row in judgements if row["method"] and row["raw"])
-    get = served(folder)
-    status, page = get(f"/unit/{judged['method']}/{judged['unit']}")
-    assert status == 200
-    assert judged["raw"] in unescape(page.decode())
-    pictures = [link for link in links_in(page) if link.startswith("/picture/")]
-    assert pictures and get(pictures[0])[1][:3] in (b"\xff\xd8\xff", b"\x89PN")
-    _, calls = get("/calls")
-    call = next(link for link in sorted(links_in(calls)) if link.startswith("/call/"))
-    assert b"What came back" in get(call)[1]
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["/picture/../secret.png", "/picture/..%2fsecret.png", "/picture/%2fetc%2fpasswd", "/picture/run.json",
-     "/rows/run.json", "/row/records/nobody", "/call/00/0", "/unit/a/b", "/nothing"],
-)  # fmt: skip
 def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
     replay: Callable[[str], Path], served: Callable[..., Get]
 ) -> None:
@@ -173,6 +151,28 @@ def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
     assert "nothing was changed" in distances
 
 
+def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    folder = replay("evaluate-katha") / "run"
+    judgements = [json.loads(line) for line in lines_of(folder / "judgements.jsonl")]
+    judged = next(row for row in judgements if row["method"] and row["raw"])
+    get = served(folder)
+    status, page = get(f"/unit/{judged['method']}/{judged['unit']}")
+    assert status == 200
+    assert judged["raw"] in unescape(page.decode())
+    pictures = [link for link in links_in(page) if link.startswith("/picture/")]
+    assert pictures and get(pictures[0])[1][:3] in (b"\xff\xd8\xff", b"\x89PN")
+    _, calls = get("/calls")
+    call = next(link for link in sorted(links_in(calls)) if link.startswith("/call/"))
+    assert b"What came back" in get(call)[1]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/picture/../secret.png", "/picture/..%2fsecret.png", "/picture/%2fetc%2fpasswd", "/picture/run.json",
+     "/rows/run.json", "/row/records/nobody", "/call/00/0", "/unit/a/b", "/nothing"],
+)  # fmt: skip
 def test_page_when_it_does_not_exist_or_leads_out_of_the_folder_is_not_shown(
     address: str, replay: Callable[[str], Path], served: Callable[..., Get]
 ) -> None:
