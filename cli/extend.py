@@ -37,7 +37,8 @@ def extend(run: Path, sources: Sequence[Path], *, options: "ExtendOptions", as_j
     if not as_json and report.run is not None:
         say(
             *incomplete_lines(run),
-            f"next: fabula release pack {run} --version auto --since RELEASE --out NEW",
+            f"next: fabula release pack {run} --version auto --since RELEASE --out NEW "
+            "(RELEASE is the one published before, NEW a new folder)",
         )
     elif not as_json and options.dry_run:
         say("nothing was written")

@@ -50,7 +50,10 @@ def spend(run: Path, *, by: str = "stage", as_json: bool = False) -> int:
 
 @command("run show")
 def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
-    """Show what each stage read, got and wrote for one item.
+    """Show one item: its record, and what each stage did.
+
+    The record comes first, whole, with the JSON paths that `fabula edit` takes. Then what each stage read,
+    got and wrote; long values are cut, unless with --json.
 
     Options:
         run: Run folder.
@@ -63,6 +66,10 @@ def show_one(run: Path, item: str, *, as_json: bool = False) -> int:
     from ..kinds.verbs import pipeline_of
 
     result = show_item(run, pipeline_of(run), item)
+    if not as_json:
+        from ..viewing.records import drafted_in, record_lines
+
+        say(*record_lines(drafted_in(stage.writes for stage in result.stages)))
     show(result, as_json=as_json)
     return 0
 

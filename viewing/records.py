@@ -1,7 +1,7 @@
 """A row as people look at it: the record in it first, what is said about it after."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,7 @@ def laid_out(row: Row) -> Laid:
     about = payload if isinstance(payload, Mapping) and payload is not record else {}
     beside = {name: value for name, value in about.items() if value is not record and name != "producers"}
     order = sorted(record, key=_rank)
-    read = {name: in_reading_order(record[name]) for name in order}
+    read = {name: in_reading_order(record[name], record.get("story_id")) for name in order}
     return Laid(read, producers_in(about.get("producers")), in_reading_order(beside))
 
 
@@ -68,22 +68,36 @@ def _rank(name: str) -> int:
     return 200 + LAST.index(name) if name in LAST else 100
 
 
-def in_reading_order(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a part of a record with its fields as its type orders them, without what does not apply."""
+def in_reading_order(value: Any, story: object = None) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a part of a record with its fields as its type orders them, without what does not apply.
+
+    Args:
+        value: the part.
+        story: id of the record, which its parts need not repeat.
+    """
     if isinstance(value, list):
-        return [in_reading_order(inner) for inner in value]
+        return [in_reading_order(inner, story) for inner in value]
     if not isinstance(value, Mapping):
         return value
     fields = max(READ, key=lambda names: len(value.keys() & set(names)))
     unused = {name for name in TARGETS if value.get(name) is None and value.keys() >= set(TARGETS)}
     gone = unused if len(unused) < len(TARGETS) else set()
+    if story is not None and value.get("story_id") == story:
+        gone.add("story_id")
     order = sorted(value, key=lambda name: fields.index(name) if name in fields else len(fields))
-    return {name: in_reading_order(value[name]) for name in order if name not in gone}
+    return {name: in_reading_order(value[name], story) for name in order if name not in gone}
 
 
 def maker_of(made: Mapping[str, str], path: str) -> str:
     """Return who made what stands at a path; of each scene alike where nothing is said of this one."""
     return made.get(path) or made.get(_INDEX.sub("[*]", path)) or ""
+
+
+def are_checks(value: object) -> bool:
+    """Return whether a value is a list of checks, each with its code and whether it passed."""
+    return isinstance(value, list) and all(
+        isinstance(check, Mapping) and {"code", "passed"} <= check.keys() for check in value
+    )
 
 
 def part_name(path: str, number: int, part: Row) -> str:
@@ -92,6 +106,46 @@ def part_name(path: str, number: int, part: Row) -> str:
         return f"scene {part['from_scene']} to {part['to_scene']}"
     noun = path.rpartition(".")[2].replace("_", " ").removesuffix("s")
     return f"{noun} {number}" if noun else str(number)
+
+
+def drafted_in(writes: Iterable[Row]) -> Row:
+    """Return a record as the stages of a run left it.
+
+    Args:
+        writes: field -> value of each stage, in the order of the pipeline.
+    """
+    fields: dict[str, Any] = {}
+    for written in writes:
+        fields |= written
+    whole = [value for value in fields.values() if isinstance(value, Mapping) and value.keys() & set(INNER)]
+    if whole:
+        return laid_out({"payload": whole[-1]}).record
+    return {name: in_reading_order(fields[name]) for name in FIRST if fields.get(name)}
+
+
+def record_lines(value: Row, path: str = "$", indent: str = "") -> Iterator[str]:
+    """Yield a record as lines for people, nothing cut: parts with their JSON paths, and their fields.
+
+    Args:
+        value: the record, or a part of it.
+        path: its JSON path.
+        indent: what stands before each line.
+    """
+    unknown = [name for name, inner in value.items() if inner is None]
+    for name, inner in value.items():
+        where, label = f"{path}.{name}", name.replace("_", " ")
+        if isinstance(inner, list) and inner and isinstance(inner[0], Mapping):
+            for number, part in enumerate(inner):
+                yield f"{indent}{part_name(where, number + 1, part)}  {where}[{number}]"
+                yield from record_lines(part, f"{where}[{number}]", f"{indent}  ")
+        elif isinstance(inner, Mapping):
+            yield f"{indent}{label}"
+            yield from record_lines(inner, where, f"{indent}  ")
+        elif inner is not None:
+            text = "; ".join(map(str, inner)) or "none" if isinstance(inner, list) else str(inner)
+            yield f"{indent}{label}: " + text.replace("\n", f"\n{indent}  ")
+    if unknown:
+        yield f"{indent}not known: {', '.join(name.replace('_', ' ') for name in unknown)}"
 
 
 def listed_of(row: Row) -> Row:

@@ -11,7 +11,7 @@ from ..engine.edits import edits_of
 from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
 from .differing import Differing
-from .records import asked_about, laid_out, listed_of, maker_of, name_of, part_name, producers_in
+from .records import are_checks, asked_about, laid_out, listed_of, maker_of, name_of, part_name, producers_in
 from .shelf import BESIDE, Shelf
 
 MOST = 50
@@ -97,7 +97,7 @@ class Site:
         shown = template_of("page.j2", __package__).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, address=address_of, told=told, maker=maker_of, part=part_name,
-            title_in=title_in, **values,
+            title_in=title_in, are_checks=are_checks, **values,
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 
@@ -254,7 +254,7 @@ def columns_of(lines: Sequence[tuple[str, Mapping[str, Any]]], filters: Sequence
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
         and value != line
-        and name not in ("schema_version", "title")
+        and name not in ("schema_version", "title", "story_text", "source_text")
     )
     first = [name for name in filters if any(row.get(name) not in (None, "") for _, row in lines)]
     return [*first, *(name for name in plain if name not in first)][:SHOWN]

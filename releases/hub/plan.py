@@ -156,7 +156,8 @@ class PublishPlan(Tabular):
         if self.changes:
             uploaded = sum(step.size for step in self.changes if step.kind != "delete")
             shown = ", ".join(f"{counts[kind]} to {kind}" for kind in ("add", "change", "delete", "keep"))
-            yield f"one commit on {self.parent or 'the first one'}: {shown}; {uploaded:,} bytes"
+            onto = f"one commit on {self.parent}" if self.parent else "the first commit"
+            yield f"{onto}: {shown}; {uploaded:,} bytes"
         else:
             yield f"nothing to commit: all {counts['keep']} files are there"
         yield f"tag {self.version}: {'make it' if self.tagged is None else f'there, at {self.tagged}'}"

@@ -118,10 +118,9 @@ def test_check_when_every_answer_is_the_same_is_an_error_and_silence_a_warning(
 
 def test_check_when_nothing_can_be_scored_counts_the_row_as_its_page_does(world: Any, edited: Any) -> None:
     def wrong(row: dict[str, Any]) -> dict[str, Any]:
-        # STG is over questions that the text alone answers: where it answers none, there is no STG.
-        unclear = {"answer": "unclear", "evidence_status": "unclear", "confidence": "low"}
-        asked = row["kind"] == "question" and row["condition"] == "text" and row["outcome"] == "answered"
-        return {**row, "parsed": unclear} if asked else row
+        # STG is over questions that text and pictures together answer: where they answer none, there is none.
+        asked = row["kind"] == "question" and row["condition"] == "text_image"
+        return {**row, "parsed": {**row["parsed"], "final_answer": "unclear"}} if asked else row
 
     run = edited("mute", "model-c", line=wrong)
     world.submit("mute", run)

@@ -16,6 +16,7 @@ import pytest
 
 from fabula.errors import ConfigError, UserError
 from fabula.viewing.differing import Differing
+from fabula.viewing.records import laid_out, record_lines
 from fabula.viewing.serving import HOST, Server
 from fabula.viewing.shelf import open_shelf
 from fabula.viewing.site import Site
@@ -121,6 +122,35 @@ def test_records_when_searched_and_filtered_are_those_that_fit(
     for scene in records[0]["scenes"]:
         assert scene["action"] in unescape(page.decode())
     assert b'class="made"' in page, "who made a field stands beside it"
+
+
+def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    run = replay("katha-rules") / "run"
+    get = served(run)
+    row = json.loads((run / "records.jsonl").read_text("utf-8").splitlines()[0])
+    record = row["payload"]["record"]
+    title, text, path = record["title"], record["scenes"][0]["scene_text"], "$.scenes[0]"
+    start = unescape(get("/")[1].decode())
+    assert f">{title}</a>" in start
+    assert "Threshold" not in start and "Seed" not in start
+    page = unescape(get(f"/row/records/{row['id']}")[1].decode())
+    assert f"<h1><bdi>{title}</bdi></h1>" in page
+    card = page[page.index(f"<code>{path}</code>") : page.index("<code>$.scenes[1]</code>")]
+    assert text in card
+    assert card.index("scene text") < card.index("characters") < card.index("generation prompt")
+    assert "story id" not in card
+    lines_made = {line["path"]: line["producer"] for line in row["payload"]["producers"]}
+    maker = lines_made.get("$.scenes[*].scene_text") or lines_made["$.scenes[0].scene_text"]
+    assert f'scene text<span class="made">{maker}</span>' in card
+    question = page[page.index("<code>$.questions[0]</code>") :].partition("required evidence")[0]
+    assert ("target scene" in question) != ("target transition" in question)
+    lines = "\n".join(record_lines(laid_out(row).record))
+    assert f"scene 1  {path}" in lines and f"  scene text: {text}" in lines
+    assert record["questions"][0]["question"] in lines
+    distances = get("/rows/edit_distances")[1].decode()
+    assert "nothing was changed" in distances
 
 
 def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(
