@@ -43,7 +43,7 @@ class JudgingBudget:
             methods, the others once per generation. Without invalid generations these are exact.
         one_judge: calls of one judge for the questions of one generation per story: three per question.
         there: pictures that lie in the folders, whatever they hold; None without outputs.
-        training: stories among them of the split for training, where no split was chosen.
+        training: stories among them of the split for training, where neither split nor stories were chosen.
     """
 
     stories: int
@@ -105,7 +105,8 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     records = chosen_records(release, settings)
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
     shown = [_generations(folder, records, release) for folder in folders]
-    training = 0 if settings.split else sum(record.split == TRAIN for record in records)
+    chosen = settings.split or settings.stories
+    training = 0 if chosen else sum(record.split == TRAIN for record in records)
     if not shown:
         panels = sum(len(record.scenes) for record in records)
         return replace(_budget(release, records, [(1, panels)], request.config), training=training)
