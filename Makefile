@@ -15,15 +15,18 @@ DEMO := runs/demo
 
 # Each goes its whole way with one call of pip, which prints errors only; modules are compiled when first imported.
 .venv/installed: pyproject.toml | .venv/bin/python
+	@echo "installing Fabula and its libraries into .venv, which takes minutes"
 	$(BIN)/python -m pip install -qq --no-compile --editable .
 	touch $@
 
 .venv/installed-dev: pyproject.toml | .venv/bin/python
+	@echo "installing Fabula and its libraries into .venv, which takes minutes"
 	$(BIN)/python -m pip install -qq --no-compile --editable '.[dev]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
 	touch .venv/installed $@
 
 .venv/installed-all: pyproject.toml | .venv/bin/python
+	@echo "installing Fabula and its libraries into .venv, which takes minutes"
 	$(BIN)/python -m pip install -qq --no-compile --editable '.[dev,all]'
 	mkdir -p .venv/typing && ln -sfn "$(CURDIR)" .venv/typing/fabula
 	touch .venv/installed .venv/installed-dev $@

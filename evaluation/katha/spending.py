@@ -46,7 +46,7 @@ class JudgingBudget:
         one_judge: calls of one judge for the questions of one generation per story: three per question.
         there: pictures that lie in the folders, whatever they hold; None without outputs.
         incomplete: generations with missing or wrongly numbered pictures; only their text is asked about.
-        training: stories among them of the split for training, where no split was chosen.
+        training: stories among them of the split for training, where neither split nor stories were chosen.
     """
 
     stories: int
@@ -115,7 +115,8 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
     records = chosen_records(release, settings)
     folders = [source.path for source in request.sources if source.role == OUTPUTS]
     shown = [_generations(folder, records, release) for folder in folders]
-    training = 0 if settings.split else sum(record.split == TRAIN for record in records)
+    chosen = settings.split or settings.stories
+    training = 0 if chosen else sum(record.split == TRAIN for record in records)
     if not shown:
         panels = sum(len(record.scenes) for record in records)
         shown = [_Generations(1, panels, None, Counter(record.story_id for record in records))]

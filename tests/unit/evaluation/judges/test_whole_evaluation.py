@@ -441,6 +441,7 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
     # 5 stories with 6 questions, 1 label, 2 pairs; 3 questions' conditions: 3 x 30 = 90 (Eq. 67)
     plain = judging_budget(evaluation_request(release.path, [], tmp_path / "x", options))
     assert (plain.stories, plain.panels, plain.questions, plain.one_judge) == (5, 25, 30, 90)
+    assert plain.training == sum(record.split == "train" for record in release.records)
     assert plain.calls == {"text": 70, "image": 70, "text_image": 70, "contrast": 20}
     both = judging_budget(evaluation_request(release.path, [boards, seeded], tmp_path / "x", options))
     assert (both.generations, both.panels) == (20, 100)
