@@ -47,7 +47,7 @@ def _sign(character: str) -> str:
         return _SIGNS[character]
     if character.isascii() and character.isprintable():
         return character
-    letter, *accents = list(unicodedata.normalize("NFD", character))
-    if len(accents) == 1 and accents[0] in _ACCENTS and letter.isascii():
-        return rf"\{_ACCENTS[accents[0]]}{{{letter}}}"
+    parts = unicodedata.normalize("NFD", character)
+    if len(parts) == 2 and parts[1] in _ACCENTS and parts[0].isascii():
+        return rf"\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
     return f"[U+{ord(character):04X}]"
