@@ -177,8 +177,8 @@ def _budget(
         record.story_id: sum(one.has_variant for one in release.variants_of[record.story_id])
         for record in records
     }
-    complete = sum((one.complete for one in shown), Counter[str]())
-    generations = len(records) * sum(one.seeds for one in shown)
+    complete = sum((made.complete for made in shown), Counter[str]())
+    generations = len(records) * sum(made.seeds for made in shown)
     calls: dict[str, int] = {}
     most = 0
     for condition in EVIDENCE:
@@ -195,9 +195,9 @@ def _budget(
     assert isinstance(contrasts, JudgeSettings)
     asked = sum(count * complete[story_id] for story_id, count in pairs.items())
     calls["contrast"] = asked * len(contrasts.judges) * contrasts.votes
-    pictures = [one.there for one in shown if one.there is not None]
+    pictures = [made.there for made in shown if made.there is not None]
     return JudgingBudget(
-        len(records), generations, sum(one.seeds * one.panels for one in shown),
+        len(records), generations, sum(made.seeds * made.panels for made in shown),
         questions, labels, sum(pairs.values()), most, calls, len(EVIDENCE) * questions,
         sum(pictures) if pictures else None, generations - complete.total(),
     )  # fmt: skip
