@@ -8,9 +8,9 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from .. import __version__
 from ..schemas.canonical import Json, digest, sha256_file, write_atomic
 from ..schemas.layout import RELEASE
+from ..version import __version__
 from .board import Board
 from .checking import Checked
 
