@@ -134,6 +134,13 @@ def row_of(judgement: Judgement, *, alike: bool) -> tuple[str, str, str, str]:
 
 
 def answer_of(parsed: Mapping[str, Any]) -> str:
-    """Return what was read from a reply, in a line: its answer where it has one."""
-    answer = parsed.get("answer", parsed)
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, sort_keys=True)
+    """Return what was read from a reply, in a line: its answer where it has one, and what pictures say of it.
+
+    Args:
+        parsed: fields of the reply: ``answer``, or ``final_answer`` of a judge that saw text and pictures.
+    """
+    answer = parsed.get("answer", parsed.get("final_answer", parsed))
+    if not isinstance(answer, str):
+        return json.dumps(answer, ensure_ascii=False, sort_keys=True)
+    support = parsed.get("image_support")
+    return f"{answer} (pictures: {support})" if isinstance(support, str) else answer

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from ..engine.edits import edits_of
 from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
-from .differing import Differing
+from .differing import Differing, answer_of
 from .records import are_checks, asked_about, laid_out, listed_of, maker_of, name_of, part_name, producers_in
 from .shelf import BESIDE, Shelf
 
@@ -96,8 +96,8 @@ class Site:
         policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
         shown = template_of("page.j2", __package__).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
-            differing=self.differing, address=address_of, told=told, maker=maker_of, part=part_name,
-            title_in=title_in, are_checks=are_checks, **values,
+            differing=self.differing, address=address_of, told=told, answer_of=answer_of, maker=maker_of,
+            part=part_name, title_in=title_in, are_checks=are_checks, **values,
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 
