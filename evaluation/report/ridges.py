@@ -123,17 +123,16 @@ def figure_table(figure: object) -> tuple[list[str], list[list[str]]] | None:
     """Return the numbers of ridges or strips as headings and rows; None of a figure that has them beside."""
     if isinstance(figure, Ridges):
         edges = [value_text(edge, figure.unit) for edge in figure.edges]
-        columns = [
-            "Method",
-            "Values",
-            "Median",
-            *(f"{low} to {high}" for low, high in pairwise(edges)),
+        steps = [f"{low} to {high}" for low, high in pairwise(edges)]
+        rows = [
+            ["Values", *(f"{sum(ridge.counts):,}" for ridge in figure.ridges)],
+            ["Median", *(value_text(ridge.middle, figure.unit) for ridge in figure.ridges)],
+            *(
+                [step, *(f"{ridge.counts[index]:,}" for ridge in figure.ridges)]
+                for index, step in enumerate(steps)
+            ),
         ]
-        return columns, [
-            [ridge.label, f"{sum(ridge.counts):,}", value_text(ridge.middle, figure.unit),
-             *(f"{count:,}" for count in ridge.counts)]
-            for ridge in figure.ridges
-        ]  # fmt: skip
+        return ["Step", *(ridge.label for ridge in figure.ridges)], rows
     if isinstance(figure, Heat):
         rows = [
             [row.label, *(_text_of(figure, row, index) for index in range(len(row.values)))]

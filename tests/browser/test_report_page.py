@@ -50,7 +50,7 @@ def test_page_when_scripts_are_off_shows_everything_but_the_filter(opened: Opene
     page = opened(report, scripts=False)
     assert page.locator("article.case:visible").count() == 6
     assert page.locator("table.sortable:visible").count() > 4
-    assert page.locator("svg.plot:visible").count() == 2
+    assert page.locator("svg.plot:visible").count() == 3
     assert page.locator("form:visible").count() == 0
     assert page.locator("th button").count() == 0
     summary = page.locator("details.item summary").nth(1)
