@@ -138,7 +138,7 @@ def test_run_when_its_terminal_is_closed_drains_and_can_be_continued(
     )  # fmt: skip
     os.close(theirs)
     seen = b""
-    while not re.search(rb"work[^\r\n]*?[1-9]\d*/100|done\":[1-9]\d*,.*\"work\"", seen):
+    while not re.search(rb"work[^\r\n]*?[1-9]\d* of 100|done\":[1-9]\d*,.*\"work\"", seen):
         seen += os.read(ours, 1024)
     os.close(ours)
     assert child.wait() == ExitCode.INTERRUPTED
