@@ -91,7 +91,7 @@ def compare(
     form: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Compare the methods of one or two evaluations with paired tests.
+    """Compare methods of one or two evaluations in paired tests.
 
     Two must have been judged under the same protocol. The definitions are those of `fabula score`.
 
