@@ -125,12 +125,13 @@ class StatisticsCollector:
         """
         names = tuple(HiddenCounts.model_fields)
         public = {name: self.parts[name] - self.hidden[name] for name in names}
-        secret = {name: self.hidden[name] + count for name, count in hidden.as_json().items()}
+        given = hidden.as_json()
+        secret = given if given["stories"] else {name: self.hidden[name] for name in given}
         return {
             "totals": {name: public[name] + secret[name] for name in names},
             "public": public,
             "hidden_test": secret,
-            "splits": self._splits(hidden.stories),
+            "splits": self._splits(0 if self.hidden["stories"] else hidden.stories),
             "narrative_types": self._distribution("narrative_type"),
             "moral_labels": self._distribution("moral_label"),
             "transition_types": self._distribution("transition_type"),

@@ -13,6 +13,7 @@ from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.layout import (
     ANNOTATIONS,
+    HIDDEN_SPLIT,
     JSONL_FILES,
     PRODUCERS,
     RECORD_IDS,
@@ -43,7 +44,6 @@ from .composition import (
     record_rows,
 )
 from .evidence import write_evidence, write_retellings
-from .lacking import Lacking
 from .review_data import data_of, public_votes, review_notes
 from .reviews import check_against
 from .selection import Selection, left_out_files, left_out_reason, require_records
@@ -127,7 +127,7 @@ class StoryPacking:
             raise InputError([as_user_error(issue) for issue in findings])
         selection, reviews, labels = self.selection, self._want.reviews, {}
         drafts: list[Json] = []
-        lacking = Lacking()
+        hidden_drafts = 0
         traits: list[Traits] = []
         parts: dict[str, Mapping[str, frozenset[str]]] = {}
         for bundle in iter_bundles(run.folder):
@@ -142,7 +142,8 @@ class StoryPacking:
             if reason is None:
                 if is_draft(reviews.reviewed(record), bundle["checks"]):
                     drafts.append(bundle["checks"])
-                lacking.add(reviews.reviewed(record), bundle["checks"], lacks)
+                if record["split"] == HIDDEN_SPLIT:
+                    hidden_drafts += is_draft(reviews.reviewed(record)) or lacks is not None
             if self._want.requests and record["story_id"] in selection.public:
                 traits.append(traits_of(record))
         known = {*labels, *(item.id for item in run.report.items)}
@@ -152,8 +153,7 @@ class StoryPacking:
         require_records(selection, str(run.folder))
         if drafts and not self.options.allow_drafts:
             raise ConfigError("--allow-drafts", what=_told(drafts, selection), fix=_READ)
-        lacking.require_said()
-        self.hidden_drafts = lacking.hidden_drafts
+        self.hidden_drafts = hidden_drafts
         self._draw(traits)
 
     def _draw(self, traits: Sequence[Traits]) -> None:

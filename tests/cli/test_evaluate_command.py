@@ -53,7 +53,7 @@ def test_dry_run_when_there_are_no_outputs_tells_panels_and_calls(evaluate) -> N
     done = evaluate("--judge", "openai:gpt-4.1-mini", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "5 stories, 5 storyboards of 25 panels, 30 questions" in done.stdout
-    assert "90 calls of one judge" in done.stdout
+    assert "90 calls of a judge" in done.stdout
     assert not list(Path.cwd().iterdir())
 
 

@@ -124,7 +124,7 @@ def test_storyboards_when_broken_are_named_counted_and_never_judged(
     checked = cli("outputs", "check", boards, "--release", release.path)
     assert checked.exit_code == 1
     for said in (
-        "4 missing",
+        "missing: 4",
         "[empty]",
         "[too_many_pixels]",
         "[numbered-from-zero]",

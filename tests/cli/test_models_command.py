@@ -199,7 +199,7 @@ def test_check_when_a_video_is_made_says_so_and_what_its_price_is_written_as() -
     assert found.passed and found.cost is None
     lines = "\n".join(found.lines())
     assert "a video: video/mp4" in lines
-    assert "prices = { second = 0.1 }, in USD per second of video" in lines
+    assert "prices = { second = PRICE }, in USD per second of video" in lines
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(
         report = check_outputs(folder, release.records, known=release)
         assert report.method == folder.name == f"transition-aware+faithful-{name}"
         assert report.invalid == ()
-        assert report.issues == ()
+        assert {issue.code for issue in report.issues} <= {"same-picture"}
         assert report.seeds == (42, 123)
         assert {len(board.files) for board in report.outputs} == {4 if name == "removed" else 5}
     for row in planted.rows:

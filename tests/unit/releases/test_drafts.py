@@ -125,13 +125,3 @@ def test_release_when_a_hidden_draft_lacks_a_field_verifies_and_counts_it_there(
         report = verify(folder, readers=False)
         assert report.ok, report.issues
         assert {issue.code for issue in report.issues} == {"incomplete"}
-
-
-def test_pack_when_a_record_that_was_read_lacks_a_field_and_none_is_a_draft_names_it(make_run, tmp_path):
-    made = bundles(0)
-    unfilled(made[1])
-    with pytest.raises(ConfigError, match=rf"{made[1]['record']['story_id']} \(missing: .*state\)"):
-        pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
-    assert not (tmp_path / "out").exists()
-    pack(tmp_path / "run", tmp_path / "out", PackOptions("0.1.0"))  # it is left out
-    assert verify(tmp_path / "out", quick=True).ok

@@ -148,7 +148,7 @@ def test_read_shot_set_when_a_value_could_not_be_written_again_names_the_file(
     path.write_text(path.read_text("utf-8").replace("{", f'{{"note": {value},', 1), "utf-8")
     shot_set, report = read_shot_set(tree)
     assert [story.story_id for story in shot_set.stories] == ["02"]
-    assert [str(one).split("\n")[0] for one in report.issues] == [f"01/story.json $ {told}"]
+    assert [str(one).split("\n")[0] for one in report.issues] == [f"01/story.json {told}"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")

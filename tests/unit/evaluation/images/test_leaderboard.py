@@ -35,11 +35,11 @@ def board(*methods: MethodScores, excluded: tuple[str, ...] = ()) -> Leaderboard
     return leaderboard(methods, paired(list(combinations(methods, 2)), FEW), FEW, excluded)
 
 
-def test_ranks_when_every_story_agrees_are_certain() -> None:
+def test_ranks_of_few_stories_have_no_interval() -> None:
     found = board(method("a", occm=[90.0, 80.0, 70.0]), method("b", occm=[95.0, 85.0, 75.0]))
     first, second = found.cells["b"]["occm"], found.cells["a"]["occm"]
-    assert (first.rank, first.low, first.high, first.shared) == (1, 1, 1, 85.0)
-    assert (second.rank, second.low, second.high, second.shared) == (2, 2, 2, 80.0)
+    assert (first.rank, first.low, first.high, first.shared) == (1, None, None, 85.0)
+    assert (second.rank, second.low, second.high, second.shared) == (2, None, None, 80.0)
     assert found.methods == ("b", "a") and found.lead == "occm"
 
 

@@ -155,7 +155,7 @@ def test_leaderboard_when_a_method_is_excluded_shows_it_below_without_rank(repor
     assert {place.rank for place in leaders.rows[0].places.values()} == {1}
     page = render_page(report)
     assert "not ranked: excluded from ranking" in page and "copy-paste is shown, but not ranked" in page
-    assert "rank,model-a,occm,1,1,1,,3,ok," in scores_csv(report)
+    assert "rank,model-a,occm,1,,,,3,ok," in scores_csv(report)
 
 
 def test_polar_when_methods_are_ranked_is_the_share_of_the_best(tmp_path: Path) -> None:

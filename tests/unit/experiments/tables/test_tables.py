@@ -189,7 +189,8 @@ def test_write_tables_when_done_again_gives_the_same_files_and_drops_stale_ones(
     assert json.loads((study.folder / "tables" / "pipelines.json").read_bytes())["name"] == "pipelines"
 
 
-LATEX = r"""\begin{table}
+LATEX = r"""% Needs \usepackage{booktabs}.
+\begin{table}
 \centering
 \caption{Gaps of the latent dimensions (after Table 56). What text tells and images do not, per dimension. Over the questions that are valid for the method, equal weight per dimension. In brackets 95 \% intervals: the seeds of a story are averaged first, then stories are drawn with replacement. Action visibility and temporal order are in the table by dimension.}
 \label{tab:latent-gaps}
