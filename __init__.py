@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from .releases.hub.publish import PublishOptions as PublishOptions
     from .releases.options import PackOptions as PackOptions
 
-
 _LAZY = {
     "AuditOptions": ".audits.auditing",
     "BuildOptions": ".builders.katha.building",

@@ -115,8 +115,8 @@ class StoryPacking:
 
         Raises:
             InputError: it has findings, no story can be packed in public, or reviews are not about the run.
-            ConfigError: it holds drafts that nobody has read, and the options do not allow them; records that
-                were read lack required fields, and none is a draft; or a subset cannot be drawn.
+            ConfigError: it holds drafts that nobody has read, and the options do not allow them; or a subset
+                cannot be drawn.
         """
         from ...validators.katha.validation import validate
         from ...validators.record_rules import incomplete_reason
