@@ -457,7 +457,7 @@ def test_desk_when_the_limit_is_below_one_picture_asks_nothing(
 def test_price_when_unknown_and_the_cost_is_limited_says_how_it_is_given(studio: Studio) -> None:
     with pytest.raises(ConfigError) as caught:
         known_price(studio.spec.text, studio.options)
-    unit = "second = 0.1 }, in USD per second" if studio.makes == "video" else "picture = 0.04 }, in USD per"
+    unit = "second = PRICE }, in USD per second" if studio.makes == "video" else "picture = PRICE }, in USD per"
     assert unit in str(caught.value)
 
 
