@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -24,6 +24,8 @@ _SHOWN = 20
 """How many findings of a method are told that stop an evaluation."""
 # What a picture may be and yet be worth a look: an animation, a single colour, another format than its name.
 _ODD = ("misnamed", "animated", "blank")
+SMALL = 64
+"""Pictures whose longer side has fewer pixels are worth a look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,3 +259,25 @@ def _nothing_in(noun: str, report: ValidationReport) -> UserError:
         what=f"no judge was asked: no {noun} can be judged ({told or 'none is there'}{first})",
         fix=f"{errors[0].cure if errors else 'generate them'}; fabula outputs check lists every finding",
     )
+
+
+def doubtful_pictures(where: str, looked: Mapping[str, Looked]) -> Iterator[Issue]:
+    """Yield what is worth a look in the pictures of a storyboard: too small, of unlike sizes, or the same."""
+    sizes = {name: seen.size for name, seen in looked.items() if seen.size is not None}
+    for name, (width, height) in sizes.items():
+        if max(width, height) < SMALL:
+            message = f"only {width} x {height} pixels: judges can see little in it"
+            cure = f"generate it with {SMALL} pixels or more"
+            yield finding(f"{where}/{name}", "small-picture", message, cure, "warning")
+    if len(counts := Counter(sizes.values())) > 1:
+        told = ", ".join(f"{count} of {width} x {height}" for (width, height), count in counts.most_common())
+        message = f"pictures of unlike sizes: {told}"
+        yield finding(where, "unlike-sizes", message, "generate them in one size, or leave it", "warning")
+    same: dict[str | None, list[str]] = {}
+    for name, seen in looked.items():
+        same.setdefault(seen.sha256, []).append(name)
+    for sha256, names in same.items():
+        if sha256 is not None and len(names) > 1:
+            message = f"the same picture: {', '.join(names)}"
+            cure = "have a look: a file may have been copied in place of another"
+            yield finding(where, "same-picture", message, cure, "warning")

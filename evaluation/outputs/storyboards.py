@@ -4,8 +4,7 @@ Numbered pictures lie in a folder per story, or per story and seed; see ``docs/o
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,21 @@ from ...schemas.canonical import Json, digest
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
-from .checked import Looked, Output, OutputFile, Outputs, finding, listed_numbers, look_at, report_of
+from .checked import (
+    Looked,
+    Output,
+    OutputFile,
+    Outputs,
+    doubtful_pictures,
+    finding,
+    listed_numbers,
+    look_at,
+    report_of,
+)
 from .named import MANIFEST, NamedFolders, entries, read_manifest
 from .story_folders import find_story_folders, nothing_found
 from .units import MOST_FRAMES, MOVING, Unit, look_at_unit, number_of
 
-SMALL = 64
-"""Pictures whose longer side has fewer pixels are worth a look."""
 _SEED = re.compile(r"seed_([0-9]{1,18})", re.ASCII)
 
 
@@ -334,7 +341,7 @@ class _Generation:
             files.append(OutputFile(number, file, seen.sha256 or "", scene))
             issues += seen.issues
             looked[file.name] = seen
-        issues += _doubtful(self.where, looked) if self.decode and is_numbered else ()
+        issues += doubtful_pictures(self.where, looked) if self.decode and is_numbered else ()
         return tuple(files), issues
 
     def _numbering(self, numbers: list[int]) -> Iterator[Issue]:
@@ -360,28 +367,6 @@ class _Generation:
             message = f"expected {expected}, found also {listed_numbers(beyond)}"
             cure = f"remove them, or say in {MANIFEST} how many panels the story has or which are bridges"
             yield finding(self.where, "extra-panel", message, cure)
-
-
-def _doubtful(where: str, looked: Mapping[str, Looked]) -> Iterator[Issue]:
-    """Yield what is worth a look in the pictures of a storyboard: too small, of unlike sizes, or the same."""
-    sizes = {name: seen.size for name, seen in looked.items() if seen.size is not None}
-    for name, (width, height) in sizes.items():
-        if max(width, height) < SMALL:
-            message = f"only {width} x {height} pixels: judges can see little in it"
-            cure = f"generate it with {SMALL} pixels or more"
-            yield finding(f"{where}/{name}", "small-picture", message, cure, "warning")
-    if len(counts := Counter(sizes.values())) > 1:
-        told = ", ".join(f"{count} of {width} x {height}" for (width, height), count in counts.most_common())
-        message = f"pictures of unlike sizes: {told}"
-        yield finding(where, "unlike-sizes", message, "generate them in one size, or leave it", "warning")
-    same: dict[str | None, list[str]] = {}
-    for name, seen in looked.items():
-        same.setdefault(seen.sha256, []).append(name)
-    for sha256, names in same.items():
-        if sha256 is not None and len(names) > 1:
-            message = f"the same picture: {', '.join(names)}"
-            cure = "have a look: a file may have been copied in place of another"
-            yield finding(where, "same-picture", message, cure, "warning")
 
 
 def _strangers(manifest: OutputsManifest, known: set[str]) -> Iterator[Issue]:
