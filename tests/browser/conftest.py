@@ -42,7 +42,7 @@ NARROW = """() => [...document.querySelectorAll("section > .scroll")]
 """Tables that are cut while the margins beside them are empty."""
 TORN = """() => [...document.querySelectorAll("tbody th")].flatMap((head) => {
     const texts = document.createTreeWalker(head, NodeFilter.SHOW_TEXT), torn = [];
-    for (let text; (text = texts.nextNode()); ) for (const word of text.data.matchAll(/[^\\s-]+/g)) {
+    for (let text; (text = texts.nextNode()); ) for (const word of text.data.matchAll(/[^\\s>-]+/g)) {
         const range = document.createRange();
         range.setStart(text, word.index);
         range.setEnd(text, word.index + word[0].length);

@@ -51,4 +51,4 @@ def test_report_on_videos_when_inspected_is_as_every_page(inspected: Inspected, 
     with tarfile.open(REPLAYS / "evaluate-events.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     page = inspected(write_report(events_report(tmp_path / "run"), tmp_path / "page.html").files["page"])
-    assert page.locator("#examples-rate .level").count() == 3
+    assert page.locator("article:has(#examples-rate) .level").count() == 3

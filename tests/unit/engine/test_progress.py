@@ -137,7 +137,8 @@ class Terminal:
         self.resize(columns)
         self.child = subprocess.Popen(
             command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
+            env={**{name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")},
+                 "TERM": "xterm-256color", **environment},
         )  # fmt: skip
         os.close(theirs)
 
