@@ -457,7 +457,8 @@ def test_desk_when_the_limit_is_below_one_picture_asks_nothing(
 def test_price_when_unknown_and_the_cost_is_limited_says_how_it_is_given(studio: Studio) -> None:
     with pytest.raises(ConfigError) as caught:
         known_price(studio.spec.text, studio.options)
-    unit = "second = PRICE }, in USD per second" if studio.makes == "video" else "picture = PRICE }, in USD per"
+    what = "second" if studio.makes == "video" else "picture"
+    unit = f"{what} = PRICE }}, in USD per {what}"
     assert unit in str(caught.value)
 
 
