@@ -12,6 +12,9 @@ from ..errors import TargetError
 from ..schemas.canonical import write_atomic
 from .text import broken, isolated, readable
 
+Part = tuple[str, str]
+"""The name of a template or style sheet, and the package that it lies in."""
+
 
 def base_style() -> str:
     """Return colours by day and night, text, tables and print: what forms of another design share."""
@@ -24,14 +27,21 @@ def _shared(name: str) -> str:
 
 
 @cache
-def style_of(name: str = "", folder: str = __package__) -> str:
-    """Return the style that all pages share (base, parts), and a page's own.
+def style_of(name: str = "", folder: str = __package__, *parts: Part) -> str:
+    """Return the style that all pages share (base, parts), that of parts from elsewhere, and a page's own.
 
     Args:
         name: the page's own style sheet, if it has one.
         folder: the package that it lies in.
+        parts: style sheets of parts that the page imports.
     """
-    return base_style() + _shared("parts.css") + ((files(folder) / name).read_text("utf-8") if name else "")
+    own = (*parts, (name, folder)) if name else parts
+    return base_style() + _shared("parts.css") + "".join(map(_read, own))
+
+
+def _read(part: Part) -> str:
+    name, folder = part
+    return (files(folder) / name).read_text("utf-8")
 
 
 def policy_of(style: str, script: str = "") -> str:
@@ -53,9 +63,15 @@ def _hash(text: str) -> str:
 
 
 @cache
-def template_of(name: str, folder: str = __package__) -> Any:  # noqa: ANN401 - jinja2 is imported late
-    """Return a page template of a package, this one if no other is named; what it is given is escaped."""
-    return environment().from_string((files(folder) / name).read_text("utf-8"))
+def template_of(name: str, folder: str = __package__, *parts: Part) -> Any:  # noqa: ANN401 - jinja2 is imported late
+    """Return a page template of a package, this one if no other is named; what it is given is escaped.
+
+    Args:
+        name: the template.
+        folder: the package that it lies in.
+        parts: templates from elsewhere that it imports, by their names.
+    """
+    return environment({part[0]: _read(part) for part in parts}).from_string(_read((name, folder)))
 
 
 def environment(parts: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - jinja2 is imported late

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
+from ..schemas.entities import EntityEpisode
 from ..schemas.katha import Question, Scene, StoryRecord, Transition, Variant
 
 KEYS = ("story_id", "episode_id", "story_name", "id", "prompt_id", "unit", "variant_id")
@@ -60,6 +63,17 @@ def laid_out(row: Row) -> Laid:
     order = sorted(record, key=_rank)
     read = {name: in_reading_order(record[name], record.get("story_id")) for name in order}
     return Laid(read, producers_in(about.get("producers")), in_reading_order(beside))
+
+
+def episode_of(record: Row) -> EntityEpisode | None:
+    """Return the episode of entities that a record is or holds; None where it is none, or a faulty one."""
+    entry = next((record[name] for name in INNER if isinstance(record.get(name), Mapping)), record)
+    if "entity_schedule" not in entry:
+        return None
+    try:
+        return EntityEpisode.model_validate(entry)
+    except ValidationError:
+        return None
 
 
 def _rank(name: str) -> int:

@@ -10,8 +10,21 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from ..engine.edits import edits_of
 from ..errors import FabulaError
 from ..pages.page import policy_of, style_of, template_of
+from ..releases.entities.episode import EPISODE_STYLE, EPISODE_TEMPLATE, shown_episode
+from ..validators.entities.view import view_of
 from .differing import Differing, answer_of
-from .records import are_checks, asked_about, laid_out, listed_of, maker_of, name_of, part_name, producers_in
+from .records import (
+    Laid,
+    are_checks,
+    asked_about,
+    episode_of,
+    laid_out,
+    listed_of,
+    maker_of,
+    name_of,
+    part_name,
+    producers_in,
+)
 from .shelf import BESIDE, Shelf
 
 MOST = 50
@@ -52,7 +65,7 @@ class Site:
 
     shelf: Shelf
     differing: Differing | None = None
-    style: str = field(default_factory=lambda: style_of("view.css", __package__))
+    style: str = field(default_factory=lambda: style_of("view.css", __package__, EPISODE_STYLE))
 
     def answer(self, address: str) -> Answer:
         """Return what an address shows; a page that says so where there is nothing."""
@@ -94,7 +107,7 @@ class Site:
     def _page(self, view: str, title: str, status: int = 200, **values: object) -> Answer:
         own = "form-action 'self'; img-src 'self' data:"
         policy = policy_of(self.style).replace("img-src data:; ", "").replace("form-action 'none'", own)
-        shown = template_of("page.j2", __package__).render(
+        shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, address=address_of, told=told, answer_of=answer_of, maker=maker_of,
             part=part_name, title_in=title_in, are_checks=are_checks, **values,
@@ -152,6 +165,7 @@ class Site:
         return self._page(
             "row", title_in(laid[0].record) or name, row=name, laid=laid, made=made, edits=edits, calls=calls,
             beside={other: lines for other, lines in beside.items() if lines},
+            episodes=episodes_in(name, laid),
         )  # fmt: skip
 
     def _judged(self, name: str) -> Answer | None:
@@ -160,7 +174,10 @@ class Site:
         if not laid:
             return None
         title = title_in(laid[0].record) or name
-        return self._page("row", title, row=name, laid=laid, made={}, edits=[], beside={}, calls=[])
+        return self._page(
+            "row", title, row=name, laid=laid, made={}, edits=[], beside={}, calls=[],
+            episodes=episodes_in(name, laid),
+        )  # fmt: skip
 
     def _unit(self, method: str, unit: str) -> Answer | None:
         rows = self.shelf.rows["judgements"]
@@ -225,6 +242,15 @@ class Site:
             more=urlencode({**chosen, "page": number + 1}), fewer=urlencode({**chosen, "page": number - 1}),
             last=number * MOST >= page.count,
         )  # fmt: skip
+
+
+def episodes_in(name: str, laid: Sequence[Laid]) -> Sequence[Mapping[str, Any] | None]:
+    """Return the episode in each row as its template shows it; None for a row without one."""
+    found = [episode_of(one.record) for one in laid]
+    return [
+        None if script is None else shown_episode(view_of(name, script), number)
+        for number, script in enumerate(found, 1)
+    ]
 
 
 def address_of(*steps: object) -> str:

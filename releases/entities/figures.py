@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...schemas.entities import TYPES, EntityType, EpisodeShot
 from ...validators.entities.view import EpisodeView, view_of
 from ..figures import COLOURS, SOFT, box, document, label, width_of, wrapped
-from .page import mentions_in, strip_rows, strip_svg
+from .episode import mentions_in, strip_rows, strip_svg
 from .tree import EntitySet
 
 TINTS = dict(zip(TYPES, COLOURS, strict=False))

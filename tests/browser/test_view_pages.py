@@ -15,10 +15,10 @@ from fabula.viewing.site import Site
 REPLAYS = Path(__file__).parents[1] / "golden" / "replays"
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("evaluation")
-    with tarfile.open(REPLAYS / "evaluate-katha.tar.xz") as archive:
+@pytest.fixture(scope="module", params=["evaluate-katha", "entities-model"])
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("run")
+    with tarfile.open(REPLAYS / f"{request.param}.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     with open_shelf(folder / "run") as shelf, Server(0, Site(shelf)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -46,8 +46,11 @@ def test_pages_when_walked_through_are_accessible_quiet_and_fit(
         assert Axe().run(page).response["violations"] == [], step
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, step
         if step == "first":
-            page.locator('tbody a[href^="/unit/"]').first.click()
+            page.locator('tbody a:is([href^="/unit/"], [href^="/row/"])').first.click()
         elif step == "unit":
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            assert Axe().run(page).response["violations"] == [], "unfolded"
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400, "unfolded"
             assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth)")
             page.get_by_role("link", name="calls of models").click()
         elif step == "calls":

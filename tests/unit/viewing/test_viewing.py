@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ConfigError, UserError
+from fabula.releases.entities.page import render_page
+from fabula.releases.entities.tree import read_entity_set, statistics_of_set
 from fabula.viewing.differing import Differing
 from fabula.viewing.records import laid_out, record_lines
 from fabula.viewing.serving import HOST, Server
@@ -151,6 +153,31 @@ def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
     assert record["questions"][0]["question"] in lines
     distances = get("/rows/edit_distances")[1].decode()
     assert "nothing was changed" in distances
+
+
+def test_episode_when_shown_is_as_on_the_page_of_its_set(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    folder = replay("entities-model")
+    whole, _ = read_entity_set(folder / "release")
+    name = whole.episodes[0].episode_id
+    static = render_page(whole, statistics_of_set(whole))
+    drawn = re.findall(r'(?s)<svg class="strip".*?</svg>|<table.*?</table>', static)
+    place = next(number for number, part in enumerate(drawn) if part.startswith('<svg class="strip'))
+    for shown in (folder / "run", folder / "release"):
+        page = served(shown)(f"/row/episodes/{name}")[1].decode()
+        assert all(part in page for part in drawn[place : place + 3]), "strip, registry and shots"
+    assert "Every field" in page and "entity schedule" in page
+
+
+def test_episode_when_faulty_is_shown_by_its_fields(tmp_path: Path, served: Callable[..., Get]) -> None:
+    faulty = ({"entity_schedule": 3}, {"entity_schedule": {"odd key": {"characters": ["A"]}}, "scenes": []})
+    rows = [{"episode_id": f"e{place}", "entry": entry} for place, entry in enumerate(faulty)]
+    (tmp_path / "episodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    get = served(tmp_path)
+    for row in rows:
+        status, page = get(f"/row/episodes/{row['episode_id']}")
+        assert status == 200 and b"entity schedule" in page
 
 
 def test_answers_when_an_evaluation_is_looked_at_stand_with_pictures_questions_and_replies(
