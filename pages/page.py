@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import TargetError
 from ..schemas.canonical import write_atomic
-from .text import broken, isolated, readable
+from .text import broken, isolated, named, readable
 
 Part = tuple[str, str]
 """The name of a template or style sheet, and the package that it lies in."""
@@ -87,7 +87,7 @@ def environment(parts: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 
         undefined=jinja2.StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {
-        "readable": readable, "story": isolated, "broken": broken,
+        "readable": readable, "story": isolated, "broken": broken, "named": named,
         "bdi": lambda text: isolated(text, None),
         "numbers": lambda names: [(name, "number") for name in names],
     }  # fmt: skip

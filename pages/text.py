@@ -43,6 +43,13 @@ def broken(text: str) -> "Markup":
     return Markup(shown)
 
 
+def named(text: str) -> "Markup":
+    """Return a name as :func:`broken` does, with a direction of its own."""
+    from markupsafe import Markup
+
+    return Markup('<bdi dir="auto">{}</bdi>').format(broken(text))
+
+
 def _misleads(character: str) -> bool:
     if character in _KEPT:
         return False

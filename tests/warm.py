@@ -424,7 +424,8 @@ def _execute(wanted: dict[str, Any]) -> None:
     if wanted["session"]:
         os.setsid()
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    buffering = 1 if wanted["env"].get("PYTHONUNBUFFERED") else -1
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False, buffering=buffering)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
     sys.argv = ["-c" if wanted["code"] else "", *wanted["args"]]

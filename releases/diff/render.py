@@ -12,7 +12,7 @@ from ...schemas.layout import FORMAT
 from ...schemas.text import printable
 from .changes import Change, pattern_of
 from .compare import Gone, Move, ReleaseDiff
-from .sections import ABOUT, SUBSETS, sections_of, shortened, values_text
+from .sections import ABOUT, STATISTICS, SUBSETS, sections_of, shortened, values_text
 from .sides import Side
 
 SHOWN = 12
@@ -226,8 +226,14 @@ def write_page(path: Path, compared: ReleaseDiff, evaluation: Table = ()) -> Non
 
 def render_page(compared: ReleaseDiff, evaluation: Table = ()) -> str:
     """Return the page of a diff. All values of records are escaped and isolated in their direction."""
-    changes = [(record.id, change) for record in compared.changed for change in record.changes]
-    elsewhere = {"changed", *(section.name for section in compared.form.sections)}
+    changes = [
+        (record.id, change)
+        for record in compared.changed
+        for change in record.changes
+        if change.path not in _FOLLOWING
+    ]
+    elsewhere = {"changed", STATISTICS.name, *(section.name for section in compared.form.sections)}
+    numbers = STATISTICS.shown(compared.sections[STATISTICS.name])
     lists = [part for part in listings(compared) if part.name not in elsewhere]
     folders = compared.old.folder, compared.new.folder
     files = {section: compared.sections[section.name] for section in compared.form.sections}
@@ -246,6 +252,8 @@ def render_page(compared: ReleaseDiff, evaluation: Table = ()) -> str:
         ],
         pictures=pictures,
         more_pictures=sum(map(len, files.values())) - len(pictures),
+        numbers=[(shift.what, *shift.values) for shift in numbers[:MOST_ROWS]],
+        more_numbers=max(0, len(numbers) - MOST_ROWS),
         hidden=list(compared.hidden.lines()),
         evaluation=[[str(cell) for cell in row] for row in evaluation],
     )

@@ -1,5 +1,6 @@
 """The parts of a diff that releases of every kind have beside their records."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -180,13 +181,24 @@ class Shift:
         """Whether it is a count, and not a share that follows from counts."""
         return not self.path.endswith(_SHARES)
 
-    def line(self) -> str:
-        """Return it as a line for people."""
+    @property
+    def what(self) -> str:
+        """What it counts, in words: question types, causal."""
+        steps = re.findall(r'\["(.*?)"\]|\.([^.[]+)', self.path.removesuffix(".count"))
+        return ", ".join((quoted or plain).replace("_", " ") for quoted, plain in steps)
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """The old value and the new one, as people read them."""
         before, after = (
             "none" if value is None else f"{value:g}" if isinstance(value, float) else f"{value}"
             for value in (self.before, self.after)
         )
-        return f"{self.path}: {before} -> {after}"
+        return before, after
+
+    def line(self) -> str:
+        """Return it as a line for people."""
+        return f"{self.path}: {' -> '.join(self.values)}"
 
 
 def _shifts(old: Side, new: Side) -> tuple[Shift, ...]:

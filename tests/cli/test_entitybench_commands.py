@@ -18,7 +18,7 @@ def run(fabula_command: Callable, tmp_path_factory: pytest.TempPathFactory) -> P
     data = write_episodes(folder / "data")
     done = fabula_command("import", "entitybench", data, "--out", folder / "run", "--created-at", CREATED)
     assert done.returncode == 0, done.stderr
-    assert "2 episodes, 3 scenes, 7 shots, 9 entities, 1 split files" in done.stdout
+    assert "2 episodes, 3 scenes, 7 shots, 9 entities, 1 split file" in done.stdout
     return folder / "run"
 
 

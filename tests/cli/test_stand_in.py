@@ -363,7 +363,7 @@ def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(
     script = f"set -e\n{second.replace('8123', port)}\nkill %1\n"
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path / "mine", env={**os.environ, "PATH": typed}, check=False,
-        capture_output=True, text=True, encoding="utf-8", timeout=120,
+        capture_output=True, text=True, encoding="utf-8", timeout=400,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"next: fabula models check http://127.0.0.1:{port}/v1#stand-in" in done.stdout

@@ -24,7 +24,7 @@ PORTS = ("8123", "8124")
 """Ports that pages name; in tests others take their place."""
 HOME = "~/work"
 """Where pages say that they work."""
-TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
 END = "end of what was printed"
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VARYING = (
@@ -107,9 +107,9 @@ def fits(shown: str, answer: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def commands(warm: Any) -> Iterator[Path]:
+def commands(warm: Any, started_with: dict[str, str]) -> Iterator[Path]:
     """A folder of the commands ``fabula`` and ``python``, which start fast."""
-    with warm.starter({**os.environ, **TERMINAL}) as starter:
+    with warm.starter({**started_with, **TERMINAL}) as starter:
         typed = warm.Typed(starter)
         yield typed.folder
         typed.close()
