@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.metadata import Metadata, RawMetadata
 
 import fabula
 
@@ -90,6 +91,28 @@ def test_files_of_a_release_when_read_name_this_version_and_known_extras() -> No
     assert named and named <= project["optional-dependencies"].keys()
     stages = re.findall(r"^FROM (\S+) AS (\w+)$", image, flags=re.MULTILINE)
     assert {"slim", "full"} <= {name for _, name in stages}
+
+
+def test_workflow_of_releases_when_run_puts_into_the_wheel_where_it_runs(tmp_path: Path) -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))
+    (step,) = (one for one in workflow["jobs"]["build"]["steps"] if "[project.urls]" in one.get("run", ""))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    at = {
+        "GITHUB_SERVER_URL": "https://git.example",
+        "GITHUB_REPOSITORY": "us/fabula",
+        "GITHUB_REF_NAME": "v1",
+    }
+    subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env={**os.environ, **at}, check=True)
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
+    metadata = RawMetadata(metadata_version="2.4", name="fabula", version="1", project_urls=project["urls"])
+    urls = Metadata.from_raw(metadata).project_urls
+    assert urls == {
+        "Source": "https://git.example/us/fabula",
+        "Documentation": "https://git.example/us/fabula/tree/v1/docs",
+        "Changelog": "https://git.example/us/fabula/blob/v1/CHANGELOG.md",
+        "Issues": "https://git.example/us/fabula/issues",
+    }
+    assert project["name"] == "fabula" and "dev" in project["optional-dependencies"]
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
