@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 LOOPBACK = ("127.", "::1", "localhost")
 LONGEST_SLEEP = 0.3
@@ -45,7 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what stays as long as the process does: test modules and libraries."""
+    """Load what reads pictures before a test can stub it; spare the garbage collector what stays.
+
+    That is test modules and libraries, which stay as long as the process does.
+    """
+    Image.init()
     gc.collect()
     gc.freeze()
 

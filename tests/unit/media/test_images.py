@@ -157,7 +157,7 @@ def test_open_picture_when_one_colour_says_blank() -> None:
 def test_open_picture_when_it_cannot_be_used_names_the_problem(data: bytes, code: str) -> None:
     with pytest.raises(MediaProblem) as raised:
         open_picture(data, name="02.png")
-    assert raised.value.code == code
+    assert raised.value.code == code, raised.value.__cause__
     assert raised.value.where == "02.png"
     assert raised.value.exit_code is ExitCode.FINDINGS
     assert pickle.loads(pickle.dumps(raised.value)).code == code
