@@ -22,7 +22,7 @@ DOCS = Path(fabula.__file__).parent / "docs"
 PAGES = (*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "howto" / "own.md")
 PORTS = ("8123", "8124")
 """Ports that pages name; in tests others take their place."""
-HOME = "~/work"
+HOME = "~/fables"
 """Where pages say that they work."""
 TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
 END = "end of what was printed"
