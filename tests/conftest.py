@@ -21,6 +21,7 @@ LOOPBACK = ("127.", "::1", "localhost")
 LONGEST_SLEEP = 0.3
 REFERENCE = "FABULA_REFERENCE"
 STARTED_WITH = dict(os.environ)
+OPEN = Image.open
 HERE = Path(__file__).parent
 LONGEST = (
     "cli/test_tutorials.py", "unit/releases/test_forgeries.py", "unit/baselines/compass/test_whole.py",
@@ -46,13 +47,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Load what reads pictures before a test can stub it; spare the garbage collector what stays.
-
-    That is test modules and libraries, which stay as long as the process does.
-    """
-    Image.init()
+    """Spare the garbage collector what stays: test modules and libraries, as long as the process does."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def opens_pictures_as_pillow_does() -> Iterator[None]:
+    """Fail where a test leaves another function in its place; ultralytics does so as it is imported."""
+    yield
+    replaced, Image.open = Image.open, OPEN
+    assert replaced is OPEN, f"PIL.Image.open was replaced by that of {replaced.__module__}"
 
 
 @pytest.fixture(scope="session")

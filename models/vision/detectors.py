@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -278,6 +279,7 @@ PEOPLE_CARD = Card(
     f"longer side {PEOPLE_SIZE}, padded to {PEOPLE_SIZE} x {PEOPLE_SIZE}, in [0, 1]", 0, 1e-2, "AGPL-3.0",
 )  # fmt: skip
 _PERSON = "person"
+_IMPORTING = Lock()
 _QUIET = {"YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0", "YOLO_VERBOSE": "0"}
 
 
@@ -377,13 +379,14 @@ def ultralytics_library() -> Any:  # noqa: ANN401 - the library's own
         os.environ.setdefault(key, value)
     from PIL import Image
 
-    plain = Image.open
-    try:
-        from ultralytics import YOLO
-    except ImportError as error:
-        raise missing("ultralytics") from error
-    finally:  # it replaces this function for the whole process by one that installs packages
-        Image.open = plain
+    with _IMPORTING:
+        plain = Image.open
+        try:
+            from ultralytics import YOLO
+        except ImportError as error:
+            raise missing("ultralytics") from error
+        finally:  # it replaces this function for the whole process by one that installs packages
+            Image.open = plain
     return YOLO
 
 
