@@ -1,6 +1,7 @@
 """Evaluations: have outputs judged, then scores, comparison, report; and studies of many."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -71,13 +72,14 @@ def evaluate(
         True
     """
     from ..kinds.evaluations import evaluating_of
+    from ..kinds.registry import foreign_sections
 
     judged_by = released(release, progress)
     evaluating = evaluating_of(judged_by, given.pop("noun", None))
     for name in ("judges", "stories"):
         if isinstance(given.get(name), str):
             given[name] = [given[name]]
-    options = chosen(evaluating.options, options, given)
+    options = replace(chosen(evaluating.options, options, given), others=foreign_sections)
     if dry_run:
         opened = evaluating.opened(Path(judged_by))
         return evaluating.estimate(evaluating.request(opened, listed(outputs), Path(out), options))

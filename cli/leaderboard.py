@@ -219,18 +219,20 @@ def score_hidden(
         fabula leaderboard score-hidden board model-x --board mine-0.1.0-hidden
             --release dist/mine-0.1.0-hidden --work private/model-x --judge openai:gpt-4.1 --run-command
     """
-    from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha
-    from ..leaderboard.scoring_hidden import hidden_task, run_generator
+    from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
+    from ..kinds.registry import foreign_sections
+    from ..leaderboard.scoring_hidden import EVALUATION, hidden_task, run_generator
     from ..leaderboard.scoring_hidden import score_hidden as score
 
     task = hidden_task(folder, name, board, release, work, needs_command=not outputs_made)
     if not run_command and not outputs_made:
         show(task, as_json=as_json)
         return 0
+    options = EvaluateOptions(judges=judges, others=foreign_sections)
+    evaluation_request(release, [task.outputs], task.work / EVALUATION, options)  # a fault is told at once
     if run_command:
         warn(f"running: {' '.join(task.command)}")
         run_generator(task)
-    options = EvaluateOptions(judges=judges)
     others = [path for path in sorted(task.work.parent.iterdir()) if path != task.work]
 
     def evaluate(made: Path, out: Path) -> None:

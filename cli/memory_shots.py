@@ -102,8 +102,10 @@ def generate(
         journal: Run folder, which keeps what was asked and came back [OUT.run, beside the outputs].
 
     Examples:
-        fabula memory generate runs/memory --model video:google:NAME --out outputs/mine --dry-run
-        fabula memory generate runs/memory --model video:google:NAME --out outputs/mine --max-cost 200
+        fabula memory generate runs/memory --model video:google:gemini-omni-1.1-flash --out outputs/mine
+            --dry-run
+        fabula memory generate runs/memory --model video:google:gemini-omni-1.1-flash --out outputs/mine
+            --max-cost 200
         fabula memory generate runs/packets-text --model video:command:mine --seconds 5 --out outputs/text
         fabula evaluate episodes --release eb --outputs outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """

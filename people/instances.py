@@ -76,8 +76,9 @@ def instances_of(folders: Sequence[Path]) -> list[Instance]:
     problems: list[UserError] = []
     listed: list[Instance] = []
     for folder in folders:
-        archive, lines = read_archive(folder), read_lines(folder)
+        archive = read_archive(folder)
         answers, least = judged(archive), least_of(archive)
+        lines = read_lines(folder)
         frames = int(archive.manifest.protocol["definitions"].get("judge_locations.frames", 0))
         for key, line in lines.items():
             if owners.setdefault(key, folder) != folder:

@@ -7,6 +7,7 @@ gate's threshold (EntityBench, Eq. 22). Section B.1 does not say how its verdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..errors import InputError, UserError
 from ..evaluation.archive.archive import Archive
 from ..evaluation.entities.archived import answers_of
 from ..evaluation.entities.entities import CRITERIA, entity_parts
@@ -51,8 +52,11 @@ def judged(archive: Archive) -> dict[tuple[str, str], Judged]:
     """Return method and item -> what the judge said, for every appearance and pair.
 
     Raises:
-        InputError: replies are of several judges.
+        InputError: there are no replies, as in imported results, or they are of several judges.
     """
+    if "imported" in archive.manifest.protocol:
+        what = "these are imported results, without the judge's replies, with which people are compared"
+        raise InputError([UserError("judges", what=what, fix="give what fabula evaluate episodes wrote")])
     least = least_of(archive)
     listed: dict[tuple[str, str], Judged] = {}
     for (method, episode), answers in answers_of(archive.judgements).items():

@@ -18,7 +18,7 @@ from .applying import Applied, apply_compass
 from .arms import arms_named
 from .boards import Candidates, read_candidates
 from .budget import Budget, budget, tuning_budget
-from .encoders import Encoders, open_encoders
+from .encoders import OWN, Encoders, open_encoders
 from .frames import Render
 from .frozen import FROZEN, Frozen, WeakestBy, read_frozen, write_frozen
 from .judging import Judging
@@ -87,8 +87,9 @@ class CompassRequest:
         return read_candidates(self.outputs, self.records(release), release.records)
 
     def encoders(self) -> Encoders:
-        """Return the two encoders."""
-        run_on = Place(device_named(self.device))  # type: ignore[arg-type]
+        """Return the two encoders; no device is looked for where neither has weights."""
+        plain = {self.coverage, self.copies} <= OWN.keys()
+        run_on = Place() if plain else Place(device_named(self.device))  # type: ignore[arg-type]
         return open_encoders(self.coverage, self.copies, run_on, self.encoder_options)
 
     def workroom(self, halved: HalvedRelease, name: str, render: Render) -> Workroom:

@@ -166,6 +166,10 @@ def restore_run(archive: Path, out: Path | None = None) -> Archived:
     try:
         with open_plain(archive, follow=True) as file:
             contents = _read(archive, file)
+    except OSError as error:
+        what = f"cannot be read: {error.strerror or error}"
+        raise UserError(str(archive), what=what, fix="check the path of the archive") from error
+    try:
         target = Path(out).absolute() if out is not None else archive.with_name(contents.name)
         if target.exists():
             raise _exists(target)

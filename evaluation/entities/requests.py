@@ -137,8 +137,8 @@ def episodes_request(
     if asking.texts is not None:  # the question says how many frames the grid has
         chosen["draw_grids.drawing"] = "code"
     chosen |= asking.given() | _models(pillars, given)
-    device = device_named(options.device)
-    chosen |= {f"{stage}.device": device for stage in _looking() if (stage, "device") not in given}
+    without = [stage for stage in _looking() if (stage, "device") not in given]
+    chosen |= {f"{stage}.device": device_named(options.device) for stage in without}
     if judges:
         chosen |= {f"{stage}.judges": judges for stage in ASKING}
     request = options.request(

@@ -225,8 +225,8 @@ def _defaults(
         for need in models_needed(metrics)
         if need.key not in given and not _is_more(need)
     }
-    device = device_named(options.device)
-    return made | {f"{stage}.device": device for stage in LOOKING if (stage, "device") not in given}
+    without = [stage for stage in LOOKING if (stage, "device") not in given]
+    return made | {f"{stage}.device": device_named(options.device) for stage in without}
 
 
 def _is_more(need: Need) -> bool:

@@ -80,9 +80,10 @@ class Service:
     def _create(self, call: Call) -> Reply:
         given = call.document()
         kind = given.get("type")
-        if kind not in ("dataset", "space") or (kind == "space" and given.get("sdk") != "static"):
-            raise Refusal(400, "this Hub keeps data sets and static Spaces only")
         name = f"{given.get('organization') or call.user}/{given['name']}"
+        is_new = f"spaces/{name}" not in self.store.repositories
+        if kind not in ("dataset", "space") or (kind == "space" and given.get("sdk") != "static" and is_new):
+            raise Refusal(400, "this Hub keeps data sets and static Spaces only")
         _may_write(call, name)
         private = given.get("visibility") == "private" or bool(given.get("private"))
         place = {"url": f"{self.url}/{kind}s/{name}", "id": name, "name": name}

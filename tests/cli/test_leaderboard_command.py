@@ -159,6 +159,7 @@ def test_score_hidden_when_the_command_may_run_writes_scores_and_no_replies(
         score = ("leaderboard", "score-hidden", board, "model-x", "--board", "secret", "--release", hidden)
         shown = fabula(*score, "--work", work)
         assert f"not run: {sys.executable} {script} {work}" in shown
+        fabula(*score, "--work", work, "--run-command", code=2)  # without a judge nothing is run
         assert not work.exists()
         fabula(*score, "--work", work, *judge, "--run-command")
     text = (board / "hidden" / "model-x.json").read_text("utf-8")

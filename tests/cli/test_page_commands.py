@@ -28,7 +28,7 @@ HERE = Path(__file__).with_name("pages")
 BLOCK = re.compile(r"^ *```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(\$ )?(\w+=\S+ )*(fabula|python3?|pip|export|docker|mlflow) |^\$ ", re.MULTILINE)
 """A line by which a block without a language is known as one of commands."""
-SERVES = re.compile(r"fabula (view|review serve) ")
+SERVES = re.compile(r"fabula (view|review serve) |python -m fabula\.testing\.model_server (?!.*&)")
 """These go on until they are stopped."""
 STOPPED = (0, 130)
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY")
@@ -145,6 +145,8 @@ def settings() -> Iterator[str]:
 class Places:
     """Folders in which things are that pages talk of; each kind is made once.
 
+    All pages are followed in the same folder, one after another, as things hold the paths of others.
+
     Args:
         base: an empty folder.
         commands: of :class:`Shell`.
@@ -152,30 +154,30 @@ class Places:
     """
 
     def __init__(self, base: Path, commands: Path, settings: str) -> None:
+        self.folder = base / "fables"
         self._base, self._commands, self._settings = base, commands, settings
 
-    def fill(self, folder: Path, worlds: tuple[str, ...]) -> Shell:
-        """Return a shell in a folder in which these are there."""
+    def fill(self, worlds: tuple[str, ...]) -> Shell:
+        """Return a shell in the folder, in which these are then, and nothing else."""
         for world in worlds:
-            made = self._base / world
-            if not made.exists():
-                made.mkdir()
-                shell = self._shell(made)
-                shell.type("set -e -o pipefail")
+            if not (self._base / world).exists():
+                shell = self._emptied()
                 try:
-                    said = shell.type(f"({WORLDS[world]}\n)")
+                    said = shell.type(f"(set -e\n{WORLDS[world]}\n)")
                     assert shell.status == 0, said
                 finally:
                     shell.close()
-            shutil.copytree(made, folder, dirs_exist_ok=True, symlinks=True)
-        return self._shell(folder)
+                self.folder.rename(self._base / world)
+        return self._emptied(*worlds)
 
-    def _shell(self, folder: Path) -> Shell:
-        home = folder / "home"
-        home.mkdir(exist_ok=True)
-        (folder / "fabula.toml").write_text(self._settings, encoding="utf-8")
-        variables = dict.fromkeys(KEYS, "any") | {"HOME": str(home), "ROOT": str(DOCS.parent)}
-        return Shell(folder, self._commands, variables)
+    def _emptied(self, *worlds: str) -> Shell:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for world in worlds:
+            shutil.copytree(self._base / world, self.folder, dirs_exist_ok=True, symlinks=True)
+        (self.folder / "home").mkdir(parents=True, exist_ok=True)
+        (self.folder / "fabula.toml").write_text(self._settings, encoding="utf-8")
+        variables = dict.fromkeys(KEYS, "any") | {"HOME": str(self.folder / "home"), "ROOT": str(DOCS.parent)}
+        return Shell(self.folder, self._commands, variables)
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +186,9 @@ def places(tmp_path_factory: pytest.TempPathFactory, commands: Path, settings: s
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_page_when_followed_runs_to_its_end(name: str, tmp_path: Path, places: Places) -> None:
+def test_page_when_followed_runs_to_its_end(name: str, places: Places) -> None:
     page, code = PAGES[name], ""
-    shell = places.fill(tmp_path, page.on)
+    shell = places.fill(page.on)
     wrong, unused = [], {*page.ends, *page.not_run}
     try:
         if page.before:
@@ -199,13 +201,13 @@ def test_page_when_followed_runs_to_its_end(name: str, tmp_path: Path, places: P
             if language == "python":
                 code += f"{command}\n"
                 continue
-            typed_so = f"timeout --preserve-status -s INT 5 {command}" if SERVES.match(command) else command
+            typed_so = f"timeout --preserve-status -s INT 4 {command}" if SERVES.match(command) else command
             said = shell.type(typed_so)
             right = STOPPED if typed_so != command else (begun(command, page.ends) or 0,)
             if shell.status not in right or not fits(shown, said):
                 wrong.append(f"$ {command}\n{said}\n[exit code {shell.status}]")
         if code:
-            (tmp_path / "blocks.py").write_text(shell.with_own_ports(code), encoding="utf-8")
+            (places.folder / "blocks.py").write_text(shell.with_own_ports(code), encoding="utf-8")
             said = shell.type("python blocks.py")
             wrong += [f"{code}\n{said}"] if shell.status else []
     finally:

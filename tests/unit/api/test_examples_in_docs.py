@@ -43,6 +43,18 @@ def test_example_when_run_gives_what_it_shows(at_desk: Any, name: str, tmp_path:
     assert runner.summarize(verbose=False) == (0, runner.tries), "".join(said)
 
 
+def test_evaluate_when_the_settings_file_also_speaks_of_a_build_takes_its_own(
+    at_desk: Any, tmp_path: Path
+) -> None:
+    settings = Path("fabula.toml").read_text("utf-8") + '\n[assemble_records]\nlicense = "CC-BY-4.0"\n'
+    (tmp_path / "both.toml").write_text(settings, "utf-8")
+    plan = fabula.evaluate(
+        "dist/mine-0.1.0", "boards/model-x", tmp_path / "eval", judges=at_desk.judge, dry_run=True,
+        config=tmp_path / "both.toml",
+    )  # fmt: skip
+    assert plan.calls > 0
+
+
 def test_blocks_of_the_page_when_run_in_order_work(
     at_desk: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

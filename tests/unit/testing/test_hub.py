@@ -36,6 +36,14 @@ def commit(api: HfApi, *operations: object, **more: object) -> str:
     return str(api.create_commit(**DATA, operations=operations, commit_message="x", **more).oid)
 
 
+def test_space_when_it_is_there_is_kept_whatever_kind_is_asked_for(api: HfApi) -> None:
+    space = {"repo_id": "user/board", "repo_type": "space"}
+    api.create_repo(**space, space_sdk="static")
+    api.create_repo(**space, space_sdk="gradio", exist_ok=True)  # as `hf upload` does
+    with pytest.raises(HfHubHTTPError, match="static Spaces only"):
+        api.create_repo("user/other", repo_type="space", space_sdk="gradio")
+
+
 def test_listing_when_longer_than_a_page_is_whole(api: HfApi) -> None:
     names = [f"folder/{number}.txt" for number in range(7)]
     commit(api, *(CommitOperationAdd(name, name.encode()) for name in names))

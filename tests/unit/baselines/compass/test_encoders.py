@@ -8,7 +8,9 @@ from PIL import Image
 
 from fabula.baselines.compass.annotations import annotation_text, frame_scene, planned_frame
 from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine, open_encoders
+from fabula.baselines.compass.requests import CompassRequest
 from fabula.errors import ConfigError
+from fabula.evaluation.katha.requests import EvaluateOptions
 from fabula.generation.plans import PLANS
 from fabula.models.vision.store import VectorStore
 from fabula.models.vision.types import Encoder, TextEncoder
@@ -60,6 +62,18 @@ def test_encoders_when_named_wrongly_say_what_there_is() -> None:
         open_encoders("clip", "pixels", store=store)
     encoders = open_encoders("drawn-marks", "pixels", store=store)
     assert encoders.identities == {"coverage": "drawn-marks@1", "copies": "pixels@1"}
+
+
+def test_encoders_when_none_has_weights_look_for_no_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> None:
+        raise AssertionError("torch was asked which devices there are")
+
+    monkeypatch.setattr("fabula.models.vision.weights.available", asked)
+    options = EvaluateOptions(judges=["openai:judge"])
+    request = CompassRequest(tmp_path, tmp_path, tmp_path, options, "drawn-marks", "pixels")
+    assert request.encoders().identities == {"coverage": "drawn-marks@1", "copies": "pixels@1"}
 
 
 def test_vectors_when_asked_for_again_are_not_made_again(tmp_path: Path) -> None:

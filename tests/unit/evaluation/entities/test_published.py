@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from fabula.errors import InputError, TargetError
-from fabula.evaluation.archive.archive import read_manifest
+from fabula.evaluation.archive.archive import read_archive, read_manifest
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.published.importing import RESULTS, import_results
 from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.entities.scores.compare import compare_folders
 from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.report.page import render_page
+from fabula.people.instances import instances_of
+from fabula.people.judged_episodes import judged
 
 SCRIPT = {
     "story_name": "film__run1",
@@ -161,6 +163,16 @@ def test_results_when_imported_hold_no_place_of_another_machine(public: Path, tm
     manifest = read_manifest(tmp_path / "run")
     assert manifest.protocol["manifest"] == {"config": {"box": 0.25}}
     assert manifest.environment["n_vlm_keys"] == 8
+
+
+def test_results_when_imported_have_no_replies_that_people_are_compared_with(
+    public: Path, tmp_path: Path
+) -> None:
+    import_results(public, tmp_path / "run")
+    with pytest.raises(InputError, match="imported results, without the judge's replies"):
+        judged(read_archive(tmp_path / "run"))
+    with pytest.raises(InputError, match="imported results, without the judge's replies"):
+        instances_of([tmp_path / "run"])
 
 
 def test_results_when_two_imports_are_compared_are_paired_by_episode(public: Path, tmp_path: Path) -> None:

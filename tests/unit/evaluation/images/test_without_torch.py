@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fabula.evaluation.shots.requests import LOOKING, ImageOptions, images_request
 from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.model_server import ModelServer
+from fabula.testing.table_detector import SETTINGS
 
 FAILURES = ("ImportError", "OSError")
 
@@ -49,3 +51,18 @@ def test_alignment_when_a_dimension_needs_a_detector_says_that_torch_is_missing(
         done = evaluated(tmp_path, server, "OSError", ["scene", "action"])
         assert (done.returncode, server.count) == (3, 0), done.stderr
         assert "torch" in done.stderr and "fabula[metrics]" in done.stderr
+
+
+def test_device_when_each_stage_is_told_its_own_is_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> None:
+        raise AssertionError("torch was asked which devices there are")
+
+    monkeypatch.setattr("fabula.models.vision.weights.available", asked)
+    settings = (*SETTINGS, *(f"{stage}.device=cpu" for stage in LOOKING))
+    request = images_request(
+        draw_shot_set(tmp_path / "data", 1), [draw_shot_outputs(tmp_path / "model-x", 1)], tmp_path / "run",
+        ImageOptions(metrics=("cids",), settings=settings),
+    )  # fmt: skip
+    assert {getattr(request.config.stages[stage], "device", None) for stage in LOOKING} == {"cpu"}
