@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class Shell:
         self._folder = folder.resolve()
         self.status = 0
         """Exit code of what was typed last."""
-        path = f"{commands}:{os.environ['PATH']}"
+        path = f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = {**os.environ, **TERMINAL, "PATH": path, **variables}
         environment.pop("HF_HUB_OFFLINE", None)
         self._process = subprocess.Popen(
@@ -64,6 +65,7 @@ class Shell:
         self._process.stdin.write(f'{command}\nprintf "\\n{END} %d\\n" $?\n')
         self._process.stdin.flush()
         lines: list[str] = []
+        self.status = 1  # as of a shell that ends
         for line in self._process.stdout:
             if line.startswith(END):
                 self.status = int(line.removeprefix(END))

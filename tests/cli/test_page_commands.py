@@ -192,7 +192,7 @@ def test_page_when_followed_runs_to_its_end(name: str, places: Places) -> None:
     wrong, unused = [], {*page.ends, *page.not_run}
     try:
         if page.before:
-            said = shell.type(f"(set -e\n{page.before}\n)")
+            said = shell.type(f"set -e\n{page.before}\nset +e")
             assert shell.status == 0, said
         for language, command, shown in written((DOCS / name).read_text("utf-8")):
             unused -= {one for one in unused if begun(command, {one: True})}
