@@ -25,7 +25,8 @@ OPEN = Image.open
 HERE = Path(__file__).parent
 LONGEST = (
     "cli/test_page_commands.py", "cli/test_tutorials.py", "unit/releases/test_forgeries.py",
-    "unit/baselines/compass/test_whole.py", "unit/releases/hub/test_publishing.py", "browser/test_report_page.py", "browser/test_images_page.py",
+    "unit/baselines/compass/test_whole.py", "unit/releases/hub/test_publishing.py",
+    "browser/test_report_page.py", "browser/test_images_page.py",
     "browser/test_review_pages.py", "unit/engine/test_ray_pool.py", "unit/engine/test_kill.py",
     "cli/test_model_bad_input.py", "cli/test_experiment_command.py", "contract/test_vision_models.py",
     "unit/releases/test_verification.py", "unit/engine/batches/test_batch_kills.py", "cli/test_stand_in.py",
