@@ -19,12 +19,12 @@ pytestmark = pytest.mark.skipif(
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return re.findall(rf"```{language}(?: [^\n]*)?\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
 
 def test_python_when_run_in_order_works() -> None:
     names: dict[str, Any] = {}
-    assert len(blocks("python")) == 3
+    assert len(blocks("python")) == 4
     for block in blocks("python"):
         exec(compile(block, PAGE.name, "exec"), names)
     assert names["moody"](names["asked"]) == names["RateLimited"]()
