@@ -8,7 +8,7 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -59,6 +59,18 @@ def opens_pictures_as_pillow_does() -> Iterator[None]:
     yield
     replaced, Image.open = Image.open, OPEN
     assert replaced is OPEN, f"PIL.Image.open was replaced by that of {replaced.__module__}"
+
+
+@pytest.fixture
+def needs_installed() -> Callable[..., None]:
+    """Skip a test where a library is missing; it is not imported, which may replace Pillow's open."""
+
+    def check(*libraries: str) -> None:
+        for library in libraries:
+            if importlib.util.find_spec(library) is None:
+                pytest.skip(f"{library} is not installed: the extra metrics is missing")
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +103,9 @@ def test_build_when_no_shot_is_good_enough_says_which_settings_decide(
 
 
 def test_build_when_weights_are_missing_says_what_can_stand_in_before_any_work(
-    fabula_command: Fabula, tmp_path: Path
+    needs_installed: Any, fabula_command: Fabula, tmp_path: Path
 ) -> None:
-    for library in ("torch", "ultralytics"):
-        if find_spec(library) is None:  # looked for, not imported: one of them replaces PIL.Image.open
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+    needs_installed("torch", "ultralytics")
     video, _ = write_episode(tmp_path, SHOTS[:2])
     done = fabula_command("build", "entities", video, *COLOURS, "--out", tmp_path / "run")
     assert done.returncode == 3

@@ -21,12 +21,11 @@ import pytest
 import fabula
 from fabula.testing import drawn_service, stand_in
 from fabula.testing.model_server import Asked, ModelServer
-from fabula.testing.page_shell import TERMINAL, Shell, fits, typed
+from fabula.testing.page_shell import BLOCK, Shell, fits, typed
 
 DOCS = Path(fabula.__file__).parent / "docs"
 HERE = Path(__file__).with_name("pages")
-BLOCK = re.compile(r"^ *```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^(\$ )?(\w+=\S+ )*(fabula|python3?|pip|export|docker|mlflow) |^\$ ", re.MULTILINE)
+COMMAND = re.compile(r"^(\$ )?(\w+=\S+ )*(fabula|python3?|pip|export) |^\$ ", re.MULTILINE)
 """A line by which a block without a language is known as one of commands."""
 SERVES = re.compile(r"fabula (view|review serve) |python -m fabula\.testing\.model_server (?!.*&)")
 """These go on until they are stopped."""
@@ -120,14 +119,6 @@ def begun(command: str, beginnings: Mapping[str, Any]) -> Any:
         if plain.startswith(" ".join(beginning.split())):
             return told
     return None
-
-
-@pytest.fixture(scope="module")
-def commands(warm: Any, started_with: dict[str, str]) -> Iterator[Path]:
-    with warm.starter({**started_with, **TERMINAL}) as starter:
-        typed = warm.Typed(starter)
-        yield typed.folder
-        typed.close()
 
 
 @pytest.fixture(scope="module")

@@ -29,4 +29,5 @@ def test_archive_when_run_is_finished_comes_back_and_goes_on(
     for wrong in (tmp_path / "none.tar.zst", run / "records.jsonl"):
         refused = fabula_command("run", "restore", wrong, "--out", tmp_path / "out")
         assert refused.returncode in (1, 2) and "Traceback" not in refused.stderr
+        assert str(wrong) in refused.stderr
         assert not (tmp_path / "out").exists()

@@ -4,14 +4,12 @@
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import fabula
-from fabula.testing.page_shell import BLOCK, TERMINAL, Shell, fits, typed
+from fabula.testing.page_shell import BLOCK, Shell, fits, typed
 
 DOCS = Path(fabula.__file__).parent / "docs"
 PAGES = (*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "howto" / "own.md")
@@ -20,15 +18,6 @@ pytestmark = [
     pytest.mark.waits,
     pytest.mark.skipif(not DOCS.is_dir(), reason="the suite runs against a wheel, which has no docs"),
 ]
-
-
-@pytest.fixture(scope="module")
-def commands(warm: Any, started_with: dict[str, str]) -> Iterator[Path]:
-    """A folder of the commands ``fabula`` and ``python``, which start fast."""
-    with warm.starter({**started_with, **TERMINAL}) as starter:
-        typed = warm.Typed(starter)
-        yield typed.folder
-        typed.close()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

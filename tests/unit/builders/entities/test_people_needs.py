@@ -1,7 +1,7 @@
 """What finding people needs is looked up before any work, and listed at once."""
 
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +18,8 @@ def config(*sets: str) -> RunConfig:
     return resolve_config(PIPELINE, None, list(sets))
 
 
-def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them() -> None:
-    for library in ("torch", "ultralytics", "insightface", "onnxruntime", "transformers"):
-        if find_spec(library) is None:  # looked for, not imported: one of them replaces PIL.Image.open
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_installed: Any) -> None:
+    needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "transformers")
     with pytest.raises(MissingRequirement) as raised:
         check_people(config())
     found = raised.value.found
@@ -38,10 +36,8 @@ def test_needs_when_a_library_is_missing_names_it(monkeypatch: pytest.MonkeyPatc
     assert "torch, for people-yolo11n" in raised.value.found
 
 
-def test_needs_when_named_files_are_not_there_names_them(tmp_path: Path) -> None:
-    for library in ("torch", "ultralytics"):
-        if find_spec(library) is None:  # looked for, not imported: one of them replaces PIL.Image.open
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+def test_needs_when_named_files_are_not_there_names_them(needs_installed: Any, tmp_path: Path) -> None:
+    needs_installed("torch", "ultralytics")
     gone = tmp_path / "gone.pt"
     options = f'detect_people.options={{"people-yolo11n" = {{ local = "{gone}" }}}}'
     with pytest.raises(MissingRequirement, match=r"no .*gone\.pt"):

@@ -125,10 +125,8 @@ def replace_file(shot: Shot, path: Path) -> Shot:
     return shot.model_copy(update={"video": video, "shot_id": f"gone__shot{shot.number:04d}"})
 
 
-def test_detect_when_weights_are_missing_says_so_before_any_video_is_opened() -> None:
-    for library in ("torch", "ultralytics"):
-        if find_spec(library) is None:  # looked for, not imported: one of them replaces PIL.Image.open
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+def test_detect_when_weights_are_missing_says_so_before_any_video_is_opened(needs_installed: Any) -> None:
+    needs_installed("torch", "ultralytics")
     with pytest.raises(MissingRequirement, match=r"yolo11n\.pt"):
         detect(film_shots(FILM, Path("/gone.mp4"))[:1])
 
@@ -138,10 +136,10 @@ def test_detect_when_nobody_looks_sees_nobody() -> None:
     assert made(found)["seen"] == []
 
 
-def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(tmp_path: Path) -> None:
-    for library in ("torch", "ultralytics", "insightface", "onnxruntime", "onnx"):
-        if find_spec(library) is None:  # looked for, not imported: one of them replaces PIL.Image.open
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(
+    needs_installed: Any, tmp_path: Path
+) -> None:
+    needs_installed("torch", "ultralytics", "insightface", "onnxruntime", "onnx")
     import torch
 
     from fabula.testing.tiny_vision import draw_faces, tiny_settings

@@ -1,9 +1,8 @@
 """The check of models: what it looks over, and how it tells what is missing from what is wrong."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -80,10 +79,10 @@ def test_check_when_a_model_breaks_a_promise_says_which(
     assert step in failed and check.has("failed") and not check.as_json()["passed"]
 
 
-def test_check_when_every_model_of_ours_is_there_finds_no_promise_broken(tmp_path: Path) -> None:
-    for library in ("torch", "transformers", "torchvision", "insightface", "onnx", "ultralytics"):
-        if find_spec(library) is None:  # looked for, not imported: one of them replaces PIL.Image.open
-            pytest.skip(f"{library} is not installed: the extra metrics is missing")
+def test_check_when_every_model_of_ours_is_there_finds_no_promise_broken(
+    needs_installed: Any, tmp_path: Path
+) -> None:
+    needs_installed("torch", "transformers", "torchvision", "insightface", "onnx", "ultralytics")
     elsewhere = ("inception-v3", "musiq-spaq")  # in the contract test: large, of an extra of its own
     names = [model.name for model in registry.MODELS if model.name not in elsewhere]
     settings = {name: tiny_settings(name, tmp_path / name) for name in names}
