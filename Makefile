@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev all demo docs study history replays test endurance check clean
+.PHONY: dev all demo docs study history replays test test-slow endurance check clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -73,20 +73,23 @@ replays: .venv/installed-all
 
 # Many tests wait for processes, servers and pages: one worker more than there are cores, of one thread each.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-test endurance: export OMP_NUM_THREADS = 1
+test test-slow endurance: export OMP_NUM_THREADS = 1
 PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
+# `test` is all but the dearest files, `test-slow` those: LONGEST in tests/conftest.py names them.
 # A file is one worker's, so that what its tests share is made once; tests/conftest.py has the longest begin first.
 # Tests write many small files and have each put on the disk: in memory where 6 GB of it can be spared.
-test: .venv/installed-all
+test: TIER = not slow
+test-slow: TIER = slow
+test test-slow: .venv/installed-all
 	@memory() { awk '/MemAvailable/ {print int($$2 / 2)}' /proc/meminfo; df -k --output=avail /dev/shm; }; \
 	least=$$(memory 2>/dev/null | grep '^ *[0-9]' | sort -n | head -1); \
 	if [ "$${least:-0}" -gt 6000000 ]; then \
 		TMPDIR=$$(mktemp -d -p /dev/shm fabula-tests-XXXXXX); export TMPDIR; \
 		trap 'rm -rf "$$TMPDIR"' EXIT; trap 'exit 130' INT TERM HUP; \
 	fi; \
-	$(PYTEST) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) tests
+	$(PYTEST) -m "$(TIER)" --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) tests
 
 # Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
 endurance: .venv/installed-all

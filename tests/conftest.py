@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
@@ -20,6 +21,7 @@ from PIL import Image
 LOOPBACK = ("127.", "::1", "localhost")
 LONGEST_SLEEP = 0.3
 REFERENCE = "FABULA_REFERENCE"
+NOT_REACHED = "not reached: the time for slow tests was over"
 STARTED_WITH = dict(os.environ)
 OPEN = Image.open
 HERE = Path(__file__).parent
@@ -38,13 +40,32 @@ LONGEST = (
     "cli/test_hostile_input.py", "browser/test_adjudication_pages.py", "browser/test_review_whole.py",
     "unit/validators/test_damage.py", "unit/engine/test_memory.py", "unit/releases/test_packing.py",
 )  # fmt: skip
-"""Files that begin first: each is one worker's, and none is to be alone at the end."""
+"""The dearest files, marked ``slow``: ``make test-slow`` runs them, in this order; each is one worker's."""
+SLOW = {HERE / name: rank for rank, name in enumerate(LONGEST)}
+UNTIL = "FABULA_SLOW_UNTIL"
+"""The second since the epoch from which slow tests are not begun any more; the gate sets it."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read no file whose tests the chosen tier leaves out."""
+    left_out = {"slow": collection_path not in SLOW, "not slow": collection_path in SLOW}
+    chosen = config.getoption("markexpr")
+    return collection_path.suffix == ".py" and left_out.get(chosen, False) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ranks = {HERE / name: number for number, name in enumerate(LONGEST)}
-    assert all(path.is_file() for path in ranks), "LONGEST names a file that is not there"
-    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    assert all(path.is_file() for path in SLOW), "LONGEST names a file that is not there"
+    for item in items:
+        if item.path in SLOW:
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: SLOW.get(item.path, len(SLOW)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    until = os.environ.get(UNTIL)
+    if until and item.path in SLOW and time.time() > float(until):
+        pytest.skip(NOT_REACHED)
 
 
 def pytest_collection_finish() -> None:
@@ -205,3 +226,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     passed = terminalreporter.stats.get("passed", [])
     count = sum("parity" in report.keywords for report in passed)
     terminalreporter.write_line(f"parity tests passed: {count}")
+    skipped = terminalreporter.stats.get("skipped", [])
+    left = Counter(report.nodeid.split("::")[0] for report in skipped if NOT_REACHED in str(report.longrepr))
+    if left:
+        terminalreporter.write_line(f"slow tests not reached in the given time: {left.total()}")
+    for name, number in left.items():
+        terminalreporter.write_line(f"  {name}: {number}")
