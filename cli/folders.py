@@ -181,8 +181,6 @@ TAKES: dict[str, tuple[str, ...]] = {
     "release verify hidden": ("hidden",),
     "run status run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run spend run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
-    "run archive run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
-    "run compact run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run show run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run retry run": (*BUILT, *EVALUATED, *AUDITED, *MADE),
     "run merge shards": (*BUILT, *EVALUATED),

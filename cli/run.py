@@ -102,66 +102,6 @@ def check(run: Path, *, salvage: bool = False, as_json: bool = False) -> int:
     return int(bool(report.findings))
 
 
-@command("run archive")
-def archive(run: Path, *, out: Path | None = None, remove: bool = False, as_json: bool = False) -> int:
-    """Write a finished run into one file.
-
-    The file is a tar of all files of the run, packed with Zstandard. It is read back and compared with the
-    run before anything is removed. `fabula run restore` makes the same run of it, byte for byte.
-
-    Options:
-        run: Run folder.
-        out: The file, such as RUN.tar.zst [beside the run].
-        remove: Remove the run folder once the file was checked.
-
-    Examples:
-        fabula run archive runs/mine
-        fabula run archive runs/mine --out /backup/mine.tar.zst --remove
-    """
-    from ..engine.finished.archive_run import archive_run
-
-    show(archive_run(run, out, remove=remove), as_json=as_json)
-    return 0
-
-
-@command("run restore")
-def restore(archive: Path, *, out: Path | None = None, as_json: bool = False) -> int:
-    """Make a run of a file that `fabula run archive` wrote.
-
-    Every file is compared with its hash. The archive stays.
-
-    Options:
-        archive: File of `fabula run archive`.
-        out: A new folder [the run's name, beside the file].
-
-    Examples:
-        fabula run restore /backup/mine.tar.zst --out runs/mine
-    """
-    from ..engine.finished.archive_run import restore_run
-
-    show(restore_run(archive, out), as_json=as_json)
-    return 0
-
-
-@command("run compact")
-def compact(run: Path, *, as_json: bool = False) -> int:
-    """Make the journal of a finished run smaller.
-
-    What it holds of earlier settings, sources and versions is dropped, and said. Replies of models all stay.
-
-    Options:
-        run: Run folder.
-
-    Examples:
-        fabula run compact runs/mine
-    """
-    from ..engine.finished.compact_run import compact_run
-    from ..kinds.verbs import pipeline_of
-
-    show(compact_run(run, pipeline_of(run)), as_json=as_json)
-    return 0
-
-
 @command("run cancel")
 def cancel(run: Path, *, as_json: bool = False) -> int:
     """Stop the batches of a run; keep what they have answered.

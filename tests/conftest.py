@@ -50,7 +50,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Read no file whose tests the chosen tier leaves out."""
     left_out = {"slow": collection_path not in SLOW, "not slow": collection_path in SLOW}
     chosen = config.getoption("markexpr")
-    return collection_path.suffix == ".py" and left_out.get(chosen, False) or None
+    return (collection_path.suffix == ".py" and left_out.get(chosen, False)) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

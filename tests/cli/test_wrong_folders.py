@@ -80,8 +80,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "run show run": ("run", "show", "{}", "x"),
     "run retry run": ("run", "retry", "{}"),
     "run merge shards": ("run", "merge", "{}", "--out", "{new}"),
-    "run archive run": ("run", "archive", "{}"),
-    "run compact run": ("run", "compact", "{}"),
     "outputs check folders": ("outputs", "check", "{}", "--release", "{release katha}"),
     "outputs check release": ("outputs", "check", "{outputs}", "--release", "{}"),
     "outputs keyframes videos": (

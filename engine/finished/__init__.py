@@ -1,1 +1,0 @@
-"""What is done with runs that are finished: archives, smaller journals."""
