@@ -8,9 +8,8 @@ from typing import Any
 from fabula.evaluation.events.report import events_report
 from fabula.evaluation.report.writing import write_report
 from fabula.generation.memory.shots.known import known_entities
-from fabula.generation.memory.shots.layout import cast_of
+from fabula.generation.memory.shots.layout import cast_of, plain_layout
 from fabula.generation.memory.shots.packets import Condition, packet_of, scripted_shots
-from fabula.generation.memory.shots.plan_layout import plan_layout
 from fabula.generation.memory.shots.strips import render_strips
 from fabula.generation.memory.wall import PAGE, write_wall
 from fabula.schemas.entities import EntityEpisode
@@ -39,7 +38,7 @@ def test_layouts_when_inspected_are_as_every_page(inspected: Inspected, tmp_path
     known = known_entities(HOSTILE[0], script, None)
     packets = []
     for scripted in scripted_shots(view_of(HOSTILE[0], script)):
-        layout = plan_layout(cast_of(scripted.shot, known.alone, None))
+        layout = plain_layout(cast_of(scripted.shot, known.alone, None))
         none = [None] * len(layout.keyframes)
         packets.append((packet_of(scripted, known, layout, none, Condition()), tmp_path))
     (tmp_path / "page.html").write_text(render_strips(packets, ["12 questions"]), "utf-8")

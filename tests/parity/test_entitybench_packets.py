@@ -7,10 +7,8 @@ import pytest
 
 from fabula.generation.memory.shots.check_layout import layout_faults
 from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
-from fabula.generation.memory.shots.layout import ShotLayout, cast_of, goes_on
+from fabula.generation.memory.shots.layout import ShotLayout, cast_of, goes_on, plain_layout
 from fabula.generation.memory.shots.packets import Condition, Packet, packet_of, scripted_shots
-from fabula.generation.memory.shots.plan_layout import plan_layout
-from fabula.generation.memory.shots.staging import read_staging
 from fabula.releases.entities.tree import read_entity_set
 from fabula.validators.entities.view import view_of
 
@@ -56,8 +54,8 @@ def test_packets_of_published_episodes_when_made_by_rules_lose_no_scheduled_enti
         for scripted in scripted_shots(view_of(episode.episode_id, episode.script)):
             goes = packet is not None and goes_on(scripted.shot, scripted.before)
             cast = cast_of(scripted.shot, known.alone, packet.layout.state if goes and packet else None)
-            layout = plan_layout(cast)
-            assert layout_faults(layout, cast, read_staging(cast.action, cast.characters)) == []
+            layout = plain_layout(cast)
+            assert layout_faults(layout, cast) == []
             composed = as_if_composed(layout) if has_pictures else [None] * len(layout.keyframes)
             packet = packet_of(scripted, known, layout, composed, Condition())
             assert packet.lost == ()

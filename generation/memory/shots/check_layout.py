@@ -1,17 +1,17 @@
 """Whether a layout is valid: the rules that every layout keeps, whoever planned it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .camera import pan_faults
-from .layout import CELLS, SIDES, Keyframe, ShotCast, ShotLayout, Side, places_of
-from .staging import Staging
+from .layout import ANGLES, CELLS, Angle, Keyframe, Pan, ShotCast, ShotLayout, places_of
 
 MOST_KEYFRAMES = 8
 """Most keyframes of a shot."""
+AGAINST: Mapping[Pan, Pan] = {"none": "none", "left": "right", "right": "left"}
+"""Pan -> where it moves what stays in the frame."""
 
 
-def layout_faults(layout: ShotLayout, cast: ShotCast, staging: Staging) -> list[str]:
+def layout_faults(layout: ShotLayout, cast: ShotCast) -> list[str]:
     """Return what is wrong with a layout, each as a sentence that a model can act on; none where it is valid.
 
     1. There are one to eight keyframes, and nobody and nothing in them that is not scheduled.
@@ -20,12 +20,10 @@ def layout_faults(layout: ShotLayout, cast: ShotCast, staging: Staging) -> list[
     4. Where a shot goes on from another, its first keyframe has all who stay. If the camera does not turn,
        they are where they were, and so is the view; if it turns, nobody moves with it, their order stays, and
        the view moves with it.
-    5. Who comes in from a side that the text names is on that side at first; three fit.
 
     Args:
         layout: of the shot.
         cast: what it was made for.
-        staging: what the action says.
     """
     faults = []
     if len(layout.keyframes) > MOST_KEYFRAMES:
@@ -35,7 +33,7 @@ def layout_faults(layout: ShotLayout, cast: ShotCast, staging: Staging) -> list[
     faults += _missing(layout.keyframes, cast)
     if faults:
         return faults  # the rest is about characters who are there
-    return [*_continuation_faults(layout.keyframes[0], cast), *_entry_faults(layout, cast, staging)]
+    return list(_continuation_faults(layout.keyframes[0], cast))
 
 
 def _keyframe_faults(keyframe: Keyframe, cast: ShotCast) -> Iterator[str]:
@@ -86,14 +84,36 @@ def _continuation_faults(first: Keyframe, cast: ShotCast) -> Iterator[str]:
     yield from (f"keyframe 1: {fault}" for fault in pan_faults(cast.before, first, cast.retained))
 
 
-def _entry_faults(layout: ShotLayout, cast: ShotCast, staging: Staging) -> Iterator[str]:
-    sides: dict[str, Side] = {
-        name: side
-        for name in cast.characters
-        if name not in cast.retained and (side := staging.side_of_entry(name)) is not None
-    }
-    crowded = {side for side, count in Counter(sides.values()).items() if count > len(SIDES[side])}
-    for name, side in sides.items():
-        cell = next(cells[name] for keyframe in layout.keyframes if name in (cells := places_of(keyframe)))
-        if cell not in SIDES[side] and side not in crowded:
-            yield f"{name} comes from the {side} and is first {CELLS[cell]}"
+def pan_faults(before: Keyframe, after: Keyframe, retained: Iterable[str]) -> list[str]:
+    """Return what a keyframe gets wrong about the camera, against the arrangement that it goes on from.
+
+    Args:
+        before: the arrangement before.
+        after: the first keyframe of the shot that goes on.
+        retained: the characters who are in both.
+    """
+    old, new = places_of(before), places_of(after)
+    moves = {name: new[name] - old[name] for name in retained if name in new}
+    faults = []
+    way = {"none": 0, "left": 1, "right": -1}[after.pan]
+    for name, move in moves.items():
+        where = f"{name} was {CELLS[old[name]]} and is {CELLS[new[name]]}"
+        if way == 0 and move:
+            faults.append(f"{where}, though the camera does not turn")
+        elif move * way < 0:
+            faults.append(f"{where}: when the camera turns {after.pan}, who stays moves {AGAINST[after.pan]}")
+    names = sorted(moves, key=old.__getitem__)
+    if [old[name] for name in names] and sorted(names, key=new.__getitem__) != names:
+        faults.append(f"{', '.join(names)} stood in this order from left to right; a pan does not change it")
+    if before.location is not None and before.location == after.location:
+        faults += _angle_faults(before.angle, after)
+    return faults
+
+
+def _angle_faults(angle: Angle, after: Keyframe) -> list[str]:
+    step = ANGLES.index(after.angle) - ANGLES.index(angle)
+    way = {"none": 0, "left": -1, "right": 1}[after.pan]
+    if (way == 0 and step) or step * way < 0:
+        said = "does not turn" if way == 0 else f"turns {after.pan}"
+        return [f"the view was {angle} and is {after.angle}, though the camera {said}"]
+    return []

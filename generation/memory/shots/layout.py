@@ -4,7 +4,7 @@ The frame has seven cells from left to right (EntityBench, E.4, which names the 
 character. Objects stand beside who uses them and take no cell.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -16,11 +16,12 @@ from ....schemas.values import Own
 Cell: TypeAlias = Literal["far-left", "left", "centre-left", "centre", "centre-right", "right", "far-right"]
 CELLS: tuple[Cell, ...] = ("far-left", "left", "centre-left", "centre", "centre-right", "right", "far-right")
 """The cells, from left to right as the viewer sees them."""
-CENTRE = len(CELLS) // 2
-"""Number of the cell in the middle, from 0."""
-Side: TypeAlias = Literal["left", "centre", "right"]
-SIDES: Mapping[Side, tuple[int, ...]] = {"left": (0, 1, 2), "centre": (3,), "right": (4, 5, 6)}
-"""Side -> numbers of its cells."""
+SPREAD: tuple[tuple[int, ...], ...] = (
+    (), (3,), (2, 4), (1, 3, 5), (0, 2, 4, 6), (0, 2, 3, 4, 6), (0, 1, 2, 4, 5, 6), (0, 1, 2, 3, 4, 5, 6),
+)  # fmt: skip
+"""How many characters -> the cells over which they are spread."""
+SEATS = (3, 2, 4, 1, 5, 0, 6)
+"""Cells in which somebody who comes to others stands, the first free one."""
 Angle: TypeAlias = Literal["left", "front", "right"]
 ANGLES: tuple[Angle, ...] = ("left", "front", "right")
 """Which third of the place's panorama is behind: left, the centre, or right (E.4)."""
@@ -151,3 +152,50 @@ def standing_at(places: Mapping[str, int]) -> tuple[Standing, ...]:
     """Return characters in their cells, from left to right."""
     ordered = sorted(places, key=places.__getitem__)
     return tuple(Standing(name=name, cell=CELLS[places[name]]) for name in ordered)
+
+
+def plain_layout(cast: ShotCast) -> ShotLayout:
+    """Return the layout of a shot that needs nobody to read it: valid for every schedule.
+
+    Who stays from the shot before stands where they stood, the others have the free cells or, where nobody
+    stays, are spread over the frame as they are scheduled. Nobody moves and the camera does not turn; more
+    bodies than cells, and a second place, make a further keyframe. Objects stand beside nobody.
+    """
+    keyframes: list[Keyframe] = []
+    arrangements, locations = list(_arrangements(cast)), _locations(cast)
+    for number in range(max(len(arrangements), len(locations), 1)):
+        location = locations[min(number, len(locations) - 1)] if locations else None
+        before = keyframes[-1] if keyframes else cast.before
+        stays = before is not None and before.location == location
+        keyframes.append(
+            Keyframe(
+                characters=standing_at(arrangements[min(number, len(arrangements) - 1)]),
+                objects=tuple(Beside(name=name) for name in cast.objects),
+                location=location, angle=before.angle if before is not None and stays else "front",
+            )
+        )  # fmt: skip
+    return ShotLayout(
+        shot=cast.shot, continues=cast.before is not None, retained=cast.retained, entering=cast.entering,
+        leaving=cast.leaving, keyframes=tuple(keyframes),
+    )  # fmt: skip
+
+
+def _arrangements(cast: ShotCast) -> Iterator[dict[str, int]]:
+    """Yield character -> cell for each keyframe, until all have been in one."""
+    before = {} if cast.before is None else places_of(cast.before)
+    places = {name: before[name] for name in cast.retained}
+    comers = [name for name in cast.characters if name not in places]
+    free = [cell for cell in SEATS if cell not in places.values()]
+    if not places:
+        free = list(SPREAD[min(len(comers), len(CELLS))])
+    places |= zip(comers, free, strict=False)
+    yield places
+    for start in range(len(free), len(comers), len(CELLS)):
+        group = comers[start : start + len(CELLS)]
+        yield dict(zip(group, SPREAD[len(group)], strict=True))
+
+
+def _locations(cast: ShotCast) -> list[str]:
+    """Return the places of a shot as they are scheduled, the one in which it goes on first."""
+    here = None if cast.before is None else cast.before.location
+    return sorted(cast.locations, key=lambda name: name != here)

@@ -5,6 +5,7 @@ place (EntityBench, 4). The last frame of the shot before goes to the generator 
 and is no part of the memory.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -17,7 +18,6 @@ from ....schemas.values import Own
 from ....validators.entities.view import EpisodeView, Header
 from .known import KnownEntities, KnownEntity
 from .layout import Keyframe, ShotLayout
-from .staging import find_name
 
 PACKET = "packet.json"
 PROMPT = "memory/video_shot"
@@ -162,7 +162,7 @@ def packet_of(
     also = [
         entity.name
         for entity in scheduled
-        if entity.key not in lines and find_name(shot.action, entity.name) is None
+        if entity.key not in lines and not is_named(shot.action, entity.name)
     ]
     camera = camera_words(layout)
     prompt = load_prompt(PROMPT).render(
@@ -275,6 +275,13 @@ def _in_packet(
         means.append(lines[entity.key][1])
     elif entity.name in also:
         means.append("name")
-    if find_name(shot.action, entity.name) is not None:
+    if is_named(shot.action, entity.name):
         means.append("action")
     return EntityInPacket(entity=entity.key, by=tuple(dict.fromkeys(means)), described_by=entity.described_by)
+
+
+def is_named(text: str, name: str) -> bool:
+    """Whether a text names somebody as a whole word, in any case."""
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
+        return bool(name)
+    return not name.isascii() and name in text

@@ -1,7 +1,7 @@
-"""Stage: the layouts of an episode, shot after shot, by a model whose answers keep the rules, or by rules.
+"""Stage: the layouts of an episode, shot after shot: by a model whose answers keep the rules, or plain.
 
 An answer that breaks a rule is sent back once with what is wrong. Where there is still none of use, the
-rules' own layout stands in, and says why.
+plain layout stands in, and says why.
 """
 
 from functools import partial
@@ -24,21 +24,19 @@ from ....schemas.canonical import Json
 from ....schemas.entities import EntityEpisode, EpisodeShot
 from .check_layout import layout_faults
 from .known import KnownEntities
-from .layout import Beside, Keyframe, ShotCast, ShotLayout, Standing, cast_of, goes_on
-from .plan_layout import plan_layout
-from .staging import read_staging
+from .layout import Beside, Keyframe, ShotCast, ShotLayout, Standing, cast_of, goes_on, plain_layout
 
 PROMPT = "memory/layout_shot"
 STANDS_IN = UNUSABLE | {"bad_request", "too_long"}
-"""Codes of missing answers for which the rules' layout stands in."""
+"""Codes of missing answers for which the plain layout stands in."""
 
 
 class LayoutSettings(ModelSettings):
-    """Who plans the layouts; without a model the rules do."""
+    """Who plans the layouts; without a model they are the plain ones."""
 
 
 SPEC = StageSpec(
-    name="plan_layouts", version=1, shape="map", reads=("script", "known"), writes=("layouts",),
+    name="plan_layouts", version=2, shape="map", reads=("script", "known"), writes=("layouts",),
     settings=LayoutSettings, asks=(PROMPT,), patience=20.0,
 )  # fmt: skip
 
@@ -53,7 +51,7 @@ async def run(item: Item, tools: Tools) -> Outcome:
     for shot in script.shots():
         before = layouts[-1].state if layouts and goes_on(shot, shots[-1]) else None
         cast = cast_of(shot, known.alone, before)
-        layout = plan_layout(cast)
+        layout = plain_layout(cast)
         if tools.asker is not None and tools.own(LayoutSettings).model is not None:
             try:
                 layout = await _asked(cast, script.story_overview or "", tools)
@@ -96,7 +94,7 @@ def read_layout(cast: ShotCast, reply: Json) -> ShotLayout:
         shot=cast.shot, continues=cast.before is not None, retained=cast.retained, entering=cast.entering,
         leaving=cast.leaving, keyframes=keyframes, by="model", reasoning=str(reply["reasoning"])[:1000],
     )  # fmt: skip
-    faults = layout_faults(layout, cast, read_staging(cast.action, cast.characters))
+    faults = layout_faults(layout, cast)
     if faults:
         raise BadReply("; ".join(faults))
     return layout

@@ -8,9 +8,8 @@ import pytest
 from fabula.generation.memory.bank import Owner
 from fabula.generation.memory.shots.drawn_scene import drawn_scene, looks_of, made_up_look
 from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
-from fabula.generation.memory.shots.layout import cast_of, goes_on
+from fabula.generation.memory.shots.layout import cast_of, goes_on, plain_layout
 from fabula.generation.memory.shots.packets import Condition, Packet, camera_words, packet_of, scripted_shots
-from fabula.generation.memory.shots.plan_layout import plan_layout
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import SHOTS, written_episode
 from fabula.validators.entities.view import view_of
@@ -42,7 +41,7 @@ def packets(
     made: list[Packet] = []
     for scripted in scripted_shots(view_of("ep_a", script)):
         before = made[-1].layout.state if goes_on(scripted.shot, scripted.before) else None
-        layout = plan_layout(cast_of(scripted.shot, known.alone, before))
+        layout = plain_layout(cast_of(scripted.shot, known.alone, before))
         composed = [
             {
                 "file": f"{number}.png", "shows_place": frame.location is not None,
@@ -75,9 +74,9 @@ def test_packet_when_everything_has_a_picture_has_portraits_then_keyframes() -> 
     assert [image.file for image in first.images] == ["01_portrait.png", "02_keyframe.png"]
     assert first.images[1].shows == ("character:Ana", "object:the red cup", "location:The Kitchen")
     assert roles(second) == [
-        ("portrait", "character:Ana"), ("portrait", "character:Ben"), ("keyframe", None), ("keyframe", None),
+        ("portrait", "character:Ana"), ("portrait", "character:Ben"), ("keyframe", None),
     ]  # fmt: skip
-    assert [image.keyframe for image in second.images] == [None, None, 1, 2]
+    assert [image.keyframe for image in second.images] == [None, None, 1]
     assert means(last) == {
         "character:Ana": ("portrait", "keyframe", "bank", "action"),
         "character:Ben": ("portrait", "keyframe", "bank", "action"),
@@ -182,11 +181,11 @@ def test_packet_when_memory_is_taken_away_lacks_just_that_and_says_so(
 
 
 def test_camera_words_when_it_turns_say_where() -> None:
-    made = packets(
-        episode=written_episode(shots=[SHOTS[0], (1, "The camera pans left.", ("Ana", "The Kitchen"))])
-    )
-    assert camera_words(made[0].layout) == "The camera sees the place from the front and does not turn."
-    assert camera_words(made[1].layout) == (
+    first, second = (packet.layout for packet in packets()[:2])
+    assert camera_words(first) == "The camera sees the place from the front and does not turn."
+    (keyframe,) = second.keyframes
+    turned = keyframe.model_copy(update={"angle": "left", "pan": "left"})
+    assert camera_words(second.model_copy(update={"keyframes": (turned,)})) == (
         "It goes on from the shot before without a cut. The camera sees the place from the left side,"
         " it pans to the left."
     )

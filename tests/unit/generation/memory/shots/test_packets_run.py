@@ -89,7 +89,7 @@ def test_packets_when_made_lie_in_a_folder_for_each_shot_with_what_they_name(
     lines = layouts(tmp_path / "run")
     assert [(line["episode_id"], line["shot"]) for line in lines][:2] == [("ep_a", "1:1"), ("ep_a", "1:2")]
     page = (tmp_path / "run/layouts.html").read_text("utf-8")
-    assert page.count("<img ") == 8 and "Ana fills the red cup" in page and "They come in: " in page
+    assert page.count("<img ") == 7 and "Ana fills the red cup" in page and "They come in: " in page
     assert str(tmp_path) not in page + (tmp_path / "run/packets.jsonl").read_text("utf-8")
 
 
