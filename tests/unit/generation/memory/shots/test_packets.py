@@ -11,7 +11,7 @@ from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, Kno
 from fabula.generation.memory.shots.layout import cast_of, goes_on, plain_layout
 from fabula.generation.memory.shots.packets import Condition, Packet, camera_words, packet_of, scripted_shots
 from fabula.schemas.entities import EntityEpisode
-from fabula.testing.written_episodes import SHOTS, written_episode
+from fabula.testing.written_episodes import written_episode
 from fabula.validators.entities.view import view_of
 
 PICTURES = {
