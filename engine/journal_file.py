@@ -134,6 +134,7 @@ CREATE INDEX IF NOT EXISTS results_stage ON results (stage, part);
 
 _FULL = {"SQLITE_FULL"}
 _DAMAGED = {"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_SCHEMA", "SQLITE_MISMATCH"}
+_OF_STATEMENT = {"SQLITE_ERROR", "SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISUSE", "SQLITE_RANGE"}
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
@@ -300,10 +301,27 @@ def explained(path: Path) -> Iterator[None]:
         raise unwritable(path, error) from error
 
 
+def is_of_statement(error: Exception) -> bool:
+    """Return whether an error is of the values or the text of a statement, and not of the file."""
+    if not isinstance(error, sqlite3.Error):
+        return not isinstance(error, OSError)
+    # What the module itself says of values has no name of SQLite's.
+    named = _kind_of(error) or ("" if isinstance(error, sqlite3.OperationalError) else "SQLITE_MISUSE")
+    return named in _OF_STATEMENT and not _lacks_tables(error)
+
+
+def _lacks_tables(error: sqlite3.Error) -> bool:
+    return "no such table" in str(error) or "no such column" in str(error)
+
+
+def _kind_of(error: sqlite3.Error) -> str:
+    return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
+
+
 def _explain(path: Path, error: sqlite3.Error) -> UserError:
+    kind = _kind_of(error)
     name = str(getattr(error, "sqlite_errorname", ""))
-    kind = "_".join(name.split("_")[:2])
-    if kind in _DAMAGED or "no such table" in str(error) or "no such column" in str(error):
+    if kind in _DAMAGED or _lacks_tables(error):
         return damaged(path, error)
     if kind in _FULL:
         fix = "free some space and start again; finished work is kept"

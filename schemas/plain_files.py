@@ -20,6 +20,8 @@ LONGEST_LINE = 64 * 1024 * 1024
 """Bytes that a line of a JSONL file may have."""
 DEEPEST = 100
 """Lists and objects that may lie in each other; records have five or six."""
+LARGEST_WHOLE = 2**63
+"""What a whole number must be nearer to zero than: tables and databases hold no larger ones."""
 _TOO_DEEP = f"lists and objects deeper than {DEEPEST} in each other"
 
 
@@ -139,6 +141,26 @@ def parse_json(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
     if is_deep(value, content):
         raise ValueError(_TOO_DEEP)
     return value
+
+
+def parse_storable(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the JSON value in bytes that somebody sent, if files, tables and databases can hold it.
+
+    Raises:
+        ValueError: as for :func:`parse_json`; or it has a whole number beyond 64 bits, a number that is none
+            or infinite, or half of a surrogate pair.
+    """
+    parse_json(content)
+    value = json.loads(content, parse_int=_within_64_bits)
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    return value
+
+
+def _within_64_bits(digits: str) -> int:
+    number = int(digits) if len(digits) < 21 else LARGEST_WHOLE
+    if not -LARGEST_WHOLE < number < LARGEST_WHOLE:
+        raise ValueError(f"the whole number {digits[:40]} is beyond 64 bits")
+    return number
 
 
 def json_lines(path: Path) -> Iterator[Any]:

@@ -99,24 +99,19 @@ class VoteJournal:
     ) -> None:
         self.close()
 
-    def add(self, event: Event, *more: Statement, done: Done | None = None) -> None:
-        """Queue an event; ``done`` is told when it is on disk. One whose id is known changes nothing.
-
-        Raises:
-            TargetError: an earlier write failed.
-        """
+    def add(self, event: Event, *more: Statement, done: Done) -> None:
+        """Queue an event; ``done`` is told when it is on disk. One whose id is known changes nothing."""
         self._writer.write((PUT, event.row()), *more, done=done)
 
     def add_now(self, *events: Event) -> None:
         """Add events and return when they are on disk.
 
         Raises:
-            TargetError: they cannot be written.
+            FabulaError: they cannot be written.
         """
-        self._writer.write(*((PUT, event.row()) for event in events))
-        self._writer.flush()
+        self._writer.write_now(*((PUT, event.row()) for event in events))
 
-    def draft(self, reviewer: str, item: str, at: str, body: Json, done: Done | None = None) -> None:
+    def draft(self, reviewer: str, item: str, at: str, body: Json, done: Done) -> None:
         """Queue what somebody has begun on an item, in place of what was there; ``done`` as for events."""
         self._writer.write((PUT_DRAFT, (reviewer, item, at, canonical_text(body))), done=done)
 
@@ -140,11 +135,7 @@ class VoteJournal:
         return [event for _, event in fresh]
 
     def close(self) -> None:
-        """Write what is queued and close the file.
-
-        Raises:
-            TargetError: it cannot be written.
-        """
+        """Write what is queued and close the file."""
         try:
             self._writer.close()
         finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import FabulaError
 from ....schemas.canonical import Json
-from ....schemas.plain_files import parse_json
+from ....schemas.plain_files import parse_storable
 from ..adjudication import ADJUDICATOR
 from ..flow import Step, find_place
 from ..items import opaque
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+LOG = logging.getLogger("uvicorn.error")
 LARGEST_BODY = 512 * 1024
 STATIC = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 """Ending of a file of ``static`` -> what the pages call it."""
@@ -56,7 +57,8 @@ def application(server: Server, more: Callable[["Routes"], list[Any]] | None = N
         *(Route(f"/api/{name}", handler, methods=["POST"]) for name, handler in changes.items()),
         *(more(routes) if more is not None else ()),
     ]
-    return Starlette(routes=listed, middleware=[Middleware(Guard)], exception_handlers={404: routes.lost})
+    handlers = {404: routes.lost, FabulaError: routes.failed}
+    return Starlette(routes=listed, middleware=[Middleware(Guard)], exception_handlers=handlers)
 
 
 class Guard:
@@ -202,6 +204,11 @@ class Routes:
         """Answer an address that there is not."""
         return self.error(request, 404, "error.lost")
 
+    async def failed(self, request: "Request", error: Exception) -> "Response":
+        """Answer where something cannot be written now, such as on a full disk; who serves is told why."""
+        LOG.error("%s", error)
+        return self.error(request, 503, "error.busy")
+
     # -- files
 
     async def media(self, request: "Request") -> "Response":
@@ -267,7 +274,7 @@ class Routes:
             except Refused as refused:
                 return JSONResponse({"why": refused.why, "fields": refused.fields}, refused.status)
             except FabulaError as error:  # the page keeps the answer; who serves the study must know why
-                logging.getLogger("uvicorn.error").error("%s", error)
+                LOG.error("%s", error)
                 return JSONResponse({"why": "server"}, 503)
             return JSONResponse(made if made is not None else {"saved": True})
 
@@ -283,7 +290,8 @@ async def _body(request: "Request") -> dict[str, Json]:
     """Return the body of a request.
 
     Raises:
-        Refused: it is too large, or no JSON object.
+        Refused: it is too large, no JSON object, or holds what cannot be stored: half of a surrogate pair, a
+            number that is none, a whole one beyond 64 bits.
     """
     content = bytearray()
     async for chunk in request.stream():
@@ -291,7 +299,7 @@ async def _body(request: "Request") -> dict[str, Json]:
         if len(content) > LARGEST_BODY:
             raise Refused(413, "large")
     try:
-        body = parse_json(bytes(content))
+        body = parse_storable(bytes(content))
     except ValueError as error:
         raise Refused(422, "body") from error
     if not isinstance(body, dict):

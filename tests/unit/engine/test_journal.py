@@ -3,17 +3,22 @@
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from fabula.engine import group_commit, journal_file
 from fabula.engine.calls import calls_of, model_uses
 from fabula.engine.codec import decode, encode
+from fabula.engine.group_commit import GroupCommit, NotStored, Statement
 from fabula.engine.journal import NAME, Entry, Journal
 from fabula.engine.stage import Failed, Made
-from fabula.errors import RunError, TargetError
+from fabula.errors import FabulaError, RunError, TargetError
 
 ENTRY = Entry("k1", "work", "a", "item", 1, "s", "l", {"words": "0" * 64}, encode(Made({"text": "x"})))
 
@@ -112,7 +117,8 @@ def test_open_when_written_before_models_could_be_asked_can_be_read_and_goes_on(
         assert calls_of(journal, head.key) == []
     with Journal.open(tmp_path) as journal:
         journal.put(replace(ENTRY, key="k2"))
-        assert len(list(journal.heads("work"))) == 1
+        journal.flush()
+        assert len(list(journal.heads("work"))) == 2
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 14
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("5",)
@@ -170,6 +176,99 @@ def test_open_when_read_only_and_missing_says_no_journal(tmp_path: Path) -> None
 def test_open_when_folder_is_missing_is_a_target_error(tmp_path: Path) -> None:
     with pytest.raises(TargetError):
         Journal.open(tmp_path / "no" / "such")
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[GroupCommit]:
+    journal_file.prepare(tmp_path / NAME)
+    made = GroupCommit(tmp_path / NAME)
+    yield made
+    with suppress(FabulaError):
+        made.close()
+
+
+def names(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM meta WHERE name <> 'format'")}
+
+
+def fact(name: str, value: object = "x") -> Statement:
+    return (journal_file.PUT_META, (name, value))
+
+
+def in_one_batch(writer: GroupCommit, *calls: Sequence[Statement]) -> list[FabulaError | None]:
+    """Return what each of some calls is told that get to the writer together."""
+    hold, told = threading.Event(), dict[int, FabulaError | None]()
+    writer.write(done=lambda _: hold.wait(10) and None)
+    for number, statements in enumerate(calls):
+        writer.write(*statements, done=partial(told.__setitem__, number))
+    hold.set()
+    with suppress(FabulaError):
+        writer.flush()
+    return [told[number] for number in range(len(calls))]
+
+
+def test_write_when_a_call_cannot_be_stored_fails_alone(writer: GroupCommit) -> None:
+    told = in_one_batch(
+        writer,
+        [fact("first")],
+        [fact("half"), fact("surrogate", "\ud800")],  # of one call: both or none
+        [fact("second")],
+        [fact("beyond 64 bits", 2**64)],
+        [fact("no text", {})],
+        [fact("null", None)],
+        [("INSERT INTO", ())],
+        [("SELECT ?", ())],
+        [fact("third")],
+    )
+    assert [number for number, error in enumerate(told) if error is None] == [0, 2, 8]
+    assert all(error is None or isinstance(error, NotStored) for error in told)
+    writer.write_now(fact("later"))
+    assert names(writer.path) == {"first", "second", "third", "later"}
+    writer.check()  # everybody was told
+
+
+def test_write_when_whoever_is_told_fails_goes_on(writer: GroupCommit) -> None:
+    writer.write(fact("first"), done=lambda _: 1 / 0 and None)
+    writer.write_now(fact("second"))
+    assert names(writer.path) == {"first", "second"}
+
+
+def test_write_when_nobody_waits_and_it_fails_says_so_and_writes_no_more_of_its_sort(
+    writer: GroupCommit,
+) -> None:
+    writer.write(fact("bad", "\ud800"))
+    with pytest.raises(NotStored, match="surrogates not allowed"):
+        writer.flush()
+    with pytest.raises(NotStored):
+        writer.write(fact("after"))
+    writer.write_now(fact("a reply that was paid for"))
+    with pytest.raises(NotStored):
+        writer.close()
+    assert names(writer.path) == {"a reply that was paid for"}
+
+
+def test_write_when_the_disk_is_full_goes_on_once_there_is_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[sqlite3.Connection] = []
+
+    def small(path: Path, *, read_only: bool) -> sqlite3.Connection:
+        opened.append(journal_file.connect(path, read_only=read_only))
+        opened[-1].execute("PRAGMA max_page_count = 40")
+        return opened[-1]
+
+    monkeypatch.setattr(group_commit, "connect", small)
+    journal_file.prepare(tmp_path / NAME)
+    writer = GroupCommit(tmp_path / NAME)
+    told = in_one_batch(writer, [fact("small")], [fact("large", "x" * 500_000)], [fact("small too")])
+    assert all(isinstance(error, TargetError) and "the disk is full" in str(error) for error in told)
+    with pytest.raises(TargetError):
+        writer.write_now(fact("large", "x" * 500_000))
+    opened[0].execute("PRAGMA max_page_count = 4000")
+    writer.write_now(fact("large", "x" * 500_000))
+    writer.close()
+    assert names(tmp_path / NAME) == {"large"}
 
 
 FILL = """

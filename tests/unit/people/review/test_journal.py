@@ -54,8 +54,8 @@ def test_event_when_somebody_tries_to_change_it_stays(tmp_path: Path, sql: str) 
 
 def test_draft_when_replaced_is_the_last_and_goes_with_the_vote(tmp_path: Path) -> None:
     with VoteJournal(tmp_path) as journal:
-        journal.draft("r", "i1", "t", {"answers": {"a": 1}})
-        journal.draft("r", "i1", "t", {"answers": {"a": 2}})
+        for answer in (1, 2):
+            journal.draft("r", "i1", "t", {"answers": {"a": answer}}, lambda error: None)
         journal.add_now()
         assert journal.draft_of("r", "i1") == {"answers": {"a": 2}}
         assert journal.draft_of("other", "i1") is None

@@ -393,6 +393,45 @@ def test_body_when_hostile_is_refused(scene: Callable[..., Scene], body: bytes) 
         )
 
 
+@pytest.mark.parametrize(
+    "answer", ["\ud800", {"deep\udfff": 1}, 2**63, -(2**63), float("nan"), float("inf"), ["a", "\ude00 b"]]
+)
+def test_text_when_it_cannot_be_stored_is_refused_and_everybody_goes_on(
+    scene: Callable[..., Scene], answer: Any
+) -> None:
+    here = scene()
+    bad, good = here.people(2)
+    key = here.keys(bad)[0]
+    for name in ("draft", "vote", "broken", "close", "agree", "leave"):
+        body = {"id": "12345678", "place": key, "answers": {"note": answer}, "what": answer, "block": answer}
+        assert bad.post(name, body).status_code == 422, name
+    assert (
+        bad.post("draft", {"place": key, "answers": {"note": "emoji \U0001f600, NUL \0"}}).status_code == 200
+    )
+    assert [person.vote(here.keys(person)[0]).status_code for person in (bad, good)] == [200, 200]
+
+
+def test_vote_when_the_disk_was_full_is_taken_once_there_is_space(
+    scene: Callable[..., Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    key, writer = here.keys(person)[0], here.journal._writer
+    assert writer._connection is not None
+
+    def most(pages: int) -> None:
+        writer._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    most(1)
+    long = {"answers": toy_answers(here.study, key), "timeline": [[1, "x" * 40]] * 4_000}
+    assert person.vote(key, **long).status_code == 503
+    assert person.client.get("/").status_code == 200
+    assert person.vote(key, **long).status_code == 503
+    most(100_000)
+    assert person.vote(key, **long).status_code == 200
+    assert [event.kind for event in read_events(here.study.folder)].count("voted") == 1
+
+
 def test_study_when_opened_after_all_that_is_whole(scene: Callable[..., Scene]) -> None:
     here = scene()
     people = here.people(3)
