@@ -23,9 +23,8 @@ def katha(
 ) -> int:
     """Write a release as the official KathaBench files.
 
-    The files have the names of Table 23 of the paper. An imported package comes out as it came in: tables
-    line by line in canonical JSON, sorted by id, with the fields that were set aside; every other file byte
-    for byte.
+    The files have the names of Table 23 of the paper. An imported package comes out byte for
+    byte as it came in.
 
     Options:
         folder: Release, packed or imported.

@@ -31,8 +31,8 @@ def katha(
     """Import an official KathaBench package.
 
     The new folder loads, validates and is judged like a release. The package is a folder, or REPO@VERSION: a
-    repository on the Hub with a tag or commit. Nothing is lost: unknown fields are set aside and reported,
-    and `fabula export katha` writes them back.
+    repository on the Hub with a tag or commit. Nothing is lost: every file is kept as it is, fields that
+    Fabula does not have are listed, and `fabula export katha` gives the package back.
 
     Options:
         source: The official package, with annotations.jsonl.

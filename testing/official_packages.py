@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..schemas.canonical import Json, canonical_text
+from ..schemas.canonical import Json
 from .katha_samples import sample_bundles
 
 OURS_ALONE = ("language", "source_text", "story_text")
@@ -82,23 +82,6 @@ def write_package(
     for name, lines in (package_rows() if rows is None else rows).items():
         (folder / name).write_bytes(b"".join(map(written, lines)))
     return folder
-
-
-def canonical_package(folder: Path) -> dict[str, Json]:
-    """Return file -> content after canonicalisation: lines as canonical JSON, sorted; other files as bytes.
-
-    The lines of the gold files keep their order.
-    """
-    found: dict[str, Json] = {}
-    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-        name = path.relative_to(folder).as_posix()
-        if not name.endswith(".jsonl"):
-            found[name] = path.read_bytes()
-            continue
-        text = path.read_bytes().decode("utf-8-sig")
-        lines = [canonical_text(json.loads(line)) for line in text.split("\n") if line.strip()]
-        found[name] = lines if "gold" in name else sorted(lines)
-    return found
 
 
 def _review(record: Json) -> dict[str, Json]:

@@ -46,10 +46,7 @@ TABLE_23 = (
 """The files of the official package."""
 
 ORIGINALS = "official"
-"""Folder of an import that holds every other file of the package, byte for byte."""
-
-SIDECAR = "official_fields.jsonl"
-"""File of an import that says what was set aside, filled in and replaced, line by line."""
+"""Folder of an import that holds every file of the package, byte for byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +74,6 @@ class Package:
     def missing(self) -> tuple[str, ...]:
         """The files of Table 23 that are not there."""
         return tuple(name for name in TABLE_23 if name not in self.files)
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The files that are kept byte for byte."""
-        return tuple(sorted(set(self.files) - set(TYPES) - set(GOLD)))
 
 
 def open_package(folder: Path, origin: str | None = None) -> Package:

@@ -1,21 +1,19 @@
 """Exporting the official files: an imported package as it came, or a release of our own by the same names."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError, TargetError, UserError
-from ...schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file
+from ...schemas.canonical import Json, sha256_file
 from ...schemas.layout import IMPORTED, RECORD_IDS, RELEASE, SUMS, files_in
-from ...schemas.plain_files import open_plain, parse_json
+from ...schemas.plain_files import open_plain
 from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ..loading import KIND, read_release_document
 from ..target import require_free, staged
 from ..verify.files import check_listing, check_records, check_release_document
-from .package import GOLD, IDS, ORIGINALS, SIDECAR, TABLE_23, copy_file
-from .package_fit import Notes, restore
-from .package_lines import rows_digest
+from .package import ORIGINALS, TABLE_23, copy_file
 
 _OURS = (RELEASE, SUMS)
 
@@ -27,7 +25,7 @@ class Exported:
     Attributes:
         folder: the folder made.
         files: path -> number of lines of a file of lines, None of any other.
-        restored: whether it is an imported package, equal to what came in after canonicalisation.
+        restored: whether it is an imported package, byte for byte as it came in.
         missing: the files of Table 23 that are not in it.
     """
 
@@ -52,7 +50,7 @@ class Exported:
         )
         yield f"{self.folder}: {tallied(len(self.files), 'files')}; {counted}"
         if self.restored:
-            yield "  equal to what was imported: every line as JSON, every other file byte for byte"
+            yield "  every file is that of the imported package, byte for byte"
         if self.missing:
             yield f"  not there: {', '.join(self.missing)}"
 
@@ -60,8 +58,7 @@ class Exported:
 def export_package(folder: str | Path, out: str | Path) -> Exported:
     """Write the official files of a release into a folder of their own.
 
-    An imported package comes out as it came in: each line in canonical JSON, lines sorted by id (those of the
-    gold files in their order), every other file byte for byte. A release of our own gives all its files but
+    An imported package comes out byte for byte as it came in. A release of our own gives all its files but
     ``release.json`` and ``SHA256SUMS``.
 
     Args:
@@ -130,59 +127,17 @@ def _copy(folder: Path, draft: Path) -> dict[str, int | None]:
 
 def _restored(folder: Path, draft: Path, imported: Mapping[str, Json]) -> dict[str, int | None]:
     """Write the files of an imported package; nothing is exported that is not what came in."""
-    try:
-        return _restore(folder, draft, imported)
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-        raise _differs(folder) from error
-
-
-def _restore(folder: Path, draft: Path, imported: Mapping[str, Json]) -> dict[str, int | None]:
     there = set(files_in(folder))
-    sidecar = _sidecar(folder)
     files: dict[str, int | None] = {}
     for name, entry in imported["files"].items():
-        if name in IDS:
-            files[name] = _restore_rows(folder / name, draft / name, sidecar.get(name, {}), entry)
-        elif name in GOLD:
-            copy_file(folder / name, draft / name)
-            files[name] = _count(draft / name)
-        elif f"{ORIGINALS}/{name}" not in there:  # names in a document may lead anywhere
+        kept = f"{ORIGINALS}/{name}"
+        if kept not in there:  # names in a document may lead anywhere
             raise _differs(folder / RELEASE)
-        else:
-            copy_file(folder / ORIGINALS / name, draft / name)
-            files[name] = None
-            if sha256_file(draft / name) != entry["sha256"]:
-                raise _differs(folder / ORIGINALS / name)
+        copy_file(folder / kept, draft / name)
+        if sha256_file(draft / name) != entry["sha256"]:
+            raise _differs(folder / kept)
+        files[name] = _count(draft / name) if name.endswith(".jsonl") else None
     return files
-
-
-def _restore_rows(path: Path, out: Path, notes: Mapping[str, Notes], entry: Mapping[str, Json]) -> int:
-    hashes: dict[str, str] = {}
-    with out.open("wb") as file:
-        for row_id, row in _rows(path):
-            content = canonical_bytes(restore(row, notes[row_id]) if row_id in notes else row)
-            hashes[row_id] = sha256_bytes(content)
-            file.write(content + b"\n")
-    if rows_digest(hashes) != entry["rows_sha256"]:
-        raise _differs(path)
-    return len(hashes)
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
-    key = IDS[path.name]
-    with open_plain(path) as lines:
-        for line in lines:
-            row = parse_json(line)
-            yield row[key], row
-
-
-def _sidecar(folder: Path) -> dict[str, dict[str, Notes]]:
-    notes: dict[str, dict[str, Notes]] = {}
-    with open_plain(folder / SIDECAR) as lines:
-        for line in lines:
-            entry = parse_json(line)
-            notes.setdefault(entry["file"], {})[entry["id"]] = Notes.from_json(entry)
-    return notes
 
 
 def _count(path: Path) -> int:
@@ -193,8 +148,8 @@ def _count(path: Path) -> int:
 def _differs(path: Path) -> InputError:
     return _refused(
         str(path),
-        "the lines and files that were imported",
-        "others, although the folder's own hashes fit",
+        "every file of the imported package in official/",
+        "others, or not all of them",
         "import the package again",
     )
 

@@ -1,7 +1,7 @@
 """Importing an official KathaBench package: a folder that loads, validates and is judged as a release is.
 
-Every line is fitted into the type of its file; what that takes is in a sidecar, so that
-:func:`.official_export.export_package` gives the package back. Every other file is kept byte for byte.
+Every line is fitted into the type of its file. Every file of the package is kept beside, byte for byte, so
+that :func:`.package_export.export_package` gives it back.
 """
 
 import platform
@@ -32,9 +32,9 @@ from ..loading import KIND
 from ..options import SEMVER, PackOptions, licence
 from ..pack.documents import checksums, file_entries
 from ..target import require_free, staged
-from .package import ORIGINALS, SIDECAR, Package, copy_file, open_package
-from .package_fit import plain
-from .package_lines import ImportOptions, PackageLines, read_lines, rows_digest
+from .package import ORIGINALS, Package, copy_file, open_package
+from .package_lines import ImportOptions, PackageLines, read_lines
+from .package_types import plain
 
 _SHOWN = 50
 
@@ -47,7 +47,7 @@ class Imported:
         folder: the folder made.
         version: the version that it states.
         counts: how many stories, scenes, transitions, questions and variants.
-        fields: file, field, what was done (``kept``, ``filled``, ``replaced``, ``renamed``) and how often.
+        fields: file, field and count of what no type of ours has; it stands in ``official/``.
         hidden: how many stories of the hidden test split the package holds among the others.
         missing: the files of Table 23 that the package does not have.
         skipped: files and folders that begin with a dot, which are not taken over.
@@ -78,7 +78,7 @@ class Imported:
         counted = tallies(self.counts)
         yield f"{self.folder}: version {self.version}; {counted}"
         for one in self.fields[:_SHOWN]:
-            yield f"  {one['done']}: {one['file']} {plain(one['field'])} ({one['count']})"
+            yield f"  only in {ORIGINALS}/: {one['file']} {plain(one['field'])} ({one['count']})"
         if len(self.fields) > _SHOWN:
             yield f"  ... and {tallied(len(self.fields) - _SHOWN, 'more fields')}; {RELEASE} lists them all"
         if self.hidden:
@@ -139,7 +139,7 @@ def import_package(
         folder=target,
         version=about.version,
         counts=lines.composition.totals,
-        fields=tuple(lines.counts.rows()),
+        fields=tuple(_unknown(lines)),
         hidden=len(lines.hidden),
         missing=package.missing,
         skipped=package.skipped,
@@ -161,9 +161,15 @@ def _write_data(draft: Path, package: Package, lines: PackageLines) -> None:
         _write_lines(draft / name, (rows[row_id] for row_id in sorted(rows)))
     for name, content in lines.gold.items():
         _write_lines(draft / name, content)
-    _write_lines(draft / SIDECAR, (lines.sidecar[key] for key in sorted(lines.sidecar)))
-    for name in package.others:
-        copy_file(package.files[name], draft / ORIGINALS / name)
+    for name, path in package.files.items():
+        copy_file(path, draft / ORIGINALS / name)
+
+
+def _unknown(lines: PackageLines) -> list[dict[str, Json]]:
+    return [
+        {"file": file, "field": place, "count": count}
+        for (file, place), count in sorted(lines.unknown.items())
+    ]
 
 
 def _write_statistics(draft: Path, package: Package, lines: PackageLines) -> HiddenCounts:
@@ -244,10 +250,13 @@ def import_document(
         "prompts": {},
         IMPORTED: {
             "from": package.origin,
-            "files": {name: _came(package, lines, name) for name in sorted(package.files)},
+            "files": {
+                name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
+                for name, path in sorted(package.files.items())
+            },
             "missing": list(package.missing),
             "skipped": list(package.skipped),
-            "fields": list(lines.counts.rows()),
+            "fields": _unknown(lines),
             "hidden_in_place": {"stories": len(lines.hidden), "ids": sorted(lines.hidden)},
         },
         "counts": lines.composition.totals,
@@ -265,15 +274,6 @@ def import_document(
         },
         "files": file_entries(draft),
     }
-
-
-def _came(package: Package, lines: PackageLines, name: str) -> dict[str, Json]:
-    """Return what a file of the package was: size, hash, and of lines how many and their digest."""
-    path = package.files[name]
-    entry: dict[str, Json] = {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
-    if name in lines.came:
-        entry |= {"rows": len(lines.came[name]), "rows_sha256": rows_digest(lines.came[name])}
-    return entry
 
 
 def _licence(stated: set[str]) -> str | None:

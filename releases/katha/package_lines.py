@@ -1,11 +1,12 @@
 """The lines of an official package, fitted into our types."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import ConfigError, InputError, UserError
-from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
+from ...schemas.canonical import Json, canonical_bytes
 from ...schemas.katha import StoryRecord
 from ...schemas.layout import ANNOTATIONS, HIDDEN_SPLIT, JSONL_FILES, PRODUCERS, VARIANTS
 from ...schemas.plain_files import open_plain
@@ -17,7 +18,7 @@ from ...validators.lines import read_objects
 from ...validators.statistics import StatisticsCollector
 from .composition import Composition
 from .package import GOLD, IDS, TYPES, Package
-from .package_fit import Misfit, NoteCounts, Notes, fit, plain
+from .package_types import fit, plain
 
 LISTED = 1000
 """Most problems that are gathered; a package of another kind is wrong in every line."""
@@ -117,15 +118,6 @@ def read_rows(path: Path, name: str, key: str | None, problems: Problems) -> Ite
             yield Row(where, row_id, line.data, content)
 
 
-def rows_digest(hashes: Mapping[str, str]) -> str:
-    """Return one digest of many lines, whatever order they come in.
-
-    Args:
-        hashes: what names a line -> SHA-256 of its canonical JSON, in hexadecimal.
-    """
-    return sha256_bytes("".join(f"{hashes[name]}\n" for name in sorted(hashes)).encode("ascii"))
-
-
 def _deeper(value: Json, most: int) -> bool:
     """Return whether a value is nested deeper than so many levels."""
     level = [value]
@@ -200,9 +192,7 @@ class PackageLines:
     Attributes:
         made: file -> id -> the line as a type of ours holds it, in canonical JSON.
         gold: file -> its lines in canonical JSON, in their order.
-        sidecar: file and id -> what was set aside, filled in and replaced, in canonical JSON.
-        came: file -> id -> SHA-256 of the line as it came, in canonical JSON.
-        counts: what was done, field by field.
+        unknown: file and field, positions in lists as ``*`` -> how many lines have it; no type of ours does.
         composition: counts over the records; ``statistics`` and ``labels`` likewise.
         hidden: ids of the stories of the hidden test split, in file order.
         created: the times at which the records say they were made.
@@ -211,9 +201,7 @@ class PackageLines:
 
     made: dict[str, dict[str, bytes]] = field(default_factory=lambda: {name: {} for name in JSONL_FILES})
     gold: dict[str, list[bytes]] = field(default_factory=dict)
-    sidecar: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    came: dict[str, dict[str, str]] = field(default_factory=dict)
-    counts: NoteCounts = field(default_factory=NoteCounts)
+    unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
     composition: Composition = field(default_factory=Composition)
     statistics: StatisticsCollector = field(default_factory=StatisticsCollector)
     labels: list[str | None] = field(default_factory=list)
@@ -246,40 +234,37 @@ class _Reader:
         self._variants: dict[str, list[dict[str, Json]]] = {}
         self._splits: dict[str, str] = {}
         self._lines = PackageLines()
+        self._renamed = frozenset(options.fields.values())
 
     def read_records(self, name: str, own: type[Own]) -> None:
         """Fit the lines of a file into their type."""
         lines = self._lines
-        made, came = lines.made.setdefault(name, {}), lines.came.setdefault(name, {})
+        made = lines.made.setdefault(name, {})
         for row in self._rows(name, IDS[name]):
-            notes, misfits = Notes(), list[Misfit]()
-            data = self._prepared(row.data, notes) if name == ANNOTATIONS else row.data
-            fitted = fit(own, data, notes, misfits)
-            for one in misfits:
-                where = f"{row.where} {label(row.id)} {plain(one.place)}"
-                self._problems.add(where, one.expected, one.found, _CURE)
-            if misfits:
+            unknown: set[str] = set()
+            data = self._prepared(row.data) if name == ANNOTATIONS else row.data
+            fitted = fit(own, data, unknown)
+            if isinstance(fitted, list):
+                for one in fitted:
+                    where = f"{row.where} {label(row.id)} {plain(one.place)}"
+                    self._problems.add(where, one.expected, one.found, _CURE)
                 continue
+            record = fitted.as_json()
             if name == ANNOTATIONS:
-                self._fill_hashes(fitted, notes)
-                self._count_record(fitted)
+                self._fill_hashes(record, row.data)
+                self._count_record(record)
             elif name == VARIANTS:
-                self._variants.setdefault(fitted["base_story_id"], []).append(fitted)
-                lines.statistics.add_variant(fitted)
+                self._variants.setdefault(record["base_story_id"], []).append(record)
+                lines.statistics.add_variant(record)
             elif name == PRODUCERS:
-                lines.composition.add_producers(fitted["fields"])
-                lines.statistics.add_producers(fitted["fields"], row.id)
-            made[row.id], came[row.id] = canonical_bytes(fitted), sha256_bytes(row.content)
-            lines.counts.add(name, notes)
-            if notes:
-                entry = {"file": name, "id": row.id, **notes.as_json()}
-                lines.sidecar[name, row.id] = canonical_bytes(entry)
+                lines.composition.add_producers(record["fields"])
+                lines.statistics.add_producers(record["fields"], row.id)
+            made[row.id] = canonical_bytes(record)
+            lines.unknown.update((name, place) for place in unknown - {f"/{one}" for one in self._renamed})
 
     def read_gold(self, name: str) -> None:
         """Take over the lines of a file as they are."""
-        rows = [row.content for row in self._rows(name, None)]
-        self._lines.gold[name] = rows
-        self._lines.came[name] = {f"{at:09}": sha256_bytes(row) for at, row in enumerate(rows)}
+        self._lines.gold[name] = [row.content for row in self._rows(name, None)]
 
     def settled(self) -> PackageLines:
         """Return the lines, if there are no problems."""
@@ -298,31 +283,25 @@ class _Reader:
     def _rows(self, name: str, key: str | None) -> Iterator[Row]:
         return read_rows(self._package.files[name], name, key, self._problems)
 
-    def _prepared(self, record: dict[str, Json], notes: Notes) -> dict[str, Json]:
+    def _prepared(self, record: dict[str, Json]) -> dict[str, Json]:
         """Return a record with the fields that the caller names, and with those that follow from others."""
         made = dict(record)
         for ours, theirs in self._options.fields.items():
-            if ours not in made and theirs in made:
-                made[ours] = made.pop(theirs)
-                notes.renamed[ours] = theirs
-        for name, value in {"language": self._options.language, **_texts(made)}.items():
-            if name not in made:
-                made[name] = notes.filled[f"/{name}"] = value
+            if theirs in made:
+                made.setdefault(ours, made[theirs])
+        made = {"language": self._options.language, **_texts(made), **made}
         if isinstance(provenance := made.get("provenance"), dict):
             ids = sorted(str(one["variant_id"]) for one in self._variants.get(str(made["story_id"]), ()))
             derived: dict[str, Json] = {"contrastive_variant_ids": ids, **dict.fromkeys(_HASHES, "")}
-            absent = {name: value for name, value in derived.items() if name not in provenance}
-            made["provenance"] = {**provenance, **absent}
-            notes.filled |= {f"/provenance/{name}": value for name, value in absent.items()}
+            made["provenance"] = derived | provenance
         return made
 
-    def _fill_hashes(self, record: dict[str, Json], notes: Notes) -> None:
+    def _fill_hashes(self, record: dict[str, Json], came: Mapping[str, Json]) -> None:
         """Put the hashes where the package states none."""
-        absent = [name for name in _HASHES if f"/provenance/{name}" in notes.filled]
+        absent = [name for name in _HASHES if name not in came["provenance"]]
         if absent:
             hashes = record_hashes(record, self._variants.get(record["story_id"], ()))
-            for name in absent:
-                record["provenance"][name] = notes.filled[f"/provenance/{name}"] = hashes[name]
+            record["provenance"] |= {name: hashes[name] for name in absent}
 
     def _count_record(self, record: dict[str, Json]) -> None:
         lines = self._lines

@@ -9,7 +9,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.testing.official_packages import canonical_package, write_package
+from fabula.testing.official_packages import write_package
 
 STORY = ("--field", "source_text=story")
 
@@ -27,12 +27,12 @@ def test_package_when_imported_and_exported_says_what_became_of_it(package: Path
     done = run("import", "katha", package, "--out", tmp_path / "in", *STORY)
     assert done.exit_code == 0, done.output
     assert "version 1.2.0; 6 stories, 30 scenes" in done.output
-    assert "filled: annotations.jsonl /language (6)" in done.output
-    assert "renamed: annotations.jsonl /source_text (6)" in done.output
+    assert "only in official/" not in done.output, "the renamed field is held"
     assert "1 hidden-test story stays among the others" in done.output
     done = run("export", "katha", tmp_path / "in", "--out", tmp_path / "out", "--json")
     assert json.loads(done.output)["restored"] is True
-    assert canonical_package(tmp_path / "out") == canonical_package(package)
+    for path in package.iterdir():
+        assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_json_when_asked_for_is_one_document_also_for_errors(package: Path, tmp_path: Path) -> None:

@@ -83,16 +83,15 @@ def test_annotations_when_they_cannot_be_read_without_loss_are_refused(source, r
 @pytest.mark.parametrize(
     ("change", "place", "found"),
     [
-        (lambda record: record.pop("title"), "/title", "a text, found no such field"),
+        (lambda record: record.pop("title"), "/title", "this field, found no such field"),
         (lambda record: record.update(title=None), "/title", "a text, found null"),
         (lambda record: record.update(title=["x"]), "/title", "a text, found ['x']"),
-        (lambda record: record.pop("scenes"), "/scenes", "a list, each element an object"),
-        (lambda record: record.update(scenes={"1": {}}), "/scenes", "a list, each element an object"),
-        (lambda record: record.update(scenes=["a text"]), "/scenes/0", "a list, each element an object"),
+        (lambda record: record.pop("scenes"), "/scenes", "found no such field"),
+        (lambda record: record.update(scenes={"1": {}}), "/scenes", "a list, found"),
+        (lambda record: record.update(scenes=["a text"]), "/scenes/0", "an object, found 'a text'"),
         (lambda record: record.update(evidence_status="ok"), "/evidence_status", "found 'ok'"),
         (lambda record: record["scenes"][0].update(scene_index=0), "/scenes/0/scene_index", "1, found 0"),
         (lambda record: record["scenes"][0].update(scene_index="1"), "/scenes/0/scene_index", "a whole"),
-        (lambda record: record["scenes"][0].update(scene_index=10**40), "/scenes/0/scene_index", "a whole"),
         (lambda record: record["scenes"][0].update(scene_index=True), "/scenes/0/scene_index", "a whole"),
         (lambda record: record["scenes"][0].update(characters=[1]), "/scenes/0/characters/0", "found 1"),
         (
