@@ -7,17 +7,15 @@ story with another number of scenes needs other storyboards.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
-from ...engine.journal_file import NAME as JOURNAL
 from ...errors import InputError, UserError
 from ...models.chat import Image
-from ...prompts.loader import load_prompt
 from ...releases.loading import Release, load
 from ...schemas.canonical import Json, digest
 from ...schemas.judgement import EvaluationManifest, Judgement
@@ -45,21 +43,12 @@ class Affected:
     Attributes:
         counts: kind, condition and judge -> fate -> judgements: ``valid`` as they are, to ``redo`` as the
             judge would be sent something else, or ``gone`` with what they were about.
-        redo: the judgements to redo.
-        gone: those that are about nothing any more.
         new: kind and condition -> items that only the new version has, each for every method, judge and vote.
-        other_prompts: how many of the valid ones were made with prompts that read otherwise today, so that
-            judging again asks for them anew.
-        reusable: whether the folder has the journal that ``evaluate --reuse`` takes replies from.
         folder: the evaluation.
     """
 
     counts: Mapping[tuple[str, str, str], Mapping[Fate, int]]
-    redo: Sequence[Judgement] = field(repr=False)
-    gone: Sequence[Judgement] = field(repr=False)
     new: Mapping[tuple[str, str], int]
-    other_prompts: int
-    reusable: bool
     folder: Path
 
     def totals(self) -> dict[Fate, int]:
@@ -67,7 +56,7 @@ class Affected:
         return {fate: sum(row[fate] for row in self.counts.values()) for fate in FATES}
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as plain JSON, every judgement to redo named."""
+        """Return it as plain JSON."""
         return {
             "folder": str(self.folder),
             "totals": self.totals(),
@@ -75,14 +64,10 @@ class Affected:
                 {"kind": kind, "condition": condition, "judge": judge, **row}
                 for (kind, condition, judge), row in self.counts.items()
             ],
-            "redo": [_named(one) for one in self.redo],
-            "gone": [_named(one) for one in self.gone],
             "new": [
                 {"kind": kind, "condition": condition, "items": count}
                 for (kind, condition), count in self.new.items()
             ],
-            "other_prompts": self.other_prompts,
-            "reusable": self.reusable,
         }
 
     def table(self) -> list[list[str]]:
@@ -108,12 +93,7 @@ class Affected:
             )
         for (kind, condition), count in self.new.items():
             yield f"  new: {count} of kind {kind} under {condition}, for every method, judge and vote"
-        if self.other_prompts:
-            yield f"  {self.other_prompts} of the valid ones are asked anew: their prompts have changed"
-        if self.reusable:
-            yield f"fabula evaluate katha --reuse {self.folder}, with a new --out, asks only what is left"
-        else:
-            yield f"no {JOURNAL} in {self.folder}: evaluate --reuse can take nothing from it"
+        yield f"fabula evaluate katha --reuse {self.folder}, with a new --out, asks only what is left"
 
 
 def affected_judgements(
@@ -149,19 +129,12 @@ def affected_judgements(
     now = _chosen(after, archive.manifest)
     packets = _Packets(before, after, now, int(archive.manifest.protocol.get("seed", 0)))
     counts: dict[tuple[str, str, str], Counter[Fate]] = {}
-    found: dict[Fate, list[Judgement]] = {fate: [] for fate in FATES}
     for one in archive.judgements:
-        fate = packets.fate(one)
-        counts.setdefault((one.kind, one.condition, one.judge.spec), Counter())[fate] += 1
-        found[fate].append(one)
+        counts.setdefault((one.kind, one.condition, one.judge.spec), Counter())[packets.fate(one)] += 1
     asked = {(one.kind, one.condition) for one in archive.judgements if one.kind != "match"}
     return Affected(
         counts={key: {fate: row[fate] for fate in FATES} for key, row in sorted(counts.items())},
-        redo=found["redo"],
-        gone=found["gone"],
         new=packets.new_items(_chosen(before, archive.manifest), asked),
-        other_prompts=sum(not _is_current(one.prompt) for one in found["valid"]),
-        reusable=(folder / JOURNAL).is_file(),
         folder=folder,
     )
 
@@ -272,21 +245,3 @@ def _set_of(label: str) -> PromptSet:
     """Return the set of a judges' prompt by its label; the main one where it is of none."""
     folder = label.partition("@")[0].rpartition("/")[0] + "/"
     return next((name for name, prefix in FOLDERS.items() if prefix == folder), MAIN)
-
-
-def _is_current(label: str) -> bool:
-    """Return whether a prompt still reads as it did; true where it is not known which one it was."""
-    if not label:
-        return True
-    try:
-        return load_prompt(label.partition("@")[0]).label == label
-    except (KeyError, ValueError):
-        return False
-
-
-def _named(judgement: Judgement) -> dict[str, Json]:
-    return {
-        "kind": judgement.kind, "item": judgement.item, "condition": judgement.condition,
-        "judge": judgement.judge.spec, "vote": judgement.vote, "method": judgement.method,
-        "unit": judgement.unit, "seed": judgement.seed,
-    }  # fmt: skip
