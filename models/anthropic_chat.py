@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
-from .edge import Adapter, added, messages_to_send, text_or_none, tokens, usage_or_none, without_counts
+from .edge import (
+    Adapter,
+    added,
+    instead,
+    messages_to_send,
+    text_or_none,
+    tokens,
+    usage_or_none,
+    without_counts,
+)
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
@@ -25,6 +34,7 @@ _OUTCOMES: dict[str, ReplyOutcome] = {
     "refusal": "refused",
     "max_tokens": "truncated",
     "model_context_window_exceeded": "truncated",
+    "pause_turn": "truncated",
 }
 
 
@@ -53,7 +63,12 @@ def read_reply(document: Mapping[str, Any]) -> Reply | None:
     text = "".join(texts)
     finish = text_or_none(document.get("stop_reason"))
     outcome = _OUTCOMES.get(finish or "", "ok" if text.strip() else "empty")
-    details = {"truncated": "cut off at max_tokens", "refused": "the service refused"}
+    kinds = (block.get("type") for block in content if isinstance(block, Mapping) and not _text(block))
+    details = {
+        "truncated": "cut off at max_tokens",
+        "refused": "the service refused",
+        "empty": instead(kinds),
+    }
     return Reply(
         outcome,
         text,

@@ -5,7 +5,7 @@ A response, or an exception of the SDK, becomes a reply or a named fault.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
@@ -14,11 +14,11 @@ from .chat import CallFault, ChatRequest, Message, Reply, ReplySchema, Usage
 from .faults import (
     Problem,
     connection_fault,
+    error_in,
     explain,
     is_page,
     kind_of,
     one_line,
-    problem_of,
     read_problem,
     retry_after,
 )
@@ -26,6 +26,7 @@ from .keys import Redactor
 from .options import ModelOptions
 from .replies import Malformed, read_json
 from .spec import ModelSpec
+from .streams import BrokenStream, is_stream, merged_document, stream_document
 
 ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
 """Makes a reply from the JSON of a response; None where it is not the service's form."""
@@ -41,6 +42,9 @@ class Edge:
         redactor: knows the secrets.
     """
 
+    reads_errors: ClassVar[bool] = False
+    """Whether a document with an error in it is for ``read``: it may tell of more than that."""
+
     def __init__(self, options: ModelOptions, redactor: Redactor) -> None:
         self._options = options
         self._redactor = redactor
@@ -53,29 +57,55 @@ class Edge:
         Raises:
             CallFault: there is none in it.
         """
-        try:
-            document = json.loads(body)
-        except (ValueError, RecursionError):
-            raise self._no_json(request, headers, body) from None
-        if not isinstance(document, dict):
-            raise self._fault(
-                CallFault("broken_reply", "the body is no JSON object", status=200, maybe_paid=True)
-            )
+        document = self._document(request, headers, body)
+        problem = error_in(document)
+        if problem is not None and not self.reads_errors:
+            return self.answered(request, headers, problem)
         try:
             reply = read(document)
         except (TypeError, KeyError, ValueError, AttributeError, IndexError):
-            raise self._fault(
-                CallFault("broken_reply", "the body lacks what it needs", status=200, maybe_paid=True)
-            ) from None
+            raise self._broken("the body lacks what it needs") from None
         if reply is not None:
             return self._cleaned(reply)
-        if isinstance(document.get("error"), dict | str):
-            # Some gateways report an upstream's error with status 200.
-            return self.answered(request, headers, problem_of(_status_in(document["error"]), document))
+        if problem is not None:
+            return self.answered(request, headers, problem)
         shown = ", ".join(sorted(document)[:8])
         raise self._fault(
             CallFault("not_an_api", f"the answer is JSON of another kind, with the keys: {shown}", status=200)
         )
+
+    def _document(
+        self, request: ChatRequest, headers: Mapping[str, str], body: bytes | str
+    ) -> dict[str, Any]:
+        """Return the JSON of a response, put together where it comes in pieces.
+
+        Raises:
+            CallFault: it is none.
+        """
+        raw = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
+        try:
+            document = json.loads(body)
+            if isinstance(document, list) and document and all(isinstance(piece, dict) for piece in document):
+                document = merged_document(document, is_over=False)
+        except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+            if not is_stream(headers.get("content-type", ""), raw):
+                raise self._no_json(request, headers, raw) from None
+            document = self._streamed(raw)
+        if not isinstance(document, dict):
+            raise self._broken("the body is no JSON object")
+        return document
+
+    def _streamed(self, body: bytes) -> dict[str, Any]:
+        try:
+            return stream_document(body)
+        except BrokenStream as error:
+            words = f"the body is a stream of events, and {error}"
+        except (ValueError, TypeError, KeyError, AttributeError):
+            words = "the body is a stream of events, and one lacks what it needs"
+        raise self._broken(words)
+
+    def _broken(self, words: str) -> CallFault:
+        return self._fault(CallFault("broken_reply", words, status=200, maybe_paid=True))
 
     def failed(self, request: ChatRequest, error: Exception) -> Reply:
         """Return the reply that an SDK's exception stands for: a prompt that was blocked.
@@ -98,7 +128,7 @@ class Edge:
             CallFault: any other error.
         """
         kind = kind_of(problem)
-        if problem.filtered and kind in ("bad_request", "key_refused", "unsupported"):
+        if problem.filtered and (problem.begun or kind in ("bad_request", "key_refused", "unsupported")):
             return self._cleaned(Reply("blocked", "", detail=problem.text, finish="content_filter"))
         raise self._fault(
             CallFault(
@@ -106,18 +136,16 @@ class Edge:
                 explain(kind, problem, request),
                 status=problem.status,
                 retry_after=retry_after(headers, problem),
-                maybe_paid=problem.status in (408, 502, 504),
+                maybe_paid=problem.begun or problem.status in (408, 502, 504),
             )
         )
 
-    def _no_json(self, request: ChatRequest, headers: Mapping[str, str], body: bytes | str) -> CallFault:
-        raw = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
+    def _no_json(self, request: ChatRequest, headers: Mapping[str, str], raw: bytes) -> CallFault:
         start = raw.strip()[:1]
         if is_page(headers.get("content-type", ""), raw) or (start and start not in b"{["):
             problem = read_problem(200, headers.get("content-type", ""), raw)
             return self._fault(CallFault("not_an_api", explain("not_an_api", problem, request), status=200))
-        text = "the body is empty" if not start else "the body is no whole JSON"
-        return self._fault(CallFault("broken_reply", text, status=200, maybe_paid=True))
+        return self._broken("the body is empty" if not start else "the body is no whole JSON")
 
     def _fault(self, fault: CallFault) -> CallFault:
         fault.message = one_line(self._redactor.redact(fault.message))
@@ -225,6 +253,31 @@ def unicode_only(text: str) -> str:
     return text
 
 
+def instead(kinds: Iterable[object], *, other: bool = False) -> str | None:
+    """Return what a reply without text holds in place of it, in words; None where it holds nothing.
+
+    Args:
+        kinds: the service's words for its parts.
+        other: whether a further choice has text, of which only the first is read.
+    """
+    words = " ".join(str(kind).lower() for kind in kinds)
+    held = [name for name, found in _HELD.items() if any(word in words for word in found)]
+    held += ["another choice with text, of which the first is read"] if other else []
+    if not held:
+        return None
+    advice = "; raise max_tokens, or make it think less" if held[0] == "reasoning" else ""
+    return f"no text came, but {' and '.join(held)}{advice}"
+
+
+_HELD: Mapping[str, tuple[str, ...]] = {
+    "reasoning": ("reason", "think", "thought"),
+    "a tool call": ("tool", "function", "executable"),
+    "a picture or a file": ("image", "inline", "file", "video"),
+    "sound": ("audio",),
+}
+"""What a part is -> how services name it."""
+
+
 def text_or_none(value: object) -> str | None:
     """Return a text as it is, None for anything else."""
     return value if isinstance(value, str) else None
@@ -244,13 +297,6 @@ def added(*counts: int | None) -> int | None:
 def usage_or_none(usage: Usage) -> Usage | None:
     """Return None for a usage that counts nothing: the service did not tell."""
     return None if not usage.input_tokens and not usage.output_tokens else usage
-
-
-def _status_in(error: Any) -> int:  # noqa: ANN401 - whatever the service put there
-    code = error.get("code") if isinstance(error, Mapping) else None
-    if isinstance(code, str) and code.isdecimal():
-        code = int(code)
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def messages_to_send(request: ChatRequest) -> tuple[Message, ...]:

@@ -4,12 +4,12 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..schemas.canonical import Json
-from .chat import CallFault, ChatRequest, FaultKind
+from .chat import TRANSIENT, CallFault, ChatRequest, FaultKind
 from .transport import BodyLost, BodyTooLong
 
 LONGEST_MESSAGE = 500
@@ -19,14 +19,33 @@ NO_MONEY = frozenset(
     ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 )
 FILTERED = frozenset(
-    ("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked")
+    (
+        *("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"),
+        *("data_inspection_failed", "sensitive_words_detected", "guardrail_intervened", "1301"),
+    )
 )
+BROKEN_OFF = frozenset(
+    (
+        *("error", "abort", "aborted", "cancelled", "canceled", "timeout", "network_error"),
+        "insufficient_system_resource",
+    )
+)
+"""How a choice ends that was not written to its end."""
 _NO_MONEY_TEXT = re.compile(r"credit balance|billing (?:to be enabled|is (?:not|disabled))|payment", re.I)
 _BAD_KEY_TEXT = re.compile(r"api.?key.{0,40}(?:not valid|invalid|expired)|API_KEY_INVALID", re.I | re.S)
-_FILTERED_TEXT = re.compile(r"content.?(?:filter|policy|management policy)|safety system|usage policy", re.I)
+_FILTERED_TEXT = re.compile(
+    r"content.?(?:filter|polic|management policy|moderation|safety|violat|exists risk|inspection)"
+    r"|(?:usage|safety|acceptable.use|community|content).?polic|violat\w*.{0,60}(?:polic|terms)|\bguidelines?\b"
+    r"|moderation|\bflagged\b|inappropriate|data.?inspection|inspection.{0,20}fail|considered high risk"
+    r"|safety.?(?:system|check|filter|setting|reason)|guardrail"
+    r"|(?:unsafe|harmful|prohibited|sensitive|explicit|nsfw).{0,20}(?:content|words?\b|material|prompt|input)"
+    r"|sensitive.?content|blocked.{0,30}(?:filter|safety)|censored|敏感|违规|审核|不安全",
+    re.I | re.S,
+)
 _TOO_LONG_TEXT = re.compile(
     r"context.?(?:length|window|size)|(?:prompt|input|request|messages?) (?:is|are) too (?:long|large)"
-    r"|token count.{0,40}exceeds|too many (?:input )?tokens|exceeds? the (?:maximum|model)",
+    r"|token count.{0,40}exceeds|too many (?:input )?tokens|exceeds? the (?:maximum|model)"
+    r"|tokens.{0,60}must be <=",
     re.I | re.S,
 )
 _REFUSED_SETTING = re.compile(
@@ -35,9 +54,24 @@ _REFUSED_SETTING = re.compile(
 )  # fmt: skip
 _UNSUPPORTED_TEXT = re.compile(
     r"unsupported|not support(?:ed)?|unknown (?:name|field|parameter)|unrecogni[sz]ed"
-    r"|not permitted|deprecated|invalid schema|not enabled", re.I,
+    r"|not permitted|deprecated|invalid schema|not enabled"
+    r"|must be 'json_schema'|one of the allowed values", re.I,
 )  # fmt: skip
+_GRAMMAR_TEXT = re.compile(
+    r"(?:pars|compil|initiali[sz]|convert|invalid|fail|unexpected|empty|build).{0,60}\b(?:grammar|samplers?)\b"
+    r"|grammar.{0,60}(?:fail|invalid|error)|schema conversion failed|unrecogni[sz]ed schema",
+    re.I | re.S,
+)
+"""What llama.cpp and others say whose grammar cannot hold a schema."""
 
+_SAID: Mapping[str, int] = {
+    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+    "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "rate_limit_exceeded": 429,
+    "resource_exhausted": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529,
+}  # fmt: skip
+"""Word for an error, in a body that names no number -> status of HTTP with which it comes else."""
+_MINIMAX = {1001: 504, 1002: 429, 1004: 401, 1008: 402, 1026: 400, 1027: 400, 1039: 413, 2013: 400}
+"""Status in a body of MiniMax's, which always come with status 200."""
 
 _KINDS: dict[int, FaultKind] = {
     405: "not_an_api",
@@ -60,6 +94,7 @@ class Problem:
         text: its message, as it came.
         details: further details, where the service gives a list of them.
         page: whether the body is a web page.
+        begun: whether a model was at work already: then neither key nor address nor settings are wrong.
     """
 
     status: int
@@ -67,11 +102,12 @@ class Problem:
     text: str
     details: tuple[Mapping[str, Any], ...] = ()
     page: bool = False
+    begun: bool = False
 
     @property
     def filtered(self) -> bool:
-        """Whether the service's filter stopped the prompt."""
-        return self.status in (400, 403, 422) and bool(
+        """Whether the service's filter stopped the prompt, or the reply."""
+        return self.status in (400, 403, 422, 451) and bool(
             self.codes & FILTERED or (_FILTERED_TEXT.search(self.text) and not self.page)
         )
 
@@ -88,22 +124,69 @@ def read_problem(status: int, content_type: str, body: bytes) -> Problem:
 
 def problem_of(status: int, document: Mapping[str, Any]) -> Problem:
     """Return what the JSON of an error says: the forms of OpenAI, Google, Anthropic, FastAPI and others."""
-    error = document.get("error", document)
-    if not isinstance(error, Mapping):
-        return Problem(status, frozenset(), str(error))
-    text = next((error[key] for key in ("message", "detail", "error") if error.get(key)), None)
+    given = document.get("error", document)
+    # Some have a text for the error, and what it is about beside it.
+    error = given if isinstance(given, Mapping) else document
+    words = (error.get(key) for key in ("message", "error", "detail"))
+    texts = [word for word in words if isinstance(word, str) and word]
     codes = {error[key].lower() for key in ("code", "type", "status") if isinstance(error.get(key), str)}
-    inner = error.get("innererror")
+    inner, about = error.get("innererror"), error.get("metadata")
     if isinstance(inner, Mapping) and isinstance(inner.get("code"), str):
         codes.add(inner["code"].lower())
+    if isinstance(about, Mapping):  # a router's: why it was flagged, and what the service behind it said
+        if about.get("reasons"):
+            codes.add("content_filter")
+        texts += [about["raw"][:2000]] if isinstance(about.get("raw"), str) else []
     details = error.get("details")
     entries = tuple(e for e in details if isinstance(e, Mapping)) if isinstance(details, list) else ()
     codes.update(entry["reason"].lower() for entry in entries if isinstance(entry.get("reason"), str))
-    shown = text if isinstance(text, str) else json.dumps(document)[:4000]
+    shown = "; ".join(dict.fromkeys(texts)) or json.dumps(document)[:4000]
     param = error.get("param")
     return Problem(
-        status, frozenset(codes), f"{shown} ({param})" if isinstance(param, str) else shown, entries
+        status, frozenset(codes), f"{shown} ({param})" if param and isinstance(param, str) else shown, entries
     )
+
+
+def error_in(document: Mapping[str, Any]) -> Problem | None:
+    """Return the error that a body of status 200 tells of; None where it tells of none.
+
+    Gateways report errors of a service behind them so, and a choice that broke off has one, or ends with a
+    word that says so.
+    """
+    choices = document.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else {}
+    choice = choice if isinstance(choice, Mapping) else {}
+    finish = choice.get("finish_reason")
+    if any(isinstance(each.get("error"), dict | str) and each["error"] for each in (document, choice)):
+        holder = document if document.get("error") else choice
+        return _with_status(holder, begun=bool(choice))
+    if isinstance(finish, str) and finish.lower() in BROKEN_OFF:
+        return Problem(500, frozenset(), f"the reply broke off (finish_reason {finish!r})", begun=True)
+    said = document.get("base_resp")
+    if isinstance(said, Mapping) and type(said.get("status_code")) is int and said["status_code"]:
+        status, text = _MINIMAX.get(said["status_code"], 500), str(said.get("status_msg"))
+        filtered = frozenset(("content_filter",)) if said["status_code"] in (1026, 1027) else frozenset[str]()
+        return Problem(status, filtered, text)
+    if document.get("object") == "error" or document.get("success") is False:
+        return _with_status(document)
+    return None
+
+
+def _with_status(holder: Mapping[str, Any], *, begun: bool = False) -> Problem:
+    """Return the problem of an error without a status of HTTP, with the one that it names or means."""
+    problem = replace(problem_of(400, holder), begun=begun)
+    error = holder.get("error", holder)
+    about = error if isinstance(error, Mapping) else holder
+    for name in ("code", "status", "status_code"):
+        number = about.get(name)
+        if isinstance(number, str) and number.isdecimal():
+            number = int(number)
+        if type(number) is int and 400 <= number < 600:
+            return replace(problem, status=number)
+    if problem.filtered:
+        return problem
+    known = (_SAID[code] for code in sorted(problem.codes) if code in _SAID)
+    return replace(problem, status=next(known, 500))
 
 
 def is_page(content_type: str, body: bytes) -> bool:
@@ -113,16 +196,22 @@ def is_page(content_type: str, body: bytes) -> bool:
 
 def kind_of(problem: Problem) -> FaultKind:
     """Return what kind of fault an error response is."""
+    kind = _kind_of(problem)
+    return kind if not problem.begun or kind in TRANSIENT or kind == "too_long" else "server_error"
+
+
+def _kind_of(problem: Problem) -> FaultKind:
     status = problem.status
-    if problem.page and status < 500 and status not in (408, 429):
+    if status == 413:  # whoever says so, and however
+        return "too_long"
+    if status < 400 or (problem.page and status < 500 and status not in (408, 429)):
         return "not_an_api"
     if status == 402 or _no_money(problem):
         return "no_quota"
-    if status in _KINDS:
-        return _KINDS[status]
-    if status >= 500:
-        return "server_error"
-    return "not_an_api" if status < 400 else _kind_of_client_error(problem)
+    if status in (400, 422, 500) and _GRAMMAR_TEXT.search(problem.text) and not problem.page:
+        return "unsupported"
+    rest = "server_error" if status >= 500 else _kind_of_client_error(problem)
+    return _KINDS.get(status, rest)
 
 
 def _kind_of_client_error(problem: Problem) -> FaultKind:
@@ -131,7 +220,7 @@ def _kind_of_client_error(problem: Problem) -> FaultKind:
         return "no_such_model"
     if status in (401, 403) or "failed_precondition" in problem.codes or _BAD_KEY_TEXT.search(text):
         return "key_refused"
-    if status == 413 or "context_length_exceeded" in problem.codes or _TOO_LONG_TEXT.search(text):
+    if "context_length_exceeded" in problem.codes or _TOO_LONG_TEXT.search(text):
         return "too_long"
     if problem.codes & {"unsupported_parameter", "unsupported_value"}:
         return "unsupported"
@@ -193,7 +282,22 @@ def explain(kind: FaultKind, problem: Problem, request: ChatRequest) -> str:
         return f"the service knows no such model, or the address is wrong ({said})"
     if kind == "unsupported":
         return f'{_setting_for(problem.text, request)} in [models."{request.model}"]: {said}'
+    if kind == "too_long" and problem.status == 413:
+        return (
+            f"the request is larger than the service, or a proxy before it, takes{_size(request)}: raise that"
+            f" limit (nginx: client_max_body_size), or send fewer or smaller pictures ({said})"
+        )
     return said
+
+
+def _size(request: ChatRequest) -> str:
+    """Return about how large a request is, in words; nothing where it is not at hand."""
+    parts = [part for message in request.messages for part in message.parts]
+    size = sum(
+        len(part.encode("utf-8", "replace")) if isinstance(part, str) else len(part.data) * 4 // 3
+        for part in parts
+    )
+    return f" (about {size:,} bytes)" if size else ""
 
 
 def _setting_for(text: str, request: ChatRequest) -> str:

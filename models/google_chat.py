@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
 from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
-from .edge import Adapter, added, messages_to_send, text_or_none, titled, tokens, usage_or_none
+from .edge import Adapter, added, instead, messages_to_send, text_or_none, titled, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import ModelSpec
@@ -30,6 +30,8 @@ BLOCKED = frozenset(
     )
 )
 """How a candidate ends that a filter of the service stopped."""
+BROKEN_OFF = frozenset(("OTHER", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"))
+"""How one ends that was not written to its end, and would end so again."""
 
 
 def google_client(
@@ -101,7 +103,20 @@ def read_reply(document: Mapping[str, Any]) -> Reply | None:
         outcome, detail = "blocked", detail or f"the reply was blocked: {finish}"
     elif finish == "MAX_TOKENS":
         outcome, detail = "truncated", "cut off at max_tokens"
+    elif outcome == "ok" and finish in BROKEN_OFF:
+        outcome, detail = "truncated", detail or f"broken off by the service: {finish}"
+    elif outcome == "empty":
+        detail = detail or _instead(candidates, parts, counted)
     return Reply(outcome, text, detail, finish, model, counted)
+
+
+def _instead(candidates: list[Any], parts: list[Any], counted: Usage | None) -> str | None:
+    """Return what a first candidate without text holds in place of it."""
+    kinds = [name for part in parts for name in part if name != "text" or part.get("thought")]
+    if counted is not None and counted.thinking_tokens:
+        kinds.append("thought")
+    others = [part for other in candidates[1:] for part in (other.get("content") or {}).get("parts") or []]
+    return instead(kinds, other=any(part.get("text") and not part.get("thought") for part in others))
 
 
 def pick(document: Mapping[str, Any], name: str) -> Json:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
-from .chat import ChatRequest, Image, Message, Part, Reply, Usage, base64_text
-from .edge import Adapter, messages_to_send, text_or_none, tokens, usage_or_none
+from .chat import ChatRequest, Image, Message, Part, Reply, ReplyOutcome, Usage, base64_text
+from .edge import Adapter, instead, messages_to_send, text_or_none, tokens, usage_or_none
 from .keys import Redactor, find_key
 from .options import ModelOptions
 from .spec import COMPATIBLE, ModelSpec
@@ -59,6 +59,10 @@ def _part(part: Part) -> dict[str, Json]:
     return {"type": "text", "text": part}
 
 
+_CUT_OFF = frozenset(("length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"))
+_BLOCKED = frozenset(("content_filter", "sensitive", "safety", "SAFETY", "ERROR_TOXIC"))
+
+
 def read_reply(document: Mapping[str, Any]) -> Reply | None:
     """Return the reply in a chat completion; None where the JSON is no chat completion."""
     choices = document.get("choices")
@@ -73,13 +77,26 @@ def read_reply(document: Mapping[str, Any]) -> Reply | None:
     finish = text_or_none(choice.get("finish_reason"))
     text = _text(message.get("content"))
     refusal = text_or_none(message.get("refusal"))
-    if finish == "content_filter":
-        return Reply("blocked", text, "the service's content filter", finish, model, counted)
-    if refusal:
-        return Reply("refused", refusal, None, finish, model, counted)
-    if finish == "length":
-        return Reply("truncated", text, "cut off at max_tokens", finish, model, counted)
-    return Reply("ok" if text.strip() else "empty", text, None, finish, model, counted)
+    outcome: ReplyOutcome = "ok" if text.strip() else "empty"
+    detail = None if text.strip() else _instead(choices, counted)
+    if finish in _BLOCKED:
+        outcome, detail = "blocked", "the service's content filter"
+    elif refusal:
+        outcome, text, detail = "refused", refusal, None
+    elif finish in _CUT_OFF:
+        outcome, detail = "truncated", "cut off at max_tokens"
+    return Reply(outcome, text, detail, finish, model, counted)
+
+
+def _instead(choices: list[Any], counted: Usage | None) -> str | None:
+    """Return what an empty first choice holds in place of text."""
+    first, *others = [each.get("message") or {} for each in choices if isinstance(each, Mapping)]
+    kinds = [name for name, value in first.items() if value and name not in ("role", "content")]
+    if isinstance(first.get("content"), list):
+        kinds += [str(part.get("type")) for part in first["content"] if isinstance(part, Mapping)]
+    if counted is not None and counted.thinking_tokens:
+        kinds.append("reasoning")
+    return instead(kinds, other=any(_text(message.get("content")).strip() for message in others))
 
 
 def _text(content: Json) -> str:

@@ -140,7 +140,7 @@ class OpenAIBatches(BatchService):
             return NotDone("expired")
         if code in ("batch_cancelled", "batch_canceled"):
             return NotDone("cancelled")
-        return self._answer(request, 500, {"error": error})
+        return self._answer(request, 200, {"error": error or "no reason is given"})
 
     def _view(self, document: Mapping[str, Any]) -> BatchView:
         remote, word = document.get("id"), document.get("status")

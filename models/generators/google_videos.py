@@ -39,6 +39,10 @@ MOST_REDIRECTS = 3
 _FILE = re.compile(r"(?:^|/)(files/[^/:?#]+)$")
 
 
+class _VideoEdge(PictureEdge):
+    reads_errors = True
+
+
 class GoogleVideos(Service):
     """A Gemini model that makes a video; ``extra`` is merged into the body of the creation.
 
@@ -56,7 +60,7 @@ class GoogleVideos(Service):
         self, spec: ModelSpec, options: ModelOptions, redactor: Redactor, clock: Clock | None = None
     ) -> None:
         super().__init__(spec, options, redactor)
-        self._edge = PictureEdge(options, redactor)
+        self._edge = _VideoEdge(options, redactor)
         self._clock = clock or SystemClock()
         self._seconds = options.call_timeout
         self._base = f"{(options.base_url or GOOGLE).rstrip('/')}/{API_VERSION}/"

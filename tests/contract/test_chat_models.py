@@ -7,7 +7,7 @@ import html
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -23,6 +23,7 @@ from fabula.testing.model_server import (
     Answer,
     BadRequestFault,
     ContentFilter,
+    DeliveryFault,
     Dripping,
     Dropped,
     EchoSecrets,
@@ -344,6 +345,240 @@ def test_fault_when_no_reply_arrives_is_named(fault: Any, kind: str, chat: Chat)
         assert found.maybe_paid
     if kind in ("rate_limited", "key_refused", "no_quota"):
         assert not found.maybe_paid
+
+
+@dataclass(frozen=True)
+class Said(DeliveryFault):
+    """A response as a real service or gateway gave it."""
+
+    status: int
+    body: Any
+    content_type: str = "application/json"
+
+    def deliver(self, response: Any) -> Any:
+        body = self.body if isinstance(self.body, str) else json.dumps(self.body)
+        headers = {"content-type": self.content_type}
+        return replace(response, status=self.status, body=body.encode(), headers=headers)
+
+
+def outcome_of(chat: Chat, **changes: Any) -> tuple[str, str]:
+    """What became of a request, as one word, and what is said of it."""
+    try:
+        reply = chat.ask(**changes)
+    except CallFault as fault:
+        return fault.kind, fault.message
+    return reply.outcome, reply.detail or ""
+
+
+def error(message: str, **more: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **more}}
+
+
+GUIDELINES = "Content violates usage guidelines. Team: t, Model: grok-4, Failed check: SAFETY_CHECK_TYPE_BIO"
+FLAGGED = 'm requires moderation on P. Your input was flagged for "violence".'
+INSPECTED = "Input data may contain inappropriate content."
+NGINX = "<html><head><title>413 Request Entity Too Large</title></head><body><hr>nginx</body></html>"
+RAW = '{"error": {"message": "stopped", "code": "content_filter"}}'
+ERRORS: list[tuple[int, Any, str]] = [
+    # a filter stopped this one item
+    (403, {"code": "The caller does not have permission", "error": GUIDELINES}, "blocked"),  # xAI
+    (403, {"code": "permission-denied", "error": "Content violates usage guidelines. "}, "blocked"),
+    (403, error(FLAGGED, code=403, metadata={"reasons": ["violence"], "flagged_input": "x"}), "blocked"),
+    (400, error(INSPECTED, code="data_inspection_failed", type="data_inspection_failed"), "blocked"),
+    (400, error("<400> InternalError.Algo.DataInspectionFailed: Input text data may contain"), "blocked"),
+    (400, error("Content Exists Risk", type="invalid_request_error"), "blocked"),  # DeepSeek
+    (400, {"detail": "Content Exists Risk"}, "blocked"),
+    (400, error("The request was rejected because it was considered high risk", code=400), "blocked"),  # Kimi
+    (400, error("系统检测到输入或生成内容可能包含不安全或敏感内容", code="1301"), "blocked"),  # GLM
+    (400, error("input contains sensitive words: [x]", code="sensitive_words_detected"), "blocked"),
+    (400, {"type": "error", **error("Output blocked by content filtering policy")}, "blocked"),  # Anthropic
+    (400, error("Provider returned error", code=400, metadata={"raw": RAW, "provider_name": "A"}), "blocked"),
+    (403, {"statusCode": 403, "error": "Forbidden", "message": "Blocked by our moderation."}, "blocked"),
+    (451, error("The request is censored."), "blocked"),
+    # the service refuses the key, or a setting: every item would meet it
+    (403, {"code": "permission-denied", "error": "Access to the chat endpoint is denied"}, "key_refused"),
+    (403, error("Your account lacks access to this model."), "key_refused"),
+    (400, error("Failed to initialize samplers: failed to parse grammar", code=400), "unsupported"),
+    (400, error("JSON schema conversion failed:\nUnrecognized schema: {}", code=400), "unsupported"),
+    (400, error("Failed to initialize samplers: Unexpected empty grammar stack after {"), "unsupported"),
+    (400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}, "unsupported"),  # LM Studio
+    # one item is too long
+    (413, NGINX, "too_long"),
+    (413, error("Payload Too Large"), "too_long"),
+    (413, "", "too_long"),
+    (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9"}, "too_long"),  # TGI
+    (400, error("the request exceeds the available context size, try increasing it"), "too_long"),
+    # nothing of this
+    (400, error("Invalid content type. image_url is only supported by certain models."), "bad_request"),
+    (400, error("messages.0.content: Field required", type="invalid_request_error"), "bad_request"),
+    (
+        400,
+        error("Failed to generate JSON. See 'failed_generation'.", code="json_validate_failed"),
+        "bad_request",
+    ),
+    # an error in a body of status 200
+    (200, error("Overloaded", type="overloaded_error"), "server_error"),
+    (200, error("slow down", type="rate_limit_error"), "rate_limited"),
+    (200, error("Resource exhausted", code=429, status="RESOURCE_EXHAUSTED"), "rate_limited"),
+    (200, error("stopped", code="content_filter"), "blocked"),
+    (200, {"object": "error", "message": "upstream is down", "code": 502}, "server_error"),
+    (200, {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}}, "rate_limited"),
+    (200, {"choices": None, "base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}}, "blocked"),
+    (200, {"success": False, "errors": [{"code": 3040, "message": "Capacity exceeded"}]}, "server_error"),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "outcome"), ERRORS, ids=lambda value: str(value)[:60])
+def test_error_when_worded_as_real_services_do_concerns_what_it_says(
+    status: int, body: Any, outcome: str, chat: Chat
+) -> None:
+    kind = "text/html" if body == NGINX else "application/json"
+    chat.server.faults = Said(status, body, kind)
+    found, words = outcome_of(chat)
+    assert found == outcome, words
+    if outcome == "unsupported":
+        assert 'set structured = "json"' in words
+    if status == 413:
+        assert "bytes" in words and "client_max_body_size" in words
+
+
+def choice(text: str | None = None, finish: str = "stop", **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text, **more.pop("message", {})}
+    return {"index": 0, "finish_reason": finish, "message": message, **more}
+
+
+LOST = {"code": 502, "message": "Network connection lost."}
+HALF = '{"moral": "Pri'
+CHOICES: list[tuple[dict[str, Any], str, str]] = [
+    (
+        {"choices": [choice(HALF, "error", error=LOST)]},
+        "server_error",
+        "status 502: Network connection lost.",
+    ),
+    ({"choices": [choice("", "error", error=LOST)]}, "server_error", "status 502"),
+    ({"choices": [choice(HALF, error={"code": 429, "message": "x"})]}, "rate_limited", "status 429"),
+    ({"choices": [choice(HALF, error={"code": 401, "message": "x"})]}, "server_error", "status 401"),
+    ({"choices": [choice(HALF, "error", error={"code": 403, "message": "flagged"})]}, "blocked", "flagged"),
+    ({"choices": [choice(HALF)], "error": LOST}, "server_error", "status 502"),
+    *(
+        ({"choices": [choice(HALF, finish)]}, "server_error", f"broke off (finish_reason '{finish}')")
+        for finish in ("error", "abort", "network_error", "insufficient_system_resource")
+    ),
+    ({"choices": [choice(HALF, "sensitive")]}, "blocked", "content filter"),
+    ({"choices": [choice(HALF, "model_length")]}, "truncated", "max_tokens"),
+    ({"choices": [choice(None, message={"reasoning_content": "hm"})]}, "empty", "but reasoning; raise max"),
+    ({"choices": [choice("", message={"tool_calls": [{"type": "function"}]})]}, "empty", "but a tool call"),
+    ({"choices": [choice(""), choice("{}")]}, "empty", "but another choice with text"),
+    ({"choices": [choice("")]}, "empty", ""),
+]
+
+
+@pytest.mark.parametrize(("body", "outcome", "words"), CHOICES, ids=lambda value: str(value)[:70])
+@pytest.mark.parametrize("provider", ["openai", "compatible"], indirect=True)
+def test_choice_when_it_broke_off_or_has_no_text_is_no_answer_and_says_why(
+    body: dict[str, Any], outcome: str, words: str, chat: Chat
+) -> None:
+    chat.server.faults = Said(200, body)
+    found, said = outcome_of(chat)
+    assert found == outcome and words in said, said
+    assert "\n" not in said and HALF not in said
+
+
+def candidate(finish: str, part: dict[str, Any]) -> dict[str, Any]:
+    return {"candidates": [{"finishReason": finish, "content": {"parts": [part]}}]}
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "outcome", "words"),
+    [
+        ("google", candidate("STOP", {"text": "x", "thought": True}), "empty", "but reasoning"),
+        ("google", candidate("STOP", {"functionCall": {"name": "f"}}), "empty", "but a tool call"),
+        ("google", candidate("OTHER", {"text": HALF}), "truncated", "broken off by the service: OTHER"),
+        ("anthropic", {"content": [{"type": "thinking", "thinking": "hm"}], "stop_reason": "end_turn"},
+         "empty", "but reasoning"),
+        ("anthropic", {"content": [{"type": "text", "text": HALF}], "stop_reason": "pause_turn"},
+         "truncated", ""),
+    ],
+    indirect=["provider"],
+)  # fmt: skip
+def test_reply_when_it_is_empty_or_broken_off_says_what_came_instead(
+    body: dict[str, Any], outcome: str, words: str, chat: Chat
+) -> None:
+    chat.server.faults = Said(200, body)
+    found, said = outcome_of(chat)
+    assert found == outcome and words in said, said
+
+
+def events(*documents: Any, end: str = "data: [DONE]\n\n") -> str:
+    return "".join(f"data: {json.dumps(document)}\n\n" for document in documents) + end
+
+
+def chunk(text: str | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "model": "m",
+        "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}],
+        **more,
+    }
+
+
+TEXT = json.dumps(VALUE, ensure_ascii=False)
+ONE, TWO = TEXT[:20], TEXT[20:]
+USED = {"prompt_tokens": 9, "completion_tokens": 5}
+GOOGLE = [
+    {"candidates": [{"content": {"parts": [{"text": ONE}]}}], "modelVersion": "m"},
+    {"candidates": [{"content": {"parts": [{"text": TWO}]}, "finishReason": "STOP"}],
+     "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 14}},
+]  # fmt: skip
+BEGUN = {"input_tokens": 9, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+ANTHROPIC = [
+    {"type": "message_start", "message": {"model": "m", "content": [], "usage": BEGUN}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "ping"},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ONE}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": TWO}},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+    {"type": "message_stop"},
+]  # fmt: skip
+WHOLE = {"model": "m", "choices": [choice(TEXT)], "usage": USED}
+STREAMS: list[tuple[str, str, str]] = [
+    (
+        "compatible",
+        ": PROCESSING\n\n" + events(chunk(ONE), chunk(TWO, "stop"), {"choices": [], "usage": USED}),
+        "ok",
+    ),
+    ("compatible", events(chunk(ONE), chunk(TWO, "stop", usage=USED), end="").replace("\n", "\r\n"), "ok"),
+    ("compatible", json.dumps(WHOLE) + "data: [DONE]\n\n", "ok"),
+    ("compatible", events(WHOLE), "ok"),
+    ("compatible", events(chunk(ONE), end=""), "broken_reply"),
+    ("compatible", events(chunk(ONE), end='data: {"choi'), "broken_reply"),
+    ("compatible", events(chunk(ONE), chunk("", "error", error=LOST)), "server_error"),
+    ("compatible", events(chunk(ONE), {"error": LOST}), "server_error"),
+    ("compatible", events(chunk(ONE), chunk("", "length")), "truncated"),
+    ("compatible", "data: [DONE]\n\n", "broken_reply"),
+    ("openai", events(chunk(ONE), chunk(TWO, "stop", usage=USED)), "ok"),
+    ("google", events(*GOOGLE, end=""), "ok"),
+    ("google", json.dumps(GOOGLE), "ok"),
+    ("google", events(GOOGLE[0], end=""), "broken_reply"),
+    ("anthropic", events(*ANTHROPIC, end=""), "ok"),
+    ("anthropic", events(*ANTHROPIC[:-2], end=""), "broken_reply"),
+    ("anthropic", events(*ANTHROPIC[:4], error("x", type="overloaded_error")), "server_error"),
+]
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "outcome"), STREAMS, indirect=["provider"], ids=lambda v: str(v)[:60]
+)
+def test_stream_when_nobody_asked_for_one_is_read_to_its_end_or_is_a_fault(
+    body: str, outcome: str, chat: Chat
+) -> None:
+    chat.server.faults = Said(200, body, "text/event-stream; charset=utf-8")
+    if outcome == "ok":
+        reply = chat.ask()
+        assert (reply.text, reply.reported_model) == (TEXT, "m")
+        assert reply.usage is not None
+        assert (reply.usage.input_tokens, reply.usage.output_tokens) == (9, 5)
+    else:
+        assert outcome_of(chat)[0] == outcome
 
 
 @pytest.mark.parametrize(
