@@ -121,8 +121,8 @@ def _completion(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
 
 def _add(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
     for name, piece in delta.items():
-        known = message.get(name)
-        if name != "role" and isinstance(known, str | list) and type(known) is type(piece):
+        known: Any = message.get(name)
+        if name != "role" and type(known) is type(piece) and type(known) in (str, list):
             message[name] = known + piece
         elif piece is not None:
             message[name] = piece
