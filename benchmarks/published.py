@@ -3,7 +3,7 @@
     FABULA_REFERENCE=FOLDER python benchmarks/published.py --out docs/published.md
 
 Reads the released files, the printed tables and the texts of the four papers, recomputes what they allow, and
-writes the page. Cells that nobody can check (no file of theirs is released) are counted, table by table.
+writes the page. Cells that nobody can check (no file of theirs is released) are counted by table and reason.
 """
 
 import argparse
@@ -13,7 +13,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from fabula.evaluation.events.published import Results, import_results
@@ -54,10 +56,6 @@ class Cell:
     convention: str
     verdict: str
     count: int = 1
-
-    def row(self) -> str:
-        """The cell as a row of the page."""
-        return f"| {self.place} | {self.printed} | {self.ours} | {self.convention} | {self.verdict} |"
 
 
 def places(number: str) -> int:
@@ -655,7 +653,10 @@ A cell is a printed number; a mean with its deviation is one.
 - *not reproducible*: the released files give another number. EntityBench's paper counts 11,445 slots and
   3,593 names, the released schedule has 11,437 and 3,585: that is behind most of the small differences.
 - *nobody can check*: nothing is released, or at hand, from which it could be computed.
-- *no result*: settings, examples and words, table by table; they are no cells.
+- *no result*: settings, examples and words; they are no cells.
+
+Cells of one row of a printed table with one convention stand in one row; letters lead to the conventions that
+many rows have. Behind *nobody can check* are the tables and how many of their cells.
 """
 
 
@@ -669,14 +670,61 @@ def page(found: Mapping[str, Sequence[Cell]]) -> str:
     sums = " | ".join(f"{every[verdict]:,}" for verdict in VERDICTS)
     lines += [f"| all | {sums} | {sum(every.values()):,} |", ""]
     for name, cells in found.items():
-        lines += [
-            f"## {name}",
-            "",
-            "| cell | printed | ours | convention, or why | verdict |",
-            "|---|---|---|---|---|",
-        ]
-        lines += [cell.row() for cell in cells] + [""]
-    return "\n".join(lines)
+        compared = [cell for cell in cells if cell.verdict not in (NOBODY, NONE)]
+        head = ["| row | printed | ours | convention, or why | verdict |", "|---|---|---|---|---|"]
+        rows = list(grouped(compared))
+        notes = often(rows)
+        lines += [f"## {name}", "", *head, *(row(some, notes) for some in rows), ""]
+        lines += [f"({letter}) {convention}  " for convention, letter in notes.items()]
+        lines += ["", *left(cells), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def grouped(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+    """The cells of one row of a printed table that have one convention and one verdict."""
+
+    def alike(cell: Cell) -> tuple[str, ...]:
+        table, _, _ = cell.place.partition(",")
+        begun = cell.place.rpartition(", ")[0]
+        return (table, begun, cell.convention, cell.verdict)
+
+    for _, some in groupby(cells, alike):
+        yield list(some)
+
+
+def often(rows: Iterable[Sequence[Cell]]) -> dict[str, str]:
+    """The conventions that three rows or more have, each with its letter."""
+    counts = Counter(some[0].convention for some in rows)
+    frequent = [convention for convention, count in counts.items() if count > 2 and " " in convention]
+    return dict(zip(frequent, ascii_lowercase, strict=False))
+
+
+def row(cells: Sequence[Cell], notes: Mapping[str, str]) -> str:
+    """Cells as one row of the page, with the letter of a convention that has one."""
+    first = cells[0]
+    place, printed, ours = first.place, first.printed, first.ours
+    if len(cells) > 1:
+        place = first.place.rpartition(", ")[0]
+        names = [cell.place.rpartition(", ")[2] for cell in cells]
+        printed = ", ".join(f"{name} {cell.printed}" for name, cell in zip(names, cells, strict=True))
+        ours = ", ".join(cell.ours for cell in cells)
+    if all(cell.ours == cell.printed.replace(",", "") for cell in cells):
+        ours = "the same"
+    convention = f"({notes[first.convention]})" if first.convention in notes else first.convention
+    return f"| {place} | {printed} | {ours} | {convention} | {first.verdict} |"
+
+
+def left(cells: Iterable[Cell]) -> Iterator[str]:
+    """A sentence for each reason why nobody can check cells, and for what is no result."""
+    reasons: dict[tuple[str, str], dict[str, int]] = {}
+    for cell in cells:
+        if cell.verdict in (NOBODY, NONE):
+            table = cell.place.partition(":")[0].partition(",")[0]
+            counts = reasons.setdefault((cell.verdict, cell.convention), {})
+            counts[table] = counts.get(table, 0) + cell.count
+    for (verdict, why), counts in reasons.items():
+        tables = ", ".join(f"{table} ({count})" for table, count in counts.items())
+        yield f"- {verdict[0].upper()}{verdict[1:]} ({why}): {tables}."
 
 
 def tally(cells: Iterable[Cell]) -> Counter[str]:
