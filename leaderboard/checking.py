@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FabulaError, InputError, UserError
-from ..evaluation.archive.archive import Archive, read_archive
+from ..evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
 from ..evaluation.report.formats import Table, written
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest
-from ..schemas.plain_files import read_plain
-from ..schemas.text import counted
+from ..schemas.plain_files import LARGEST_WHOLE, open_plain, read_plain
+from ..schemas.text import counted, tallied
 from ..schemas.values import Issue, Score
 from .board import (
     OF_DATA,
@@ -28,8 +28,20 @@ from .board import (
 from .leaks import Secrets, leaks_of, secrets_of, strangers_in
 from .opening import SCORES, SUBMISSION, Opened, opened
 from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
-from .submission import Submission, archive_of, beside_any, read_submission, release_of, submissions_in
+from .submission import (
+    MOST_SEEDS,
+    Submission,
+    archive_of,
+    beside_any,
+    read_submission,
+    release_of,
+    submissions_in,
+)
 
+UNREADABLE = ("damaged", "too-large", "unsafe-file", "file-missing")
+"""Codes of a submission whose archive is not read."""
+ATTEMPTS = 10
+"""So many attempts at each question are read."""
 NO_VALUE = "no-value"
 """Code of a submission whose score by the ranking's measure is undefined."""
 
@@ -62,7 +74,7 @@ class Checked:
     @property
     def name(self) -> str:
         """Its name: that of its folder or file."""
-        return self.path.name.removesuffix(".zip")
+        return self.path.name.removesuffix(".zip").encode("utf-8", "replace").decode("utf-8")
 
     @property
     def ranked(self) -> bool:
@@ -143,7 +155,8 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
     secrets = {
         board.name: secrets_of(releases[board.name], hidden, salt) for board in leaderboard.boards if hidden
     }
-    rows = [_checked(path, leaderboard, releases, secrets) for path in submissions_in(folder)]
+    rows = [_row(path, leaderboard, releases, secrets) for path in submissions_in(folder)]
+    rows = [_with(row, *_namesakes(row, rows)) for row in rows]
     for board in leaderboard.boards:
         own = [row.replies for row in rows if row.board == board and row.replies is not None]
         copies = list(copied(own))
@@ -154,11 +167,25 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
     return Report(leaderboard, tuple(rows))
 
 
-def _checked(
+def _row(
     path: Path, leaderboard: Leaderboard, releases: Mapping[str, Path | None],
     secrets: Mapping[str, Secrets | None],
 ) -> Checked:  # fmt: skip
+    """Return what was found of one submission; whatever it holds, the others are checked."""
     row = Checked(path, retraction=leaderboard.retracted.get(path.name.removesuffix(".zip")))
+    try:
+        return _checked(row, leaderboard, releases, secrets)
+    except Exception as error:  # noqa: BLE001 - anybody may have made it
+        message = f"it cannot be checked: {type(error).__name__}: {error}"[:300]
+        message = message.encode("utf-8", "replace").decode("utf-8")
+        return _with(row, Issue(row.name, "$", "damaged", message, "make it again"))
+
+
+def _checked(
+    row: Checked, leaderboard: Leaderboard, releases: Mapping[str, Path | None],
+    secrets: Mapping[str, Secrets | None],
+) -> Checked:  # fmt: skip
+    path = row.path
     with opened(path, beside_any()) as files:
         row = replace(row, issues=files.issues)
         try:
@@ -176,11 +203,19 @@ def _checked(
         issues = [*row.issues, *_own_issues(row, files, board)]
         issues += leaks_of(files, releases[board.name], secrets.get(board.name))
         row = replace(row, issues=tuple(issues))
+        if any(issue.code in UNREADABLE for issue in row.issues):
+            return row
         return _scored(row, files, board, releases[board.name])
 
 
 def _with(row: Checked, *issues: Issue) -> Checked:
     return replace(row, issues=(*row.issues, *issues))
+
+
+def _namesakes(row: Checked, rows: Sequence[Checked]) -> Iterator[Issue]:
+    if sum(each.name == row.name for each in rows) > 1:
+        message = "another submission has this name, a folder or a zip file"
+        yield Issue(row.name, "$", "name", message, "give one of them another name")
 
 
 def _told(code: str, where: str, error: FabulaError) -> list[Issue]:
@@ -198,12 +233,13 @@ def _own_issues(row: Checked, files: Opened, board: Board) -> Iterator[Issue]:
     submission = row.submission
     assert submission is not None
     if submission.name != row.name:
-        message = f"it calls itself {submission.name}, and lies in {row.path.name}"
+        message = f"it calls itself {submission.name}, and lies in {row.name}"
         yield Issue(SUBMISSION, "$.name", "name", message, "give the file or folder its name")
     strange = {issue.where for issue in files.issues}
-    for name in sorted({*submission.files, *files.names} - {SUBMISSION} - strange):
+    there = set(files.names)
+    for name in sorted({*submission.files, *there} - {SUBMISSION} - strange):
         stated, file = submission.files.get(name), files.folder / name
-        if not file.is_file():
+        if name not in there:
             yield Issue(name, "$", "file-missing", "the file is not there", "make the submission again")
         elif stated is None or sha256_file(file) != stated.sha256:
             message = "it is not the file that was submitted" if stated else "the submission does not list it"
@@ -217,9 +253,9 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
     """Read the archive, score it, and add what is wrong with it."""
     submission = row.submission
     assert submission is not None
-    if any(issue.code in ("damaged", "too-large", "unsafe-file", "file-missing") for issue in row.issues):
-        return row
     try:
+        if too_many := _too_many_lines(files.folder / JUDGEMENTS, submission, board):
+            return _with(row, too_many)
         archive = read_archive(files.folder)
         row = replace(row, manifest=archive.manifest)
         methods = set(archive.manifest.subject.get("methods") or ())
@@ -229,24 +265,65 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
                 f"its archive is about {', '.join(sorted(methods)) or 'no method'}, not {submission.method}"
             )
             return _with(
-                row, Issue("evaluation.json", "$.subject", "other-method", message, "submit one method")
+                row, Issue("evaluation.json", "$.subject", "other-method", message[:400], "submit one method")
             )
         row = _with(row, *_protocol_issues(board, archive.manifest))
         row = _with(row, *strangers_in(archive, release))
+        if unbounded := list(_unbounded(archive)):
+            return _with(row, *unbounded)
         with archive_of(files.folder, submission.method) as single:
             row = replace(row, tables=tuple(score_tables(single, release, board.resamples)))
         row = _with(row, *_planted(board, archive, release, files.folder))
+        return _judged(row, files, archive, board)
     except FabulaError as error:
         return _with(row, *_told("damaged", "evaluation.json", error))
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+    except Exception as error:  # noqa: BLE001 - anybody may have made it
         message = f"it cannot be scored: {type(error).__name__}: {error}"[:300]
         return _with(row, Issue("evaluation.json", "$", "damaged", message, "evaluate again"))
+
+
+def _judged(row: Checked, files: Opened, archive: Archive, board: Board) -> Checked:
+    """Add how much there is of what was asked, and whether its replies can be what judges said."""
+    submission = row.submission
+    assert submission is not None
     method = submission.method
     coverage, issues = coverage_of(archive, submission, board)
     row = replace(row, coverage=coverage, replies=replies_of(row.name, submission.submitted, method, archive))
     row = _with(row, *issues, *constant(archive, method), *impossible(archive, method, row.scores, board))
     row = _with(row, *_without_value(row, board))
     return _with(row, *_stated(row, files))
+
+
+def _too_many_lines(file: Path, submission: Submission, board: Board) -> Issue | None:
+    """Return what is wrong where there are far more replies than the board asks for, before they are read."""
+    asked = sum(count * seeds_of(what, submission.seeds) for what, count in board.asked.items())
+    most = 10_000 + ATTEMPTS * asked * (1 if board.planted is None else 2)
+    with open_plain(file) as lines:
+        count = sum(1 for _ in lines)
+    if count <= most:
+        return None
+    message = f"{count:,} replies, and the board asks for {asked:,}; at most {most:,} are read"
+    return Issue("judgements.jsonl", "$", "too-large", message, "evaluate again")
+
+
+def _unbounded(archive: Archive) -> Iterator[Issue]:
+    """Yield the numbers with which nothing can be computed, and more seeds than are scored."""
+    methods = archive.manifest.subject.get("methods") or {}
+    seeds = {judgement.seed for judgement in archive.judgements}
+    stated = [about.get("seeds") or () for about in methods.values() if isinstance(about, dict)]
+    most = max((len(listed) for listed in (seeds, *stated)), default=0)
+    if most > MOST_SEEDS:
+        message = f"{most:,} seeds; at most {MOST_SEEDS} are scored"
+        yield Issue("evaluation.json", "$.subject", "too-large", message, "evaluate fewer seeds")
+    large = sum(
+        any(number is not None and abs(number) >= LARGEST_WHOLE for number in (
+            judgement.seed, judgement.vote, judgement.attempt, judgement.input_tokens, judgement.output_tokens
+        ))
+        for judgement in archive.judgements
+    )  # fmt: skip
+    if large:
+        message = f"{tallied(large, 'judgements')} with a whole number beyond 64 bits"
+        yield Issue("judgements.jsonl", "$", "impossible-value", message, "evaluate again")
 
 
 def _protocol_issues(board: Board, manifest: EvaluationManifest) -> Iterator[Issue]:

@@ -1,31 +1,31 @@
-"""Opening submissions that anybody may have made: folders and zip files, with limits."""
+"""Opening submissions that anybody may have made: folders and zip files of plain files, with limits."""
 
 import os
 import re
 import stat
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ..errors import UserError
 from ..evaluation.archive.archive import EVALUATION, JUDGEMENTS
 from ..evaluation.report.pictures import FRAMES
 from ..media.images import open_picture
 from ..schemas.canonical import sha256_file
+from ..schemas.packed_files import Limits, NotPacked, ZippedFiles, open_zip
+from ..schemas.plain_files import open_plain
 from ..schemas.values import Issue
 
 SUBMISSION, SCORES, STORE = "submission.json", "scores.csv", "store"
-MOST_FILES = 20_000
-LARGEST = 1 << 30
-"""Most bytes of a submission, unpacked."""
-LARGEST_RATIO = 200
-"""Most bytes that one packed byte may become, from :data:`SMALL` on; text of judges packs to a tenth."""
-SMALL = 1 << 20
-_BLOCK = 1 << 20
+LIMITS = Limits(files=20_000, bytes=1 << 30)
+"""What a submission may hold."""
+LARGEST_FILE = {SUBMISSION: 4 << 20, EVALUATION: 16 << 20, SCORES: 16 << 20, JUDGEMENTS: LIMITS.bytes}
+"""Most bytes of a file that is read whole, or line by line; of the others :data:`LARGEST_OTHER`."""
+LARGEST_OTHER = 64 << 20
+LONGEST_LINE = 4 << 20
+"""Most bytes of a line; what a judge says has a few thousand."""
 _PICTURE = re.compile(rf"{STORE}/[0-9a-f]{{64}}\.(jpg|png)")
 USUAL = (SUBMISSION, SCORES, EVALUATION, JUDGEMENTS, FRAMES)
 
@@ -58,14 +58,12 @@ def opened(path: Path, beside: tuple[str, ...] = ()) -> Iterator[Opened]:
         path: the submission.
         beside: files that archives of its protocol have besides.
     """
-    if path.is_dir() and not path.is_symlink():
-        names, issues = _listed(path)
-        yield Opened(path, names, (*issues, *_strange(path, names, beside)))
-        return
     with tempfile.TemporaryDirectory(prefix="fabula-submission-") as scratch:
-        folder = Path(scratch)
-        names, issues = _unpacked(path, folder)
-        yield Opened(folder, names, (*issues, *_strange(folder, names, beside)))
+        is_folder = stat.S_ISDIR(path.lstat().st_mode)
+        folder = path if is_folder else Path(scratch)
+        names, issues = _listed(path) if is_folder else _unpacked(path, folder)
+        there = names if is_folder or not issues else ()
+        yield Opened(folder, names, (*issues, *_strange(folder, there, beside)))
 
 
 def _listed(folder: Path) -> tuple[tuple[str, ...], list[Issue]]:
@@ -74,86 +72,71 @@ def _listed(folder: Path) -> tuple[tuple[str, ...], list[Issue]]:
         for entry in (*folders, *files):
             path = Path(root) / entry
             name = path.relative_to(folder).as_posix()
-            mode = path.lstat().st_mode
-            if stat.S_ISREG(mode):
+            about = path.lstat()
+            if any("\ud800" <= char <= "\udfff" for char in name):
+                issues.append(_issue(name, "unsafe-file", "its name is not UTF-8"))
+            elif stat.S_ISREG(about.st_mode):
                 names.append(name)
-                size += path.lstat().st_size
-            elif not stat.S_ISDIR(mode):
+                size += about.st_size
+            elif not stat.S_ISDIR(about.st_mode):
                 issues.append(_issue(name, "unsafe-file", "this is a link, a pipe or a device"))
-        if len(names) > MOST_FILES or size > LARGEST:
-            issues.append(_too_large())
+        if len(names) + len(issues) > LIMITS.files or size > LIMITS.bytes:
+            issues.append(_too_large("$", str(LIMITS)))
             break
-    return tuple(sorted(names)), issues
+    return tuple(sorted(names)), issues[: LIMITS.files]
+
+
+CODES = {"too_large": "too-large", "unsafe": "unsafe-file", "encrypted": "unsafe-file", "damaged": "damaged"}
 
 
 def _unpacked(path: Path, target: Path) -> tuple[tuple[str, ...], list[Issue]]:
     try:
-        with zipfile.ZipFile(path) as packed:
-            entries = [entry for entry in packed.infolist() if not entry.is_dir()]
-            issues = _entry_issues(entries, path.stat().st_size)
+        with open_plain(path) as file, open_zip(file, LIMITS) as packed:
+            issues = [_issue(each.where, CODES[each.code], str(each)) for each in packed.problems()]
             if not issues:
-                left = LARGEST
-                for entry in entries:
-                    left -= _unpack(packed, entry, target / entry.filename, left)
-            return tuple(sorted(entry.filename for entry in entries)), issues
-    except _Grown as error:
-        return (), [_issue(str(error), "too-large", "it holds more bytes than it says")]
-    except (
-        OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError,
-    ) as error:  # fmt: skip
-        return (), [_issue(path.name, "damaged", f"the zip file cannot be read: {str(error)[:200]}")]
+                _unpack(packed, target)
+            return tuple(sorted(packed.sizes)), issues
+    except NotPacked as error:
+        return (), [_issue(error.where or path.name, CODES[error.code], str(error))]
+    except OSError as error:
+        return (), [_issue(path.name, "damaged", f"the zip file cannot be read: {error.strerror or error}")]
 
 
-class _Grown(Exception):
-    """A packed file is longer than it says."""
-
-
-def _unpack(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, left: int) -> int:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    written = 0
-    with packed.open(entry) as source, target.open("wb") as out:
-        while block := source.read(_BLOCK):
-            written += len(block)
-            if written > min(left, entry.file_size):
-                raise _Grown(entry.filename)
-            out.write(block)
-    return written
-
-
-def _entry_issues(entries: list[zipfile.ZipInfo], size: int) -> list[Issue]:
-    issues: list[Issue] = []
-    whole = sum(entry.file_size for entry in entries)
-    if len(entries) > MOST_FILES or whole > LARGEST or whole > max(SMALL, LARGEST_RATIO * size):
-        issues.append(_too_large())
-    seen: set[str] = set()
-    for entry in entries:
-        name = entry.filename
-        parts = PurePosixPath(name).parts
-        leads_out = name.startswith("/") or ".." in parts or "\\" in name or ":" in name
-        if leads_out or any(ord(character) < 32 for character in name):
-            issues.append(_issue(name, "unsafe-file", "its name leads out of the submission"))
-        elif stat.S_ISLNK(entry.external_attr >> 16):
-            issues.append(_issue(name, "unsafe-file", "this is a link"))
-        elif name.casefold() in seen:
-            issues.append(_issue(name, "unsafe-file", "the name is there twice"))
-        elif entry.flag_bits & 1:
-            issues.append(_issue(name, "unsafe-file", "the file is encrypted"))
-        seen.add(name.casefold())
-    return issues
+def _unpack(packed: ZippedFiles, target: Path) -> None:
+    for name in packed.sizes:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        with (target / name).open("xb") as out:
+            packed.copy(name, out)
 
 
 def _strange(folder: Path, names: tuple[str, ...], beside: tuple[str, ...]) -> Iterator[Issue]:
-    """Yield the files that no submission has, and pictures that cannot be shown."""
+    """Yield the files that no submission has, or that are too large, and pictures that cannot be shown."""
     for name in names:
-        if name in (*USUAL, *beside):
-            continue
-        if not _PICTURE.fullmatch(name):
+        file, largest = folder / name, LARGEST_FILE.get(name, LARGEST_OTHER)
+        if file.lstat().st_size > largest:
+            yield _too_large(name, f"at most {largest:,} bytes in this file")
+        elif name in (*USUAL, *beside):
+            if name.endswith(".jsonl") and (number := _long_line(file)):
+                yield _too_large(
+                    name, f"at most {LONGEST_LINE:,} bytes in a line, and line {number:,} has more"
+                )
+        elif not _PICTURE.fullmatch(name):
             yield _issue(name, "file-extra", "a submission has no such file", "take it out")
-        elif (folder / name).is_file():
-            if sha256_file(folder / name) != Path(name).stem:
-                yield _issue(name, "file-changed", "the picture is not the one that its name says")
-            else:
-                yield from _unreadable(folder / name, name)
+        elif sha256_file(file) != Path(name).stem:
+            yield _issue(name, "file-changed", "the picture is not the one that its name says")
+        else:
+            yield from _unreadable(file, name)
+
+
+def _long_line(file: Path) -> int:
+    """Return the number of the first line that is too long; 0 where none is."""
+    with open_plain(file) as lines:
+        number = 0
+        while line := lines.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                return number
+    return 0
 
 
 def _unreadable(file: Path, name: str) -> Iterator[Issue]:
@@ -163,12 +146,12 @@ def _unreadable(file: Path, name: str) -> Iterator[Issue]:
         yield _issue(name, "damaged", f"the picture cannot be opened: {error.what}")
 
 
-def _too_large() -> Issue:
-    most = f"at most {MOST_FILES:,} files, {LARGEST:,} bytes, and {LARGEST_RATIO} times what is packed"
-    return _issue("$", "too-large", f"a submission has {most}", "leave pictures out (--frames 0)")
+def _too_large(where: str, most: str) -> Issue:
+    return _issue(where, "too-large", f"a submission has {most}", "leave pictures out (--frames 0)")
 
 
 def _issue(
     where: str, code: str, message: str, cure: str = "make it with fabula leaderboard submit"
 ) -> Issue:
+    where = where.encode("utf-8", "replace").decode("utf-8")[:200]
     return Issue(where, "$", code, message, cure)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError, UserError
+from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.report.formats import written
 from ..schemas.plain_files import read_plain, reason_of
 from .board import Retraction, read_leaderboard, score_tables, write_leaderboard
@@ -77,8 +77,15 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
     leaderboard = read_leaderboard(folder)
     with submission_named(folder, name) as (files, submission):
         board = leaderboard.board(submission.board)
-        with archive_of(files.folder, submission.method) as single:
-            tables = score_tables(single, release or release_of(board, folder), board.resamples)
+        try:
+            with archive_of(files.folder, submission.method) as single:
+                tables = score_tables(single, release or release_of(board, folder), board.resamples)
+        except FabulaError:
+            raise
+        except Exception as error:  # anybody may have made it
+            what = f"it cannot be scored: {type(error).__name__}: {error}"[:300]
+            fix = "see what is wrong with it: fabula leaderboard check"
+            raise InputError([UserError(name, what=what, fix=fix)]) from error
         try:
             stated = _numbers(read_plain(files.folder / SCORES).decode("utf-8"))
         except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..errors import FabulaError, TargetError
+from ..errors import TargetError
 from ..evaluation.archive.stand_ins import stand_in_notes
 from ..evaluation.report.model import CountRow, CountTable, ReportDocument, ScoreRow, ScoreTable
 from ..evaluation.report.page import with_parts
@@ -329,5 +329,5 @@ def _report(row: Checked, board: Board, folder: Path) -> ReportDocument | None:
                 return make_report(files.folder, release)
             with archive_of(files.folder, row.submission.method) as single:
                 return make_report(single, release)
-        except FabulaError:
+        except Exception:  # noqa: BLE001 - anybody may have made it; the page does without
             return None  # its protocol has no page, or what the page needs does not lie in an archive

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from ..errors import FabulaError
 from ..evaluation.stats.paired import Paired
 from ..kinds.evaluations import compare
 from .board import Board, scoring_options
@@ -123,7 +122,7 @@ def _told_apart(
         for first, second in combinations(rows, 2):
             try:
                 better = kept.better(first, second, partial(compared, first, second))
-            except FabulaError as error:
+            except Exception as error:  # noqa: BLE001 - anybody may have made them; the others are compared
                 notes.append(f"{first.name} and {second.name} could not be compared: {error}"[:300])
                 continue
             if better:

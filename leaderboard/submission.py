@@ -26,23 +26,25 @@ from ..kinds.evaluations import judging_of, make_report
 from ..media.images import encode, open_picture
 from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import jsonl_lines, new_folder, pretty_bytes, sha256_bytes, sha256_file, write_atomic
-from ..schemas.plain_files import json_lines, read_plain
+from ..schemas.plain_files import LARGEST_WHOLE, json_lines, read_plain
 from ..schemas.text import tallied
 from ..schemas.values import Own
 from .board import NAME, SUBMISSIONS, Board, Leaderboard, invalid, read_leaderboard, score_tables
-from .opening import SCORES, STORE, SUBMISSION, Opened, opened
+from .opening import LIMITS, SCORES, STORE, SUBMISSION, Opened, opened
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
 SIDE, QUALITY = 360, 72
 """Longer side in pixels, and quality, of the pictures that a submission takes along."""
 UNDECLARED = "undeclared"
+MOST_SEEDS = 100
+"""Generations of a story that are scored; papers have one to five."""
 
 
 class File(Own):
     """A file of a submission."""
 
     sha256: str = Field(description="Its SHA-256.")
-    bytes: int = Field(ge=0, description="Its size.")
+    bytes: int = Field(ge=0, lt=LARGEST_WHOLE, description="Its size.")
 
 
 class Submission(Own):
@@ -62,8 +64,10 @@ class Submission(Own):
     training_overlap: Text | None = Field(default=None, description="Known overlap with training data.")
     ran_by: Text | None = Field(default=None, description="Who ran the generator and the judges.")
     generator_command: Text | None = Field(default=None, description="Command for the hidden test.")
-    seeds: int = Field(ge=1, description="Generations of each story.")
-    files: dict[str, File] = Field(default_factory=dict, description="All other files.")
+    seeds: int = Field(ge=1, le=MOST_SEEDS, description="Generations of each story.")
+    files: dict[str, File] = Field(
+        default_factory=dict, max_length=LIMITS.files, description="All other files."
+    )
 
     @field_validator("links")
     @classmethod

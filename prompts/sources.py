@@ -4,18 +4,20 @@ Nothing of a repository is executed, and nothing is unpacked: single files are r
 """
 
 import subprocess
-import tarfile
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..errors import InputError, MissingRequirement, UserError
+from ..schemas.packed_files import Limits, NotPacked, PackedFiles, open_tar, open_zip
+from ..schemas.plain_files import open_plain, read_plain
 
 LARGEST_FILE, LARGEST_ARCHIVE = 5_000_000, 500_000_000
 """Most bytes of a file that is read, and of an archive that is downloaded."""
+LIMITS = Limits(files=200_000, bytes=2_000_000_000)
+"""What an archive may hold."""
 _CONNECT, _SILENT = 20.0, 120.0
 """Seconds until a connection stands, and without a byte."""
 
@@ -113,44 +115,32 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
 
 
 def _content(path: Path) -> bytes | None:
-    if not path.is_file() or path.stat().st_size > LARGEST_FILE:
+    try:
+        return read_plain(path, LARGEST_FILE, follow=True)
+    except OSError:
         return None
-    return path.read_bytes()
 
 
 @contextmanager
 def _archive(path: Path, where: str) -> Iterator[Files]:
     """Give the files of an archive; both forms may name their commit, as archives of hosted clones do."""
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as opened:
-                yield Files(where, _zipped(opened), _commit(opened.comment.decode("ascii", "replace")))
-        else:
-            with tarfile.open(path) as packed:
-                members = {_below(member.name): member for member in packed if member.isfile()}
-                named = _commit(packed.pax_headers.get("comment", ""))
-                yield Files(where, _packed(packed, members), named)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        what = "this is no zip or tar archive, or a damaged one"
+        with open_plain(path, follow=True) as file:
+            is_zip = file.read(4) == b"PK\x03\x04"
+            with (open_zip if is_zip else open_tar)(file, LIMITS) as packed:
+                yield Files(where, _packed(packed), _commit(packed.comment))
+    except NotPacked as error:
+        what = f"this is no zip or tar archive that can be read: {error}"
         problem = UserError(where, what=what, fix="give a clone, an archive or a folder")
         raise InputError([problem]) from error
 
 
-def _zipped(archive: zipfile.ZipFile) -> Read:
-    members = {_below(info.filename): info for info in archive.infolist() if not info.is_dir()}
+def _packed(archive: PackedFiles) -> Read:
+    members = {_below(name): name for name in archive.sizes}
 
-    def read(name: str) -> bytes | None:
-        info = members.get(name)
-        return None if info is None or info.file_size > LARGEST_FILE else archive.read(info)
-
-    return read
-
-
-def _packed(archive: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Read:
     def read(name: str) -> bytes | None:
         member = members.get(name)
-        opened = None if member is None or member.size > LARGEST_FILE else archive.extractfile(member)
-        return None if opened is None else opened.read()
+        return None if member is None or archive.sizes[member] > LARGEST_FILE else archive.read(member)
 
     return read
 

@@ -42,7 +42,7 @@ class Settings(Own):
 
 
 SPEC = StageSpec(
-    name="load_books", version=1, shape="expand", reads=("sources",), writes=("book",), libraries=("pyyaml",),
+    name="load_books", version=2, shape="expand", reads=("sources",), writes=("book",), libraries=("pyyaml",),
     settings=Settings,
 )  # fmt: skip
 

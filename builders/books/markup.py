@@ -2,18 +2,17 @@
 
 import posixpath
 import re
-import zipfile
-import zlib
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from io import BytesIO
 from urllib.parse import unquote
 
+from ...schemas.packed_files import Limits, NotPacked, PackedFiles, open_zip
 from ...schemas.text import normalize_answer
 from .blocks import Block, Book, Role, flat, told_apart
 
-MOST_FILES, MOST_BYTES = 5000, 2**28
-"""Most files of an EPUB, and most bytes that they come to when unpacked."""
+LIMITS = Limits(files=5000, bytes=2**28)
+"""What an EPUB may hold."""
 
 _BLOCKS = frozenset(
     ("p", "div", "li", "blockquote", "td", "th", "pre", "dd", "dt", "section", "article", "figure", "body",
@@ -165,17 +164,12 @@ def epub_book(data: bytes) -> Book:
         BadBook: it is no EPUB, damaged, encrypted, or unpacks to too much.
     """
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
+        with open_zip(BytesIO(data), LIMITS) as archive:
             return _Epub(archive).book()
-    except (
-        zipfile.BadZipFile,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        OSError,
-        zlib.error,
-    ) as error:
-        raise BadBook("damaged", f"it is no EPUB that can be unpacked: {error}") from error
+    except NotPacked as error:
+        code = "damaged" if error.code == "unsafe" else error.code
+        where = f"{error.where}: " if error.where else ""
+        raise BadBook(code, f"it is no EPUB that can be unpacked: {where}{error}") from error
 
 
 @dataclass(slots=True)
@@ -235,15 +229,11 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Epub:
-    archive: zipfile.ZipFile
-    left: int = MOST_BYTES
-    names: set[str] = field(default_factory=set)
+    archive: PackedFiles
+    names: set[str] = field(init=False)
 
     def book(self) -> Book:
-        infos = self.archive.infolist()
-        self.names = {info.filename for info in infos}
-        if len(infos) > MOST_FILES or sum(info.file_size for info in infos) > MOST_BYTES:
-            raise BadBook("too_large", f"it unpacks to more than {MOST_FILES} files or {MOST_BYTES} bytes")
+        self.names = set(self.archive.sizes)
         if "META-INF/container.xml" not in self.names:
             raise BadBook("damaged", "it has no META-INF/container.xml, so it is no EPUB")
         roots = [
@@ -270,19 +260,8 @@ class _Epub:
             raise BadBook("no_text", "no document of its reading order holds text")
         return book
 
-    def _read(self, name: str) -> bytes:
-        info = self.archive.getinfo(name)
-        if info.flag_bits & 1:
-            raise BadBook("encrypted", f"{name} is encrypted")
-        with self.archive.open(info) as file:
-            data = file.read(self.left + 1)
-        self.left -= len(data)
-        if self.left < 0:
-            raise BadBook("too_large", f"it unpacks to more than {MOST_BYTES} bytes")
-        return data
-
     def _text(self, name: str) -> str:
-        data = self._read(name)
+        data = self.archive.read(name)
         encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         try:
             return data.decode(encoding)

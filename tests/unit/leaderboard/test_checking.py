@@ -1,11 +1,13 @@
 """What the check of a leaderboard finds in submissions that are not what they should be."""
 
+import hashlib
 import json
 import os
 import shutil
 import stat
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.leaderboard.board import FILE
 from fabula.leaderboard.checking import Checked, check
 from fabula.leaderboard.making import BoardOptions, init
-from fabula.leaderboard.opening import LARGEST
+from fabula.leaderboard.opening import LIMITS, LONGEST_LINE
 from fabula.leaderboard.reproducing import reproduce, retract
 from fabula.leaderboard.site import build
 from fabula.leaderboard.submission import SubmitOptions, submit
@@ -204,7 +206,7 @@ def test_check_when_a_zip_leads_out_writes_nothing_outside(world: Any, tmp_path:
 def test_check_when_a_zip_is_a_bomb_does_not_unpack_it(world: Any) -> None:
     hostile(world.folder / "submissions" / "bomb.zip", ("judgements.jsonl", bytes(64 << 20)))
     assert "too-large" in codes(world.folder, "bomb")
-    assert LARGEST > (64 << 20)
+    assert LIMITS.bytes > (64 << 20)
 
 
 def test_check_when_a_zip_is_damaged_says_so(world: Any) -> None:
@@ -214,11 +216,150 @@ def test_check_when_a_zip_is_damaged_says_so(world: Any) -> None:
         assert codes(world.folder, name)[:1] == ["damaged"], name
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links")
-def test_check_when_a_folder_has_links_does_not_follow_them(world: Any) -> None:
-    path = world.submit("model-a")
-    (path / "store").symlink_to("/etc")
-    assert "unsafe-file" in codes(world.folder, "model-a")
+PLACES = (
+    "submission.json",
+    "evaluation.json",
+    "judgements.jsonl",
+    "scores.csv",
+    "frames.jsonl",
+    "store",
+    ".zip",
+)
+HOSTILE: dict[str, Callable[[Path], object]] = {
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "link": lambda path: path.symlink_to("/etc/passwd"),
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links, pipes and devices")
+def test_check_when_something_is_no_plain_file_tells_that_row_and_checks_the_others(world: Any) -> None:
+    good = world.submit("model-a")
+    names = []
+    for kind, make in HOSTILE.items():
+        for place in PLACES:
+            folder = good.parent / f"{kind}-{place.strip('.').partition('.')[0]}"
+            names.append(folder.name)
+            if place == ".zip":
+                make(folder.with_suffix(".zip"))
+                continue
+            shutil.copytree(good, folder)
+            (folder / place).unlink(missing_ok=True)
+            make(folder / place)
+    good.rename(good.parent / "first")  # all others call themselves so, too
+    rows = {row.name: row for row in check(world.folder).rows}
+    assert sorted(rows) == sorted(["first", *names])
+    for name in names:
+        wanted = {"unsafe-file", "damaged", "declaration", "file-missing", "name"}
+        assert {issue.code for issue in rows[name].issues if issue.level == "error"} & wanted, name
+        assert not rows[name].ranked
+    assert [issue.code for issue in rows["first"].issues] == ["name"]
+
+
+def replaced(path: Path, name: str, data: bytes) -> None:
+    """Put other bytes into a file of a submission, as it would have been declared."""
+    (path / name).write_bytes(data)
+    document = json.loads((path / "submission.json").read_bytes())
+    document["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    (path / "submission.json").write_text(json.dumps(document), "utf-8")
+
+
+def declared(path: Path, **about: Any) -> None:
+    document = json.loads((path / "submission.json").read_bytes()) | about
+    (path / "submission.json").write_text(json.dumps(document), "utf-8")
+
+
+def each_line(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        rows = [json.loads(line) for line in (path / "judgements.jsonl").read_bytes().splitlines()]
+        for row in rows:
+            change(row)
+        replaced(path, "judgements.jsonl", "\n".join(map(json.dumps, rows)).encode())
+
+    return spoil
+
+
+def manifest(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        document = json.loads((path / "evaluation.json").read_bytes())
+        change(document["subject"]["methods"])
+        replaced(path, "evaluation.json", json.dumps(document).encode())
+
+    return spoil
+
+
+SEEDS = iter(range(10**9))
+LARGE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "a long line": (
+        lambda path: replaced(path, "judgements.jsonl", b'{"raw": "' + bytes(LONGEST_LINE)), {"too-large"}),
+    "many lines": (lambda path: replaced(path, "judgements.jsonl", b"{}\n" * 60_000), {"too-large"}),
+    "a large manifest": (lambda path: replaced(path, "evaluation.json", b" " * (17 << 20)), {"too-large"}),
+    "a large declaration": (
+        lambda path: (path / "submission.json").write_bytes(b" " * (5 << 20)) and None, {"too-large"}),
+    "a seed beyond 64 bits": (each_line(lambda row: row.update(seed=10**30)), {"impossible-value"}),
+    "a vote beyond 64 bits": (each_line(lambda row: row.update(vote=2**63)), {"impossible-value"}),
+    "tokens beyond 64 bits": (each_line(lambda row: row.update(input_tokens=2**63)), {"impossible-value"}),
+    "5,000 digits": (
+        lambda path: replaced(path, "judgements.jsonl", b'{"seed": ' + b"9" * 5000 + b"}"), {"damaged"}),
+    "NaN": (each_line(lambda row: row.update(parsed={"answer": float("nan")})), {"damaged"}),
+    "a seed for each reply": (each_line(lambda row: row.update(seed=next(SEEDS))), {"too-large"}),
+    "100,000 seeds": (
+        manifest(lambda methods: methods["large"].update(seeds=list(range(100_000)))), {"too-large"}),
+    "100,000 declared": (lambda path: declared(path, seeds=100_000), {"declaration"}),
+    "a huge count": (
+        manifest(lambda methods: methods["large"].update(generations_requested=10**400)), {"damaged"}),
+    "no methods": (manifest(lambda methods: methods.update(large=[1])), {"damaged"}),
+    "100,000 methods": (
+        manifest(lambda methods: methods.update({f"m{n}": {} for n in range(100_000)})), {"other-method"}),
+    "deep": (lambda path: replaced(path, "evaluation.json", b"[" * 100_000), {"damaged"}),
+    "25,000 files": (
+        lambda path: declared(path, files={f"{n}": {"sha256": "", "bytes": 1} for n in range(25_000)}),
+        {"declaration"}),
+    "a file elsewhere": (
+        lambda path: declared(path, files={"../../../etc/passwd": {"sha256": "", "bytes": 1}}),
+        {"file-missing"}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def large(simulated: tuple[Path, dict[str, Path]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A leaderboard with a sound submission, and one that tests spoil."""
+    release, runs = simulated
+    folder = tmp_path_factory.mktemp("large") / "board"
+    init(folder, BoardOptions(like=runs["model-a"], release=release, resamples=0))
+    submit(runs["model-b"], folder, SubmitOptions(name="large", date="2026-01-01"))
+    document = json.loads((folder / "submissions" / "large" / "evaluation.json").read_bytes())
+    document["subject"]["methods"] = {"large": document["subject"]["methods"]["model-b"]}
+    replaced(folder / "submissions" / "large", "evaluation.json", json.dumps(document).encode())
+    declared(folder / "submissions" / "large", method="large")
+    each_line(lambda row: row.update(method=row["method"] and "large"))(folder / "submissions" / "large")
+    return folder
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_check_when_something_is_too_large_or_cannot_be_computed_tells_that_row(
+    large: Path, tmp_path: Path, name: str
+) -> None:
+    spoil, wanted = LARGE[name]
+    shutil.copytree(large, tmp_path / "board")
+    assert codes(tmp_path / "board", "large") == []
+    spoil(tmp_path / "board" / "submissions" / "large")
+    assert wanted <= set(codes(tmp_path / "board", "large"))
+    build(tmp_path / "board", tmp_path / "site")
+
+
+def test_check_when_names_are_the_same_or_no_text_ranks_neither(large: Path, tmp_path: Path) -> None:
+    shutil.copytree(large, tmp_path / "board")
+    inside = tmp_path / "board" / "submissions"
+    shutil.copytree(inside / "large", inside / "bad-\udcff")
+    os.mkfifo(inside / "large.zip")
+    (inside / "large" / "bad\udcff.json").write_bytes(b"{}")
+    report = check(tmp_path / "board")
+    assert len(report.rows) == 3 and not any(row.ranked for row in report.rows)
+    assert "name" in codes(tmp_path / "board", "bad-?")
+    assert json.dumps(report.as_json(), ensure_ascii=False).encode("utf-8")
+    assert all(issue.where.encode("utf-8") for issue in report.issues)
 
 
 def test_retract_when_done_keeps_the_row_with_its_reason(world: Any) -> None:
