@@ -64,11 +64,16 @@ _OF_A_CLONE = re.compile(r"\.gitattributes|\.git/.*|\.cache/huggingface/.*", re.
 """What a Hub or its client adds to a copy of a release; it is no part of it, and is never published."""
 
 
-def files_in(folder: Path) -> list[str]:
-    """Return every file of a release under its folder as a relative path with forward slashes, sorted."""
+def files_in(folder: Path, *, clone: bool = False) -> list[str]:
+    """Return every file of a release under its folder as a relative path with forward slashes, sorted.
+
+    Args:
+        folder: the release.
+        clone: include what a Hub or its client added to the copy, such as ``.git/``.
+    """
     found = (
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
         if path.is_symlink() or not path.is_dir()
     )
-    return sorted(path for path in found if _OF_A_CLONE.fullmatch(path) is None)
+    return sorted(path for path in found if clone or _OF_A_CLONE.fullmatch(path) is None)

@@ -1,7 +1,9 @@
 """What gives a hidden-test story away: its id, how its texts begin and end, a text that is much like it.
 
 Ids are looked for where they look like ids (a digit, six characters or more). Texts are looked for by how
-they begin and end, but for what a public story has as well: tales of one frame begin alike.
+they begin and end, but for what a public story has as well: tales of one frame begin alike, and two tales may
+share a sentence. What the source of a public story holds is public, whoever else says it; whether that story is
+a hidden one, or much like it, is asked of the story as a whole.
 """
 
 import math
@@ -42,7 +44,7 @@ class Marks:
 
     Attributes:
         ids: finds the id of a hidden story.
-        quotes: how the texts of hidden stories begin and end.
+        quotes: how the texts of hidden stories begin and end, words one space apart.
         stories: id -> text of the hidden stories.
         whole: every text of a hidden story or of its variants, as a whole.
         clean: keys of contents in which nothing was found; most texts come again, in tables.
@@ -64,7 +66,7 @@ class Marks:
 
     def __post_init__(self) -> None:
         wordless = []
-        for quote in sorted(map(_squeezed, self.quotes)):
+        for quote in sorted(self.quotes):
             words = quote.split()
             if len(words) < _KEY + 2:
                 wordless.append(re.escape(quote))
@@ -96,22 +98,23 @@ class Marks:
         """
         if len(text) < SHORTEST:
             return []
-        quote = self._quoted(text)
+        quote = next(self.quotes_in(text), None)
         findings = [] if quote is None else [f"holds {described(quote)}"]
         if len(text) >= self._shortest:
             findings += self._alike(text)
         return findings
 
-    def _quoted(self, text: str) -> str | None:
+    def quotes_in(self, text: str) -> Iterator[str]:
+        """Yield each beginning or end of a hidden text that stands in a text."""
         words = text.split()
         joined = " ".join(words)
         keys = set(zip(*(words[start:] for start in range(_KEY)), strict=False)) & self._by_words.keys()
         for key in sorted(keys):
-            for quote in self._by_words[key]:
-                if quote in joined:
-                    return quote
+            yield from (quote for quote in self._by_words[key] if quote in joined)
         match = self._wordless.search(joined)
-        return None if match is None else match[0]
+        while match is not None:  # they may overlap
+            yield match[0]
+            match = self._wordless.search(joined, match.start() + 1)
 
     def _alike(self, text: str) -> Iterator[str]:
         groups = shingles(text)
@@ -154,9 +157,15 @@ def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
     marks = {mark for _, text in _texts(hidden) for mark in _ends(text)}
     for _, text in _texts(public):
         marks.difference_update(_ends(text))
+    names = {plain(name) for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)}
+    quotes = {_squeezed(mark) for _, mark in marks}
+    sought = Marks(_any_of(names), frozenset(quotes), {}, frozenset())
+    for text in (plain(row["source_text"]) for row in json_lines(public / ANNOTATIONS)):
+        quotes.difference_update(sought.quotes_in(text))
+        names.difference_update(match[0] for match in sought.ids.finditer(text) if _stands_alone(match))
     return Marks(
-        ids=_any_of(plain(name) for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)),
-        quotes=frozenset(mark for _, mark in marks),
+        ids=_any_of(names),
+        quotes=frozenset(quotes),
         stories={row["story_id"]: plain(row["story_text"]) for row in json_lines(hidden / ANNOTATIONS)},
         whole=frozenset(text for whole, text in _texts(hidden) if whole),
     )

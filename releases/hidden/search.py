@@ -1,6 +1,7 @@
-"""Looking for hidden-test stories in every file of a public release, Parquet tables too."""
+"""Looking for hidden-test stories in every file of a public release: tables too, and what a clone has beside."""
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,21 +20,24 @@ _SPLIT_ROW = re.compile(rb'"(?:split|subset)"\s*:\s*"' + HIDDEN_SPLIT.encode() +
 _SPLIT_COLUMNS = ("split", "subset")
 _ARCHIVES = {
     b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"7z\xbc\xaf": "7z",
-    b"\x28\xb5\x2f\xfd": "zstandard", b"SQLite format 3\x00": "SQLite",
+    b"\x28\xb5\x2f\xfd": "zstandard", b"SQLite format 3\x00": "SQLite", b"PACK\x00": "git pack",
 }  # fmt: skip
+_GIT_OBJECT = re.compile(r"\.git/objects/[0-9a-f]{2}/[0-9a-f]+")
+_TABLE = b"PAR1"
+_MOST_UNPACKED = 256 << 20
 _BLOCK = 1 << 20
 
 
 def search_rows(public: Path) -> Iterator[Issue]:
     """Yield the files of a public release that hold rows of the hidden split, whosever they are."""
-    for path in files_in(public):
-        if path.endswith(".parquet"):
+    listed = set(files_in(public))
+    for path in _searched(public):
+        has_split = False
+        if _is_table(public / path, path):
             has_split = _has_split(public / path)
-        elif path.endswith((".jsonl", ".json", ".csv")):
-            with open_plain(public / path) as lines:
-                has_split = any(_SPLIT_ROW.search(line) for line in lines)
-        else:
-            continue
+        elif path.endswith((".jsonl", ".json", ".csv")) or path not in listed:
+            with suppress(ValueError):  # an object of git that cannot be read is told elsewhere
+                has_split = any(map(_SPLIT_ROW.search, _lines(public / path, path)))
         if has_split:
             yield Issue(path, "$", "hidden-leak", "holds a row of the hidden test split", CURE)
 
@@ -46,17 +50,19 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
         marks: what to look for, however it is encoded; see :mod:`.decodings`.
         salt: the secret salt of the commitments, which no public file may hold either.
     """
-    for path in files_in(public):
+    for path in _searched(public):
         file = public / path
-        with open_plain(file) as start:
-            head = start.read(32)
+        head = _head(file)
         kind = next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
         if kind is not None:
             message = f"a {kind} file, which cannot be searched for hidden stories"
-            yield Issue(path, "$", "hidden-unsearched", message, "take it out, or unpack it into the release")
+            cure = "take it out, or unpack it into the release"
+            if path.startswith(".git/"):
+                cure = "verify a copy without .git, and search what was ever committed by hand"
+            yield Issue(path, "$", "hidden-unsearched", message, cure)
         else:
             try:
-                contents = _table(file, path) if path.endswith(".parquet") else _file(file, path)
+                contents = _table(file, path) if _is_table(file, path) else _file(file, path)
                 for where, content in contents:
                     yield from _search_content(content, where, marks)
             except ValueError as error:  # pyarrow's errors about damaged files are such, and what is too much
@@ -64,6 +70,49 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
                 yield Issue(path, "$", "hidden-unsearched", message, "take it out, or pack the run again")
         if salt is not None and _holds(file, (salt, salt.hex().encode("ascii"))):
             yield Issue(path, "$", "hidden-leak", "holds the salt of the commitments", CURE)
+
+
+def _searched(public: Path) -> list[str]:
+    """Return every plain file: of the release, and of what a clone or a cache has beside it."""
+    return [path for path in files_in(public, clone=True) if not (public / path).is_symlink()]
+
+
+def _head(file: Path) -> bytes:
+    with open_plain(file) as start:
+        return start.read(32)
+
+
+def _is_table(file: Path, path: str) -> bool:
+    return path.endswith(".parquet") or _head(file).startswith(_TABLE)  # Git LFS names files by their hash
+
+
+def _lines(file: Path, path: str) -> Iterator[bytes]:
+    if _GIT_OBJECT.fullmatch(path):
+        yield from _content(file, path).splitlines()
+        return
+    with open_plain(file) as lines:
+        yield from lines
+
+
+def _content(file: Path, path: str) -> bytes:
+    """Return the bytes of a file, of an object of git without its compression.
+
+    Raises:
+        ValueError: the object cannot be unpacked, or is too large for it.
+    """
+    content = read_plain(file)
+    if _GIT_OBJECT.fullmatch(path) is None:
+        return content
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(content, _MOST_UNPACKED)
+    except zlib.error as error:
+        raise ValueError(f"no object of git: {error}") from None
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"an object of git of more than {_MOST_UNPACKED:,} bytes")
+    if _TABLE in content[:64]:
+        raise ValueError("a table that git packed")
+    return content
 
 
 def _has_split(file: Path) -> bool:
@@ -81,7 +130,7 @@ def _file(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
                 yield f"{path}:{number}", line
                 yield from ((f"{path}:{number}", text) for text in _strings(_parsed(line)))
         return
-    content = read_plain(file)
+    content = _content(file, path)
     for number, line in enumerate(content.splitlines(), 1):
         yield f"{path}:{number}", line
     yield path, content
