@@ -24,6 +24,11 @@ from ...schemas.plain_files import json_lines, open_plain, read_plain
 from ...schemas.values import Issue
 
 CURE = "do not publish this release; pack the run again"
+RETELL = (
+    "do not publish this; say it otherwise in the public story (fabula edit), or withdraw one of the two stories, "
+    "and pack again"
+)
+"""What to do where a public text tells of a hidden story: packing the same run again would tell the same."""
 SCHEME = "hmac-sha256/1"
 SALT_FILE = "hidden.salt"
 """Where a run keeps its salt."""

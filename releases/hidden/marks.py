@@ -154,11 +154,10 @@ def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
     Raises:
         OSError, ValueError, LookupError, TypeError: a folder is damaged.
     """
-    marks = {mark for _, text in _texts(hidden) for mark in _ends(text)}
-    for _, text in _texts(public):
-        marks.difference_update(_ends(text))
+    marks = {(sort, mark) for sort, _, text in _texts(hidden) for mark in _ends(text)}
+    marks.difference_update((sort, mark) for sort, _, text in _texts(public) for mark in _ends(text))
     names = {plain(name) for name in ids if len(name) >= 6 and any(char.isdigit() for char in name)}
-    quotes = {_squeezed(mark) for _, mark in marks}
+    quotes = {_squeezed(mark) for _, (_, mark) in marks}
     sought = Marks(_any_of(names), frozenset(quotes), {}, frozenset())
     for text in (plain(row["source_text"]) for row in json_lines(public / ANNOTATIONS)):
         quotes.difference_update(sought.quotes_in(text))
@@ -167,28 +166,27 @@ def marks_of(public: Path, hidden: Path, ids: Iterable[str]) -> Marks:
         ids=_any_of(names),
         quotes=frozenset(quotes),
         stories={row["story_id"]: plain(row["story_text"]) for row in json_lines(hidden / ANNOTATIONS)},
-        whole=frozenset(text for whole, text in _texts(hidden) if whole),
+        whole=frozenset(text for _, whole, text in _texts(hidden) if whole),
     )
 
 
 def public_has_whole(public: Path, marks: Marks) -> bool:
     """Return whether a record or variant of the public folder has the whole text of a hidden one."""
-    return any(whole and text in marks.whole for whole, text in _texts(public))
+    return any(whole and text in marks.whole for _, whole, text in _texts(public))
 
 
-def _texts(folder: Path) -> Iterator[tuple[bool, str]]:
-    """Yield the texts of the stories of a folder and of their variants, and whether each is a whole story."""
-    yield from ((whole, plain(text)) for whole, text in _own_texts(folder))
+def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
+    """Yield the texts of the stories of a folder and of their variants: their sort, whether whole, the text.
 
-
-def _own_texts(folder: Path) -> Iterator[tuple[bool, str]]:
+    Those of a sort may be alike without telling anything: questions and variants are often made by one pattern.
+    """
     for row in json_lines(folder / ANNOTATIONS):
-        yield from ((True, row[name]) for name in ("source_text", "story_text"))
-        yield from ((False, scene["scene_text"]) for scene in row["scenes"])
-        yield from ((False, question["question"]) for question in row["questions"])
+        yield from (("story", True, plain(row[name])) for name in ("source_text", "story_text"))
+        yield from (("story", False, plain(scene["scene_text"])) for scene in row["scenes"])
+        yield from (("question", False, plain(question["question"])) for question in row["questions"])
     for row in json_lines(folder / VARIANTS):
-        yield True, row["contrastive_story_text"]
-        yield False, row["contrastive_scene_text"]
+        yield "variant", True, plain(row["contrastive_story_text"])
+        yield "variant", False, plain(row["contrastive_scene_text"])
 
 
 def _ends(text: str) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from ...schemas.layout import HIDDEN_SPLIT, files_in
 from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.values import Issue
 from ..parquet import batches, open_table
-from .commitments import CURE
+from .commitments import CURE, RETELL
 from .decodings import key_of, readings
 from .marks import Marks
 
@@ -154,7 +154,7 @@ def _search_content(content: bytes | str, where: str, marks: Marks) -> Iterator[
         messages = [] if named is None else [f"holds {named!r} of a hidden story"]
         for message in (*messages, *marks.findings(text)):
             told_one = True
-            yield Issue(where, "$", "hidden-leak", message, CURE)
+            yield Issue(where, "$", "hidden-leak", message, RETELL)
     if not told_one:
         marks.clean.add(key)
 

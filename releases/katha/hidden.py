@@ -22,7 +22,7 @@ from ...schemas.values import Issue
 from ...validators.codes import issue
 from ...validators.retellings import PLAIN, Traces, links_between
 from ...validators.review_marks import VOTES
-from ..hidden.commitments import CURE
+from ..hidden.commitments import CURE, RETELL
 from ..hidden.marks import marks_of, public_has_whole
 from ..hidden.search import search
 from .composition import PARTS, SIZES
@@ -71,7 +71,7 @@ def check_hidden(
         yield Issue(RELEASE, "$.records", "hidden-leak", "holds the hash of a hidden-test record", CURE)
     marks = marks_of(public, hidden, ids)
     if public_has_whole(public, marks):
-        yield Issue(ANNOTATIONS, "$", "hidden-leak", "holds the whole text of a hidden story", CURE)
+        yield Issue(ANNOTATIONS, "$", "hidden-leak", "holds the whole text of a hidden story", RETELL)
     yield from _retold(public, hidden)
     yield from search(public, marks, salt)
 

@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...engine.lock import keep_private
-from ...errors import ConfigError
+from ...errors import ConfigError, InputError
 from ...schemas.canonical import Json, pretty_bytes
 from ...schemas.layout import RELEASE, SUMS, hidden_folder
+from ...schemas.plain_files import read_json
 from ...schemas.text import tallies
 from ...tables.grid import Grid
 from ...tables.tabular import Tabular
+from ...validators.report import as_user_error
 from ..diff.sides import Side
 from ..diff.since import compare_with_previous, open_previous
-from ..form import Facts, FinishedRun, LeftOut, Packing, ReleaseForm
+from ..form import Facts, FinishedRun, HiddenTest, LeftOut, Packing, ReleaseForm
 from ..hidden.commitments import salt_beside, write_salt
+from ..hidden.search import search_rows
 from ..options import PackOptions, one_licence
 from ..run_folder import finished_run
 from ..target import remove_half_placed, require_free, require_outside, staged, taken_back
@@ -94,7 +97,8 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
         TargetError: ``out`` exists, is a file or cannot be written.
         RunError: ``run`` is no finished run, or its records are not up to date with it. RunBusy: another
             process is at it.
-        InputError: the run has findings, or no record can be released; lists why.
+        InputError: the run has findings, or no record can be released, or public texts tell of a hidden story;
+            lists why.
     """
     _require_features(options, form)
     packing = form.packing(form, options.checked())
@@ -125,6 +129,7 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
             if form.hidden is not None and packing.hidden:
                 _write_hidden(drafts[1], finished, facts, packing)
                 salt = form.hidden.salt(facts)
+                _require_untold(drafts[0], drafts[1], form.hidden, salt)
                 if salt is not None and write_salt(salt_beside(hidden_out), salt):
                     made.append(salt_beside(hidden_out))
     return PackResult(
@@ -167,3 +172,15 @@ def _write_hidden(draft: Path, run: FinishedRun, facts: Facts, packing: Packing)
     document = {**head(facts, origin_of(run), "hidden"), **own, "files": file_entries(draft)}
     (draft / RELEASE).write_bytes(pretty_bytes(document))
     (draft / SUMS).write_bytes(checksums(draft))
+
+
+def _require_untold(public: Path, hidden: Path, test: HiddenTest, salt: bytes | None) -> None:
+    """Refuse to place folders of which verifying would say that the one tells of the other.
+
+    Raises:
+        InputError: it does; every place is listed.
+    """
+    found = [*test.check(public, read_json(public / RELEASE), hidden, salt), *search_rows(public)]
+    problems = [as_user_error(issue) for issue in found if issue.level == "error"]
+    if problems:
+        raise InputError(problems)

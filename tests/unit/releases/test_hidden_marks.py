@@ -1,12 +1,15 @@
 import json
+import random
 import shutil
 from pathlib import Path
 
 import pytest
 
+from fabula.errors import InputError
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.options import PackOptions
-from fabula.testing.katha_folders import write_run
+from fabula.testing.endurance import rounds
+from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.field_rules import record_hashes
 
@@ -34,6 +37,97 @@ def framed(bundle):
 
 def leaks(release: Path, **options) -> list[str]:
     return [str(issue) for issue in verify(release, **options).issues if issue.code == "hidden-leak"]
+
+
+PUBLIC, HIDDEN = 0, 4
+"""Places of a public and of the hidden one among five samples."""
+SENTENCE = "And so they all went home together and slept till the morning."
+
+
+def told(bundle, place: int, sentence: str, *, alone: bool = False):
+    """The same bundle with a sentence more at the end of a scene, or with nothing else there."""
+    record = bundle["record"]
+    old = record["scenes"][place]["scene_text"]
+    new = sentence if alone else f"{old} {sentence}"
+    record["scenes"][place]["scene_text"] = new
+    for name in ("source_text", "story_text"):
+        record[name] = record[name].replace(old, new)
+    for variant in bundle["variants"]:
+        variant["contrastive_story_text"] = variant["contrastive_story_text"].replace(old, new)
+    rehash(bundle)
+
+
+def asked(bundle, words: str) -> None:
+    bundle["record"]["questions"][0]["question"] = words
+    rehash(bundle)
+
+
+@pytest.mark.parametrize("place", [4, 2], ids=["at its end", "within"])
+def test_a_closing_sentence_when_a_public_source_has_it_too_is_no_leak(tmp_path, place):
+    bundles = sample_bundles(5)
+    told(bundles[HIDDEN], 4, SENTENCE, alone=True)
+    told(bundles[PUBLIC], place, SENTENCE)
+    packed = pack(write_run(tmp_path / "run", bundles), tmp_path / "made", PackOptions("0.1.0"))
+    assert packed.hidden is not None
+    assert leaks(packed.folder, quick=True) == []
+
+
+def test_a_sentence_that_public_sources_share_when_the_whole_story_is_copied_is_a_leak_all_the_same(
+    packed, tmp_path
+):
+    release = Path(shutil.copytree(packed.folder, tmp_path / packed.folder.name))
+    hidden = Path(shutil.copytree(packed.hidden, tmp_path / packed.hidden.name))
+    secret = json.loads((hidden / "annotations.jsonl").read_bytes().splitlines()[0])
+    lines = (release / "annotations.jsonl").read_bytes().splitlines()
+    row = json.loads(lines[0])
+    row["source_text"] += "\n" + secret["story_text"]
+    (release / "annotations.jsonl").write_bytes(b"\n".join([json.dumps(row).encode(), *lines[1:]]) + b"\n")
+    assert any("holds most of the hidden story" in leak for leak in leaks(release, quick=True))
+
+
+def test_pack_when_a_public_question_quotes_a_hidden_story_is_refused_and_leaves_nothing(tmp_path):
+    bundles = sample_bundles(5)
+    asked(bundles[PUBLIC], bundles[HIDDEN]["record"]["scenes"][0]["scene_text"])
+    run = write_run(tmp_path / "run", bundles)
+    with pytest.raises(InputError, match=r"(?s)hidden-leak.*withdraw one of the two stories") as refused:
+        pack(run, tmp_path / "made", PackOptions("0.1.0"))
+    assert "annotations.jsonl:1" in str(refused.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_question_when_public_and_hidden_stories_are_asked_the_same_is_no_leak(tmp_path):
+    bundles = sample_bundles(5)
+    for number in (PUBLIC, HIDDEN):
+        asked(bundles[number], "Which moral does the story as a whole bear out, from its opening to its end?")
+    packed = pack(write_run(tmp_path / "run", bundles), tmp_path / "made", PackOptions("0.1.0"))
+    assert leaks(packed.folder, quick=True) == []
+
+
+@pytest.mark.endurance
+def test_pack_when_stories_share_what_they_happen_to_share_writes_only_what_verify_accepts(tmp_path):
+    outcomes = set()
+    for seed in range(rounds(100, share=20)):
+        chosen, bundles = random.Random(seed), sample_bundles(5)
+        secret = bundles[HIDDEN]["record"]
+        told(
+            bundles[HIDDEN], chosen.randrange(5), SENTENCE * chosen.randint(1, 3), alone=chosen.random() < 0.5
+        )
+        pieces = [SENTENCE, SENTENCE * 2, secret["scenes"][1]["scene_text"], f"It was {secret['story_id']}."]
+        for _ in range(chosen.randint(1, 3)):
+            if chosen.random() < 0.7:
+                told(bundles[chosen.randrange(4)], chosen.randrange(5), chosen.choice(pieces))
+            else:
+                asked(bundles[chosen.randrange(4)], chosen.choice(pieces))
+        folder = tmp_path / str(seed)
+        try:
+            pack(write_run(folder / "run", bundles), folder / "made", PackOptions("0.1.0"))
+        except InputError as error:
+            assert "hidden-leak" in str(error)
+            outcomes.add("refused")
+        else:
+            assert [str(issue) for issue in verify(folder / "made", readers=False).errors] == []
+            outcomes.add("packed")
+    assert outcomes == {"packed", "refused"}  # of five seeds, too
 
 
 def test_tales_of_one_frame_when_packed_are_no_leak(tmp_path):

@@ -1,6 +1,7 @@
 import gzip
 import json
 import shutil
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -150,6 +151,42 @@ def test_findings_when_a_hidden_story_leaked_hold_a_few_words_of_it_at_most(pair
     ],
 )
 def test_a_file_when_it_cannot_be_searched_is_named(pair, name, content):
+    (pair.public / name).write_bytes(content)
+    assert [leak.split(":")[0] for leak in pair.leaks()] == [f"hidden-unsearched {name}"]
+
+
+def as_table(text: str) -> bytes:
+    made = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": [text]}), made)
+    return made.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        (".gitattributes", str.encode),
+        (".git/COMMIT_EDITMSG", str.encode),
+        (".git/objects/ab/0123", lambda text: zlib.compress(b"blob 9\0" + text.encode())),
+        (".git/lfs/objects/ab/cd/abcd", as_table),
+        (".cache/huggingface/download/x.incomplete", str.encode),
+    ],
+)
+def test_what_a_clone_has_beside_a_release_when_it_tells_is_found_and_no_file_too_many(pair, name, written):
+    (pair.public / name).parent.mkdir(parents=True, exist_ok=True)
+    (pair.public / name).write_bytes(written("nothing"))
+    assert pair.leaks() == []
+    (pair.public / name).write_bytes(written(pair.secret["story_text"]))
+    leaks = pair.leaks()
+    assert leaks
+    assert all(leak.startswith(f"hidden-leak {name}") for leak in leaks)
+    codes = {issue.code for issue in verify(pair.public, quick=True).issues}
+    assert codes == {"hidden-leak"}
+
+
+@pytest.mark.parametrize("content", [b"PACK\0\0\0\2rest", zlib.compress(b"blob 9\0" + as_table("x"))])
+def test_what_git_packed_when_it_cannot_be_searched_is_named(pair, content):
+    name = ".git/objects/pack/p.pack" if content.startswith(b"PACK") else ".git/objects/ab/0123"
+    (pair.public / name).parent.mkdir(parents=True)
     (pair.public / name).write_bytes(content)
     assert [leak.split(":")[0] for leak in pair.leaks()] == [f"hidden-unsearched {name}"]
 
