@@ -25,8 +25,8 @@ from ...schemas.values import Issue
 
 CURE = "do not publish this release; pack the run again"
 RETELL = (
-    "do not publish this; say it otherwise in the public story (fabula edit), or withdraw one of the two stories, "
-    "and pack again"
+    "do not publish this; say it otherwise in the public story (fabula edit), or withdraw one of the two "
+    "stories, and pack again"
 )
 """What to do where a public text tells of a hidden story: packing the same run again would tell the same."""
 SCHEME = "hmac-sha256/1"

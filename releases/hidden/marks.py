@@ -2,8 +2,8 @@
 
 Ids are looked for where they look like ids (a digit, six characters or more). Texts are looked for by how
 they begin and end, but for what a public story has as well: tales of one frame begin alike, and two tales may
-share a sentence. What the source of a public story holds is public, whoever else says it; whether that story is
-a hidden one, or much like it, is asked of the story as a whole.
+share a sentence. What the source of a public story holds is public, whoever else says it; whether that story
+is a hidden one, or much like it, is asked of the story as a whole.
 """
 
 import math
@@ -178,7 +178,7 @@ def public_has_whole(public: Path, marks: Marks) -> bool:
 def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
     """Yield the texts of the stories of a folder and of their variants: their sort, whether whole, the text.
 
-    Those of a sort may be alike without telling anything: questions and variants are often made by one pattern.
+    Those of a sort may be alike without telling: questions and variants are often made by one pattern.
     """
     for row in json_lines(folder / ANNOTATIONS):
         yield from (("story", True, plain(row[name])) for name in ("source_text", "story_text"))

@@ -1,4 +1,4 @@
-"""Looking for hidden-test stories in every file of a public release: tables too, and what a clone has beside."""
+"""Looking for hidden-test stories in every file of a public release: tables too, and what a clone adds."""
 
 import re
 import zlib

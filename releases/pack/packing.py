@@ -97,7 +97,7 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
         TargetError: ``out`` exists, is a file or cannot be written.
         RunError: ``run`` is no finished run, or its records are not up to date with it. RunBusy: another
             process is at it.
-        InputError: the run has findings, or no record can be released, or public texts tell of a hidden story;
+        InputError: the run has findings, no record can be released, or public texts tell of a hidden story;
             lists why.
     """
     _require_features(options, form)
