@@ -1,17 +1,17 @@
 """The hidden test: the maintainer runs a submitted command and publishes scores alone."""
 
-import os
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..engine.lock import Stopper, stop_on_signals
 from ..errors import ConfigError, FabulaError, InputError, TargetError, UserError
 from ..evaluation.archive.archive import read_archive
 from ..evaluation.katha.plans import PLANS, write_plans
+from ..models.programs import Program, ProgramStopped, allowed_environment
 from ..releases.loading import load
 from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ..schemas.layout import RELEASE
@@ -23,8 +23,6 @@ from .submission import Submission, submission_named
 
 EVALUATION, OUTPUTS = "evaluation", "outputs"
 """Folders of a work folder: what the judges said, and what the generator made."""
-SECRETS = ("_API_KEY", "_TOKEN", "_SECRET")
-"""Endings of variables that a submitted command does not get to see."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +121,12 @@ def _filled(word: str, places: dict[str, str]) -> str:
 def run_generator(task: HiddenTask) -> None:
     """Write the plans of the hidden stories, and run the submitted command on them, without a shell.
 
+    It gets the variables of :data:`~..models.programs.ALLOWED` and no others, and what it says goes to
+    standard error. It ends with us, and what it started ends with it.
+
     Raises:
         InputError: it cannot be started, or fails.
+        KeyboardInterrupt: we were asked to stop.
         TargetError: the work folder cannot be written.
     """
     plans = task.work / "plans"
@@ -136,15 +138,32 @@ def run_generator(task: HiddenTask) -> None:
     except OSError as error:
         what = f"the folder cannot be written: {error.strerror or error}"
         raise TargetError(str(task.work), what=what, fix="choose another --work") from error
-    seen = {name: text for name, text in os.environ.items() if not name.endswith(SECRETS)}
     try:
-        done = subprocess.run(task.command, cwd=task.work / "work", env=seen, check=False)
-    except OSError as error:
-        problem = UserError(task.command[0], what=f"it cannot be started: {error.strerror}", fix="install it")
+        program = Program(task.command, allowed_environment(), folder=task.work / "work", output="shown")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        problem = UserError(task.command[0], what=f"it cannot be started: {reason}", fix="install it")
         raise InputError([problem]) from error
-    if done.returncode:
-        what = f"the command ended with {done.returncode}"
+    try:
+        with stop_on_signals(_Ending(program)):
+            ended = program.wait()
+    except ProgramStopped:
+        raise KeyboardInterrupt from None
+    if ended.status:
+        what = f"the command ended with {ended.status}"
         raise InputError([UserError(task.submission.name, what=what, fix="see what it printed")])
+
+
+class _Ending(Stopper):
+    """Ends a program when we are asked to stop."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._program = program
+
+    def ask(self) -> None:
+        super().ask()
+        self._program.end("it was asked to stop")
 
 
 def score_hidden(

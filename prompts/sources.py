@@ -3,7 +3,6 @@
 Nothing of a repository is executed, and nothing is unpacked: single files are read out.
 """
 
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..errors import InputError, MissingRequirement, UserError
+from ..models.programs import ProgramStopped, allowed_environment, run_program
 from ..schemas.packed_files import Limits, NotPacked, PackedFiles, open_tar, open_zip
 from ..schemas.plain_files import open_plain, read_plain
 
@@ -108,10 +108,10 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
     """Return what git says; None where it is not installed, or there is no such thing."""
     command = ["git", "-C", str(folder), "--no-pager", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired):
+        ended = run_program(command, allowed_environment(), seconds=60, output="kept")
+    except (OSError, ProgramStopped):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return ended.output if ended.status == 0 else None
 
 
 def _content(path: Path) -> bytes | None:

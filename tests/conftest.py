@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -198,17 +197,18 @@ def reads_releases_warm(request: pytest.FixtureRequest, warm: Any, monkeypatch: 
     """Read releases with the libraries of users in forks of a process that has them; not where ``fresh``."""
     if request.node.get_closest_marker("fresh"):
         return
-    real = subprocess.run
+    from fabula.models import programs
 
-    def run(command: Any, *args: Any, **given: Any) -> Any:
+    real = programs.run_program
+
+    def run(command: Any, environment: Any, **given: Any) -> Any:
         if warm.reads_release(command):
             starter = request.getfixturevalue("starter")
-            if starter.fits(given["env"]):
-                reader = starter.reader
-                return reader.run_module(command[3], command[4:], given["env"], input=given["input"])
-        return real(command, *args, **given)
+            if starter.fits(environment):
+                return warm.read_in(starter.reader, command, environment, given)
+        return real(command, environment, **given)
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(programs, "run_program", run)
 
 
 @pytest.fixture

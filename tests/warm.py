@@ -314,6 +314,16 @@ def reads_release(command: object) -> bool:
     return isinstance(command, list) and command[1:3] == ["-P", "-m"] and command[3].endswith(READ_BACK)
 
 
+def read_in(reader: Server, command: Any, environment: Any, given: Any) -> Any:
+    """Have a command read a release in forks of a process; None where it does something else."""
+    if not reads_release(command):
+        return None
+    from fabula.models.programs import Ended
+
+    done = reader.run_module(command[3], command[4:], environment, input=given["given"])
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
 @contextmanager
 def starter(environment: Mapping[str, str]) -> Iterator[Starter]:
     made = Starter(environment)
@@ -506,14 +516,14 @@ def _end(code: object) -> None:
 
 def _read_in(reads: socket.socket) -> None:
     """Have commands read releases in the process that has the libraries of users."""
-    reader, real = Server(reads), subprocess.run
+    from fabula.models import programs
 
-    def run(command: Any, *args: Any, **given: Any) -> Any:
-        if reads_release(command):
-            return reader.run_module(command[3], command[4:], given["env"], input=given["input"])
-        return real(command, *args, **given)
+    reader, real = Server(reads), programs.run_program
 
-    subprocess.run = run
+    def run(command: Any, environment: Any, **given: Any) -> Any:
+        return read_in(reader, command, environment, given) or real(command, environment, **given)
+
+    programs.run_program = run
 
 
 def main() -> None:

@@ -10,12 +10,8 @@ and references come as files. What is chosen and has no placeholder is recorded 
 part of ``extra``, and so of the request's key: what another command made is not taken for the same.
 """
 
-import asyncio
-import contextlib
 import os
 import re
-import signal
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +26,7 @@ from ..chat import CallFault, ChatRequest, FaultKind, Reply, ReplyOutcome, Usage
 from ..faults import one_line
 from ..keys import Redactor
 from ..options import ModelOptions
+from ..programs import Program, ProgramStopped, allowed_environment
 from ..spec import ModelSpec
 from .request import Choice, Generated, PictureRequest, extras
 from .service import LONGEST_PICTURE, LONGEST_VIDEO, cleaned, file_of, not_taken
@@ -41,9 +38,7 @@ BUSY = 75
 """Exit status of a fault that may pass by itself (``EX_TEMPFAIL``): the program is started again."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_SECRET = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
-_TAIL = 64 * 1024
 _CHOICES: Mapping[str, Choice] = {
     "seed": "seed", "width": "size", "height": "size", "steps": "steps", "seconds": "seconds",
     "negative_file": "negative", "references": "references", "first_frame": "first_frame",
@@ -58,7 +53,7 @@ class CommandOptions(Own):
 
     command: tuple[str | tuple[str, ...], ...] = Field(min_length=1, description="Program and arguments.")
     env: tuple[str, ...] = Field(
-        default=(), description="Variables that look like secrets, and that the program gets all the same."
+        default=(), description="Variables that the program gets beside the usual ones, such as a key."
     )
     version: str | None = Field(default=None, description="Another text asks anew: for a changed program.")
 
@@ -81,7 +76,7 @@ class CommandImages:
     Args:
         spec: its name is only for people.
         options: its settings; ``call_timeout`` ends the program.
-        redactor: learns the variables that look like secrets and are given to the program.
+        redactor: learns the variables that the settings name for the program.
     """
 
     longest: ClassVar[int] = LONGEST_PICTURE
@@ -103,7 +98,7 @@ class CommandImages:
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             values = _write_inputs(Path(folder), picture, self.ending)
             words = self._words(given, values)
-            ended = await self._run(words, self._environment(given), Path(values["out"] or ""))
+            ended = await self._run(words, given, Path(values["out"] or ""))
         return self._reply(ended, picture, given)
 
     async def close(self) -> None:
@@ -144,47 +139,27 @@ class CommandImages:
                 words += [_PLACEHOLDER.sub(lambda match: values[match[1]] or "", word) for word in group]
         return words
 
-    def _environment(self, given: CommandOptions) -> dict[str, str]:
-        """Return the variables for the program: without those that look like secrets and are not named."""
-        environment = {}
-        for name, value in os.environ.items():
-            if name in given.env:
-                self._redactor.add(value)
-            if name in given.env or not _SECRET.search(name):
-                environment[name] = value
-        return environment
-
-    async def _run(self, words: list[str], environment: dict[str, str], out: Path) -> _Ended:
+    async def _run(self, words: list[str], given: CommandOptions, out: Path) -> _Ended:
+        for name in given.env:
+            self._redactor.add(os.environ.get(name, ""))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *words,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
-            )
+            program = Program(words, allowed_environment(given.env))
         except (OSError, ValueError) as error:
             raise self._fault(
                 "unsupported", f"extra.command: {words[0]} cannot be started: {error}"
             ) from None
         try:
-            reading = asyncio.create_task(_last_bytes(process))
-            async with asyncio.timeout(self._timeout):
-                status = await process.wait()
-        except TimeoutError:
+            ended = await program.finished(self._timeout)
+        except ProgramStopped:
             raise self._fault(
                 "timeout", f"the program took more than {self._timeout:g} s (call_timeout)"
             ) from None
-        finally:
-            await _end(process)
-            complaint = await reading
         data = b""
         if out.is_file():
             if out.stat().st_size > self.longest:
                 raise self._fault("too_long", f"the file has more than {self.longest:,} bytes")
             data = out.read_bytes()
-        return _Ended(status, data, complaint.decode("utf-8", "replace"))
+        return _Ended(ended.status, data, ended.complaint.decode("utf-8", "replace"))
 
     def _reply(self, ended: _Ended, picture: PictureRequest, given: CommandOptions) -> Reply:
         complaint = one_line(self._redactor.redact(ended.complaint)[-500:])
@@ -253,22 +228,3 @@ def _write_inputs(folder: Path, picture: PictureRequest, ending: str) -> dict[st
         **{name: None if value is None else f"{value:g}" if name == "seconds" else str(value)
            for name, value in numbers.items()},
     }  # fmt: skip
-
-
-async def _last_bytes(process: asyncio.subprocess.Process) -> bytes:
-    """Read standard error to its end, and return its last bytes."""
-    kept = b""
-    assert process.stderr is not None
-    while chunk := await process.stderr.read(_TAIL):
-        kept = (kept + chunk)[-_TAIL:]
-    return kept
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a program and what it started, if it still runs."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()

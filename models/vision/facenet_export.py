@@ -6,7 +6,6 @@ runs there: ``python -m fabula.models.vision.facenet_export WEIGHTS FILE``.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from importlib import import_module
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MissingRequirement
+from ..programs import ProgramStopped, allowed_environment, run_program
 
 NAME = "facenet-pytorch==2.6.0"
 PACKAGE = f"{NAME} --hash=sha256:ecb82b27beb226d106f2219efe8f829b01b87a8595badd01545679bdb9f19cca"
@@ -56,17 +56,15 @@ def export_facenet(weights: Path, file: Path, packages_in: Path | None = None) -
 
 
 def _run(command: list[str], failed: str, more: dict[str, str] | None = None) -> None:
+    named = [name for name in os.environ if name.upper().startswith("PIP_")]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_PATIENCE,
-            stdin=subprocess.DEVNULL, env={**os.environ, **(more or {})},
-        )  # fmt: skip
-        lines = done.stderr.strip().splitlines() if done.returncode else None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        lines = [str(error)]
-    if lines is not None:
+        ended = run_program(command, allowed_environment(named, more), seconds=_PATIENCE)
+        line = ended.last_line or "nothing was said" if ended.status else None
+    except (OSError, ProgramStopped) as error:
+        line = str(error)
+    if line is not None:
         raise MissingRequirement(
-            "export of FaceNet", what=f"{failed}: {(lines or ['nothing was said'])[-1][:300]}",
+            "export of FaceNet", what=f"{failed}: {line[:300]}",
             fix="repeat with network access to a package index, or export it elsewhere as docs/vision.md says"
             ' and name the file: options."facenet-vggface2" = { local = FILE }',
         )  # fmt: skip

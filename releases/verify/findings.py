@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...errors import InputError, UserError
+from ...models import programs
 from ...schemas.canonical import Json
 from ...schemas.layout import RELEASE
 from ...schemas.text import tallies
@@ -162,20 +162,18 @@ def document_of(folder: Path, form: ReleaseForm, findings: Findings) -> Mapping[
 
 def read_back(folder: Path, form: ReleaseForm, findings: Findings) -> Iterator[Issue]:
     """Read the release with the libraries of its users, in a process of its own with its own settings."""
-    child = subprocess.run(
+    child = programs.run_program(
         [sys.executable, "-P", "-m", f"{__package__}.read_back", str(folder.absolute())],
-        env={**os.environ, **OFFLINE, "PYTHONIOENCODING": "utf-8"},
-        input=pickle.dumps((form.tables, form.rows)),
-        capture_output=True,
-        check=False,
+        {**os.environ, **OFFLINE, "PYTHONIOENCODING": "utf-8"},
+        given=pickle.dumps((form.tables, form.rows)),
+        output="kept",
     )
-    if child.returncode != 0:
-        said = child.stderr.decode("utf-8", "replace").strip().splitlines()
-        last = (said or [f"exit code {child.returncode}"])[-1]
+    if child.status != 0:
+        last = child.last_line or f"exit code {child.status}"
         yield Issue(
             "read back", "$", "read-back", f"stopped: {last[:300]}", "correct the other findings first"
         )
         return
-    reply = json.loads(child.stdout)
+    reply = json.loads(child.output)
     findings.checked["rows read back twice"] = sum(reply["rows"].values())
     yield from (Issue(**issue) for issue in reply["issues"])

@@ -118,7 +118,8 @@ from pathlib import Path
 from fabula.models.generators.drawn.drawing import draw_scene
 from fabula.models.generators.drawn.phrases import scene_of
 from fabula.models.generators.drawn.png import encode_png
-assert "MY_API_KEY" not in os.environ
+assert "MY_API_KEY" not in os.environ and "DATABASE_URL" not in os.environ
+print("this goes to standard error")
 plans, outputs = map(Path, sys.argv[1:])
 for line in plans.read_text("utf-8").splitlines():
     plan = json.loads(line)
@@ -133,6 +134,7 @@ def test_score_hidden_when_the_command_may_run_writes_scores_and_no_replies(
     sample_release: Path, evaluations: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", "a secret of the maintainer")
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:secret@host/db")
     hidden = sample_release.with_name(f"{sample_release.name}-hidden")
     board, work, script = tmp_path / "board", tmp_path / "private" / "model-x", tmp_path / "generate.py"
     script.write_text(GENERATOR, "utf-8")

@@ -1,6 +1,8 @@
 """A program as a generator: what it is given, how it ends, and what stays out of messages."""
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -32,6 +34,16 @@ pathlib.Path({seen!r}).write_text(json.dumps(kept))
 """
 WRITES = f"pathlib.Path(out).write_bytes(bytes.fromhex('{PNG.hex()}'))"
 Run = Callable[..., Reply]
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended, or does so soon: what was killed ends when it next gets the processor."""
+    stat = Path(f"/proc/{process}/stat")
+    for _ in range(100):
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True  # gone, or dead and not fetched by anybody
+        time.sleep(0.1)
+    return False
 
 
 class Program:
@@ -169,13 +181,7 @@ def test_fault_when_the_program_takes_too_long_ends_it_and_what_it_started(
         program.run(body)
     assert caught.value.kind == "timeout"
     if started.exists() and started.read_text():
-        stat = Path(f"/proc/{started.read_text()}/stat")
-        for _ in range(100):  # what was killed ends when it is next given the processor
-            if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-                break  # gone, or dead and not fetched by anybody
-            time.sleep(0.1)
-        else:
-            pytest.fail("what the program started is still at work")
+        assert is_gone(int(started.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -200,6 +206,77 @@ def test_settings_when_wrong_are_named_and_stop_the_run(
     with pytest.raises(CallFault) as caught:
         program.ask(extra)
     assert caught.value.kind == "unsupported" and words in caught.value.message
+
+
+STARTS = """
+import subprocess
+subprocess.Popen([sys.executable, "-c", "import os, time; {first}; "
+    "open({left!r} + '.part', 'w').write(str(os.getpid())); os.rename({left!r} + '.part', {left!r}); "
+    "time.sleep(60)"])
+while not os.path.exists({left!r}): time.sleep(0.01)
+"""
+
+
+def test_program_when_what_it_started_keeps_the_pipe_is_not_waited_for(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.models.programs.PATIENCE", 0.1)
+    left = tmp_path / "left"
+    began = time.monotonic()
+    assert program.run(STARTS.format(first="os.setsid()", left=str(left)) + WRITES).outcome == "ok"
+    assert time.monotonic() - began < 30, "nobody waits for the end of its standard error"
+    os.kill(int(left.read_text()), signal.SIGKILL)
+
+
+def test_program_when_it_ends_takes_what_it_started_with_it(program: Program, tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    program.run(STARTS.format(first="pass", left=str(left)) + WRITES)
+    assert is_gone(int(left.read_text()))
+
+
+def test_program_when_its_call_is_cancelled_is_ended(program: Program, tmp_path: Path) -> None:
+    at_work = tmp_path / "at_work"
+    program.options = {"call_timeout": 60.0}
+
+    async def play(adapter: CommandImages, request: Any) -> None:
+        call = asyncio.create_task(adapter.complete(request))
+        while not (at_work.exists() and at_work.read_text()):
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    program.file.write_text(PROGRAM.format(
+        seen=str(program.seen_at), body=f"open({str(at_work)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    ))  # fmt: skip
+    spec, command = (
+        parse_spec("image:command:mine"),
+        [sys.executable, str(program.file), "{prompt_file}", "{out}"],
+    )
+    options = ModelOptions(extra={"command": command}, call_timeout=60.0)
+    request = options.apply(PictureRequest(spec.text, prompt="a fox").chat())
+    asyncio.run(play(CommandImages(spec, options, Redactor()), request))
+    assert is_gone(int(at_work.read_text()))
+
+
+PLANTED = (
+    *("OPENAI_API_KEY", "OPENAI_APIKEY", "AWS_ACCESS_KEY_ID", "GH_PAT", "DATABASE_URL", "NVIDIA_API_KEY"),
+    *("HF_TOKEN", "WANDB_APIKEY", "SLACK_WEBHOOK", "CUDA_LICENSE", "GIT_ASKPASS", "MY_PASS"),
+)
+
+
+def test_variables_when_not_on_the_list_stay_out_whatever_they_are_called(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in PLANTED:
+        monkeypatch.setenv(name, "planted-0123456789")
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:planted-0123456789@proxy:8080")
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy:8080")
+    program.run()
+    environment = program.seen["env"]
+    assert "planted" not in str(environment)
+    assert environment["HTTP_PROXY"] == "http://proxy:8080"
+    assert environment["PATH"] == os.environ["PATH"]
 
 
 def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(
