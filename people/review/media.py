@@ -1,19 +1,25 @@
 """Pictures and videos of a study: copied without their metadata, kept once, named by content.
 
 A picture is decoded and encoded anew, so that the pages give pixels and nothing else. A video of a codec that
-browsers play is packed anew without its tags; any other is encoded anew.
+browsers play is packed anew without its tags; any other is encoded anew. What is sent under a name has bytes
+of its own, so that neither a hash nor a size tells that two names stand for one file.
 """
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256, shake_256
+from hmac import new as keyed
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
+from zlib import crc32
 
 from ...errors import InputError, MissingRequirement, UserError
 from ...media.images import encode_image, fitted, open_picture
 from ...media.kept_files import write_once
 from ...schemas.canonical import sha256_bytes
-from ...schemas.plain_files import read_plain
+from ...schemas.plain_files import open_plain, read_plain
 from .items import Media
 
 MEDIA = "media"
@@ -24,6 +30,66 @@ PLAYED = {"h264": "mp4", "vp8": "webm", "vp9": "webm", "av1": "mp4"}
 """Codec that browsers play -> the container that it is packed into."""
 TYPES = {"png": "image/png", "mp4": "video/mp4", "webm": "video/webm"}
 """Ending of a kept file -> what the pages call it."""
+
+_PIECE = 256 * 1024
+_LEAST, _SPREAD = 64, 1024  # bytes of a mark, and how many more it may have
+_AFTER_HEADER = 33  # where the second chunk of a PNG file begins
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A kept file as it is sent under one name: with bytes in it that decoders pass over.
+
+    Attributes:
+        path: the kept file.
+        at: where the mark stands in what is sent.
+        mark: a PNG chunk of a private type, a box ``free`` of MP4 or an element ``Void`` of WebM.
+    """
+
+    path: Path
+    at: int
+    mark: bytes
+
+    @classmethod
+    def of(cls, path: Path, name: str, secret: bytes) -> Self:
+        """Return what is sent of a kept file; nobody can tell from it which other names stand for it."""
+        seed = keyed(secret, f"mark\n{name}".encode(), sha256).digest()
+        noise = shake_256(seed).digest(_LEAST + int.from_bytes(seed[:2], "big") % _SPREAD)
+        if path.suffix == ".png":
+            body = b"fbNm" + noise
+            mark = struct.pack(">I", len(noise)) + body + struct.pack(">I", crc32(body))
+            return cls(path, _AFTER_HEADER, mark)
+        if path.suffix == ".mp4":
+            mark = struct.pack(">I4s", len(noise) + 8, b"free") + noise
+        else:
+            mark = b"\xec" + (len(noise) | 1 << 56).to_bytes(8, "big") + noise
+        return cls(path, path.stat().st_size, mark)
+
+    @property
+    def size(self) -> int:
+        """How many bytes are sent."""
+        return self.path.stat().st_size + len(self.mark)
+
+    def pieces(self, start: int, stop: int) -> Iterator[bytes]:
+        """Yield what is sent from one byte to before another."""
+        end = self.at + len(self.mark)
+        yield from self._of_file(start, min(stop, self.at))
+        if marked := self.mark[max(start - self.at, 0) : max(stop - self.at, 0)]:
+            yield marked
+        yield from self._of_file(max(start, end) - len(self.mark), stop - len(self.mark))
+
+    def content(self) -> bytes:
+        """Return all that is sent."""
+        return b"".join(self.pieces(0, self.size))
+
+    def _of_file(self, start: int, stop: int) -> Iterator[bytes]:
+        if start >= stop:
+            return
+        with open_plain(self.path) as file:
+            file.seek(start)
+            while piece := file.read(min(_PIECE, stop - start)):
+                start += len(piece)
+                yield piece
 
 
 def store_file(folder: Path, path: Path) -> tuple[str, Media]:

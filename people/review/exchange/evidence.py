@@ -2,16 +2,14 @@
 
 import base64
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 from ....schemas.canonical import canonical_text
-from ....schemas.plain_files import read_plain
 from ..items import Media, Part, Value
-from ..media import MEDIA, TYPES
+from ..media import MEDIA, TYPES, Marked
 from ..serve.pages import Pages, Reader
 from ..task import text_in
 from .sheets import Load, Sheet
@@ -44,6 +42,10 @@ def _kept(load: Load, medium: Media) -> str:
     return load.study.stands[load.study.owner_of_media[medium.name]].files[medium.name]
 
 
+def _marked(load: Load, medium: Media) -> Marked:
+    return Marked.of(load.study.folder / MEDIA / _kept(load, medium), medium.name, load.study.secret)
+
+
 def copy_media(load: Load, folder: Path) -> None:
     """Copy the pictures and videos of all items into a folder, under opaque names.
 
@@ -52,7 +54,7 @@ def copy_media(load: Load, folder: Path) -> None:
     """
     for medium in _media(load):
         folder.mkdir(exist_ok=True)
-        shutil.copyfile(load.study.folder / MEDIA / _kept(load, medium), folder / stored_name(load, medium))
+        (folder / stored_name(load, medium)).write_bytes(_marked(load, medium).content())
 
 
 def _media(load: Load) -> Iterator[Media]:
@@ -62,9 +64,9 @@ def _media(load: Load) -> Iterator[Media]:
 
 def embedded(load: Load, medium: Media) -> str:
     """Return a picture or video as a data URL."""
-    kept = _kept(load, medium)
-    content = read_plain(load.study.folder / MEDIA / kept)
-    return f"data:{TYPES[kept.rpartition('.')[2]]};base64,{base64.b64encode(content).decode('ascii')}"
+    marked = _marked(load, medium)
+    content = base64.b64encode(marked.content()).decode("ascii")
+    return f"data:{TYPES[marked.path.suffix.lstrip('.')]};base64,{content}"
 
 
 def plain_evidence(load: Load, sheet: Sheet, source: Source | None) -> str:

@@ -1,6 +1,7 @@
 """The addresses of the application, and what guards them."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from ....schemas.plain_files import parse_storable
 from ..adjudication import ADJUDICATOR
 from ..flow import Step, find_place
 from ..items import opaque
-from ..media import MEDIA, TYPES
+from ..media import MEDIA, TYPES, Marked
 from ..standing import Reviewer, placed
 from .access import COOKIE, is_ours, page_token, policy, reviewer_of, session_cookie, session_of
 from .pages import Given, Reader
@@ -213,20 +214,25 @@ class Routes:
 
     async def media(self, request: "Request") -> "Response":
         """Give the pixels of an item that the reviewer may see now."""
-        from starlette.responses import FileResponse, Response
+        from starlette.responses import Response, StreamingResponse
 
         person = self.person_of(request)
         name = request.path_params["name"]
         kept = None if person is None or person.revoked else self.server.may_see(person, name)
-        if kept is None:
+        path = None if kept is None else self.server.study.folder / MEDIA / kept
+        if path is None or not path.is_file():
             return Response(status_code=404)
-        path = self.server.study.folder / MEDIA / kept
-        if not path.is_file():
-            return Response(status_code=404)
-        answer = FileResponse(path, media_type=TYPES[kept.rpartition(".")[2]])
-        for header in ("etag", "last-modified"):  # they would tell that two names stand for one file
-            del answer.headers[header]
-        return answer
+        marked = Marked.of(path, name, self.secret)
+        part, size = request.headers.get("range"), marked.size
+        asked = range(size) if part is None else _range_of(part, size)
+        headers = {"accept-ranges": "bytes", "content-length": str(len(asked))}
+        if not asked:
+            return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
+        if len(asked) < size:
+            headers["content-range"] = f"bytes {asked.start}-{asked.stop - 1}/{size}"
+        pieces = marked.pieces(asked.start, asked.stop)
+        status = 206 if len(asked) < size else 200
+        return StreamingResponse(pieces, status, headers, TYPES[path.suffix.lstrip(".")])
 
     async def static(self, request: "Request") -> "Response":
         """Give style, script and icon."""
@@ -279,6 +285,20 @@ class Routes:
             return JSONResponse(made if made is not None else {"saved": True})
 
         return handle
+
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+def _range_of(text: str, size: int) -> range:
+    """Return the bytes that a header asks for, as players do; all where it asks for several parts."""
+    match = _RANGE.fullmatch(text.replace(" ", ""))
+    if match is None or match[0] == "bytes=-":
+        return range(size)
+    first, last = match.groups()
+    if not first:
+        return range(max(0, size - int(last)), size)
+    return range(int(first), min(size, int(last) + 1 if last else size))
 
 
 def _answers(draft: Any) -> Mapping[str, Json] | None:  # noqa: ANN401 - any JSON value

@@ -2,23 +2,27 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from starlette.testclient import TestClient
 
 from fabula.people.review.design import Plan
 from fabula.people.review.folder import Study, open_study
 from fabula.people.review.invites import Invited, drop, invite, revoke
 from fabula.people.review.journal import VoteJournal, read_events
+from fabula.people.review.media import Marked
 from fabula.people.review.serve.access import page_token, session_of
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.server import Server
 from fabula.people.review.standing import Standing
 from fabula.people.review.status import status
 from fabula.people.review.votes import human_rows
-from fabula.testing.review_studies import toy_answers, toy_study
+from fabula.testing.review_studies import toy_answers, toy_items, toy_study
 
 
 class Clock:
@@ -161,6 +165,80 @@ def test_picture_when_somebody_else_asks_is_not_given(scene: Callable[..., Scene
     assert first.client.get(f"/media/{name}").status_code == 200
     assert second.client.get(f"/media/{name}").status_code == 404
     assert TestClient(here.app).get(f"/media/{name}").status_code == 404
+
+
+def test_picture_when_it_stands_under_several_names_has_bytes_of_its_own_under_each(
+    scene: Callable[..., Scene], tmp_path: Path
+) -> None:
+    drawn = toy_items(tmp_path / "drawn")
+    same = (drawn[0].sides[0], drawn[0].sides[0])
+    here = scene(items=tuple(replace(item, sides=same) for item in drawn))
+    (person,) = here.people(1)
+    sent: dict[str, bytes] = {}
+    for key in here.keys(person)[:2]:
+        for medium in here.study.items[key].media:
+            known = {"if-none-match": "*", "if-modified-since": "Fri, 01 Jan 2100 00:00:00 GMT"}
+            answer = person.client.get(f"/media/{medium.name}", headers=known)
+            assert answer.status_code == 200
+            told = set(answer.headers) & {"etag", "last-modified", "date", "content-disposition", "server"}
+            assert told == set() and answer.headers["cache-control"] == "no-store"
+            sent[medium.name] = answer.content
+        assert person.vote(key).status_code == 200
+    kept = {name for key in here.keys(person)[:2] for name in here.study.stands[key].files.values()}
+    assert (len(sent), len(kept)) == (4, 1)
+    assert len(set(sent.values())) == 4
+    assert len({len(content) for content in sent.values()}) > 1
+    shown = [Image.open(BytesIO(content)) for content in sent.values()]
+    assert {picture.tobytes() for picture in shown} == {Image.open(drawn[0].sides[0][0]).tobytes()}
+    assert all(picture.info == {} for picture in shown)
+    name, content = sent.popitem()
+    assert person.client.get(f"/media/{name}").content == content  # the same name, the same bytes
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("bytes=0-", (0, None)), ("bytes=0-99", (0, 100)), ("bytes=30-40", (30, 41)),
+        ("bytes=60-70", (60, 71)), ("bytes=-7", (-7, None)), ("bytes=100-1000000000", (100, None)),
+        ("bytes=0-1,4-5", None), ("bytes=-", None), ("pixels=1", None), ("bytes=1" + "0" * 400, None),
+    ],
+)  # fmt: skip
+def test_picture_when_a_part_is_asked_for_is_that_part(
+    scene: Callable[..., Scene], asked: str, part: tuple[int, int | None] | None
+) -> None:
+    here = scene()
+    (person,) = here.people(1)
+    path = f"/media/{here.study.items[here.keys(person)[0]].media[0].name}"
+    whole = person.client.get(path).content
+    answer = person.client.get(path, headers={"range": asked})
+    assert answer.content == (whole if part is None else whole[part[0] : part[1]])
+    is_part = answer.content != whole
+    assert answer.status_code == (206 if is_part else 200)
+    assert answer.headers["content-length"] == str(len(answer.content))
+    assert person.client.get(path, headers={"range": "bytes=999999999-"}).status_code == 416
+    assert person.client.get(path, headers={"range": "bytes=9-3"}).status_code == 416
+
+
+@pytest.mark.parametrize(("ending", "codec"), [("mp4", "mpeg4"), ("webm", "libvpx")])
+def test_video_when_marked_shows_the_same_frames(tmp_path: Path, ending: str, codec: str) -> None:
+    av = pytest.importorskip("av")
+    path = tmp_path / f"video.{ending}"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=8)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(5):
+            picture = Image.new("RGB", (64, 48), (50 * number,) * 3)
+            container.mux(stream.encode(av.VideoFrame.from_image(picture)))
+        container.mux(stream.encode())
+
+    def frames(content: bytes) -> list[bytes]:
+        with av.open(BytesIO(content)) as opened:
+            return [frame.to_image().tobytes() for frame in opened.decode(video=0)]
+
+    sent = [Marked.of(path, name, b"secret").content() for name in ("m1", "m2")]
+    assert sent[0] != sent[1]
+    assert frames(sent[0]) == frames(sent[1]) == frames(path.read_bytes())
+    assert len(frames(sent[0])) == 5
 
 
 @pytest.mark.parametrize(
