@@ -90,6 +90,7 @@ def book(
     say(
         *(f"  left out: {tallied(words, 'words')}: {why}" for why, words in summary["words_left_out"].items())
     )
+    say(*(f"  missing: {document}" for document in summary["missing"]))
     unknown = {name: count for name, count in summary["not_known"].items() if count}
     if summary["rights_unresolved"]:
         unknown["rights"] = summary["rights_unresolved"]

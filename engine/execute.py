@@ -65,6 +65,8 @@ MAX_COST = "max_cost"
 """The fact in a journal that says which cost limit its run was last given."""
 STAGE_COSTS = "stage_costs"
 """The same for the limits of stages, by stage."""
+SHOWN = 3
+"""Of so many items that were not made an error of the whole run gives the reasons."""
 STOPS = (BudgetStop, ModelUnavailable, Interrupted, BelowThreshold)
 """What stops a run that the same command continues."""
 STORE = "store"
@@ -204,8 +206,12 @@ def _check_share(folder: Path, report: RunReport, request: RunRequest) -> None:
     said = f"{made} of {made + totals['failed']} items were {words}, a share of {share:.4g}"
     if not made + totals["failed"]:
         said = f"no item was made: all {totals['rejected']} that were tried were rejected"
+    reasons = [
+        f"  {item.id}: {item.reason or item.meaning}\n" for item in report.items if item.status != "pending"
+    ]
     raise BelowThreshold(
         f"{folder}: {said}; the threshold is {threshold:g}, and report.json lists the others\n"
+        f"{''.join(reasons[:SHOWN])}"
         "  fix: see their reasons there, or one in detail with `fabula run show`; the same command again asks"
         " again where a model was unavailable, and with --retry-failed runs all that failed: each question to"
         " which no reply could be used is asked once more"

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from ...schemas.canonical import Json
-from ...schemas.text import normalize_text
+from ...schemas.text import is_unspaced, normalize_text
 
-Role = Literal["text", "heading", "caption", "note", "contents", "break"]
+Role = Literal["text", "heading", "caption", "note", "contents", "break", "missing"]
 
 NUMBER = r"(?:\d{1,4}(?:\.\d{1,3})*|[IVXLC]{1,8}|[ivxlc]{1,8})"
 _PAGE = re.compile(r"\[(?:pg|page|p\.)\s*(\d{1,5}|[ivxlc]{1,8})\]|\{(\d{1,5})\}", re.IGNORECASE)
@@ -16,6 +16,11 @@ _CAPTION = re.compile(
     r"^\[(?:illustration|frontispiece|picture|plate|image)\b.*\]$", re.IGNORECASE | re.DOTALL
 )
 _NOTE = re.compile(r"^(?:\[(?:footnote\s*)?(?:\d{1,4}|\*)[:.]?\]?:?|\[\^[^\]]+\]:)\s+\S", re.IGNORECASE)
+TRANSCRIBER = re.compile(
+    r"^[\[({*_]*\s*(?:e-?(?:text|book) )?transcribers?[’']?s?[’']?\s+(?:end[- ]?)?notes?\b([\s\])}:.*_]*)",
+    re.IGNORECASE,
+)
+"""How a note of a transcriber begins, or the heading of one, which has no other words."""
 _BREAK = re.compile(r"^(?:[*\-_=~#.•·\s]{3,}|⁂|❦)$")
 
 
@@ -44,8 +49,12 @@ class Block:
     @property
     def words(self) -> int:
         """How many words it has; letters where words are not told apart."""
-        count = len(self.text.split())
-        return count if count > len(self.text) // 40 else len(self.text)
+        return 0 if self.role == "missing" else words_of(self.text)
+
+
+def words_of(text: str) -> int:
+    """Return how many words a text has; letters where words are not told apart."""
+    return len(text) if is_unspaced(text) else len(text.split())
 
 
 @dataclass(slots=True)
@@ -60,6 +69,19 @@ class Book:
 
     blocks: list[Block] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+    readings: int = 0
+
+
+class BadBook(Exception):
+    """A book cannot be read.
+
+    Attributes:
+        code: what is wrong, as the stage names it.
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 def plain_blocks(text: str) -> Iterator[Block]:
@@ -88,6 +110,8 @@ def told_apart(block: Block) -> Block:
         (_BREAK, "break"),
     )
     role = next((role for pattern, role in roles if pattern.match(flat)), block.role)
+    if (note := TRANSCRIBER.match(flat)) and note.end() < len(flat):
+        role = "note"
     return Block(block.text, role, block.level, block.page, block.gap)
 
 
@@ -119,6 +143,9 @@ def _unmarked(text: str) -> str:
     return _STRESS.sub(r"\2", without).strip()
 
 
+_JOINED = re.compile(r"(?<=[^\s-])(?:(-{1,4}|[‐‑–—―]+)|\u00ad)[ \t]*\n[ \t]*")
+
+
 def flat(text: str) -> str:
-    """Return a text on one line."""
-    return normalize_text(text)
+    """Return a text on one line; one that ends in a hyphen or dash behind a word joins without a space."""
+    return normalize_text(_JOINED.sub(r"\1", text))

@@ -14,6 +14,7 @@ from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ..drafting import DraftOptions, listed, planner_texts
 from ..spending import tell_plan
+from .blocks import words_of
 from .collect_stories import WANTED
 from .load_books import ROLE
 
@@ -82,8 +83,9 @@ def import_books(
 def finish(folder: Path, items: Iterable[Item]) -> None:
     """Write the stories, what is in none, and a summary; books come sorted by name."""
     rows: list[Json] = []
-    missing, reasons = Counter[str](), Counter[str]()
+    unknown, reasons = Counter[str](), Counter[str]()
     books: list[Json] = []
+    missing: list[str] = []
 
     def stretches() -> Iterator[Json]:
         for item in items:
@@ -91,16 +93,20 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
             framed = sum(row["frame"] is not None for row in item["stories"])
             books.append({"book": item.id, "stories": len(item["stories"]), "told_in_others": framed})
             for row in item["left_out"]:
-                reasons[row["reason"].partition(":")[0]] += row["words"]
+                if row["reason"] == "missing":
+                    missing.extend(row["text"].split("\n\n"))
+                else:
+                    reasons[row["reason"].partition(":")[0]] += row["words"]
                 yield row
 
     write_atomic(folder / LEFT_OUT, jsonl_lines(stretches()))
     write_atomic(folder / STORIES, jsonl_lines(rows))
     for row in rows:
-        missing.update(name for name in WANTED if row[name] is None)
+        unknown.update(name for name in WANTED if row[name] is None)
     unresolved = sum(row["rights_status"] == "unresolved" for row in rows)
-    words = sum(len(row["text"].split()) for row in rows)
+    words = sum(words_of(row["text"]) for row in rows)
     write_atomic(folder / SUMMARY, [pretty_bytes({
         "stories": len(rows), "words": words, "books": books, "words_left_out": dict(sorted(reasons.items())),
-        "not_known": {name: missing[name] for name in WANTED}, "rights_unresolved": unresolved,
+        "missing": missing,
+        "not_known": {name: unknown[name] for name in WANTED}, "rights_unresolved": unresolved,
     })])  # fmt: skip

@@ -56,7 +56,7 @@ class Settings(Own):
 
 
 SPEC = StageSpec(
-    name="collect_stories", version=1, shape="map", reads=("book", "outline", "outline_by"),
+    name="collect_stories", version=2, shape="map", reads=("book", "outline", "outline_by"),
     writes=("stories", "left_out"), settings=Settings,
 )  # fmt: skip
 
@@ -79,7 +79,13 @@ def run(item: Item, tools: Tools) -> Outcome:
     facts = _facts(book["facts"], settings, item.id)
     by = str(item["outline_by"])
     rows = [_row(tale, blocks, ids, facts, noted=noted) | {"split_by": by} for tale in taken]
-    return Made({"stories": rows, "left_out": list(_stretches(book["file"], blocks, out))})
+    left = list(_stretches(book["file"], blocks, out))
+    if book["readings"]:
+        left.append({
+            "book": book["file"], "from": 1, "to": len(blocks), "reason": "readings",
+            "words": book["readings"], "text": "",
+        })  # fmt: skip
+    return Made({"stories": rows, "left_out": left})
 
 
 def _facts(said: Mapping[str, str], settings: Settings, name: str) -> dict[str, str | None]:

@@ -8,12 +8,16 @@ from typing import Literal
 
 from ...schemas.text import normalize_answer
 from ...validators.retellings import title_key
-from .blocks import NUMBER, Block, flat
+from .blocks import NUMBER, TRANSCRIBER, Block, flat
 
 Numbering = Literal["division", "chapter", "story", "number", "caps", "listed", "given"]
 
-_START = re.compile(r"\*\*\* ?start of (?:the|this) .*e-?book", re.IGNORECASE)
-_END = re.compile(r"\*\*\* ?end of (?:the|this) .*e-?book|^end of (?:the )?project gutenberg", re.IGNORECASE)
+_START = re.compile(r"\*\*\* ?start of (?:the|this) .*e-?(?:book|text)", re.IGNORECASE)
+_END = re.compile(
+    r"\*\*\* ?end of (?:the|this) .*e-?(?:book|text)|^\W*(?:the )?end of (?:the |this )?project gutenberg",
+    re.IGNORECASE,
+)
+_SMALL_PRINT = re.compile(r"\*\s*(start|end)\b[\s*]*(?:the\s+)?small print", re.IGNORECASE)
 _LICENCE = re.compile(r"project gutenberg|gutenberg-tm|this e-?book is for the use of anyone", re.IGNORECASE)
 _CONTENTS = re.compile(
     r"^(?:table of )?contents\b|^(?:list of )?(?:illustrations|plates|fables|stories|tales)$|^inhalt"
@@ -37,7 +41,11 @@ _KINDS: tuple[tuple[re.Pattern[str], "Numbering", int], ...] = (
 )
 _NUMBERED = re.compile(rf"^[\[(]?({NUMBER})[\])]?(?:[.:)—–-]+\s*|\s*$|\s+(?=[A-Z]))(.*)$", re.DOTALL)
 _LEADER = re.compile(r"(?:[.\s·…]{3,}|\s)(?:\d{1,4}|[ivxlc]{1,8})$")
-_LINE, _LINES = 80, 3
+_BRACKET = re.compile(
+    r"^\[\s*(?:(illustration|frontispiece|picture|plate|image)|footnote|(?:e-?text )?transcriber)",
+    re.IGNORECASE,
+)
+_LINE, _LINES, _LONGEST = 80, 3, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +71,15 @@ class Heading:
 
 def left_out(blocks: Sequence[Block]) -> dict[int, str]:
     """Return number of a block -> why it is no part of a tale: licence, contents, notes, captions, breaks."""
-    out: dict[int, str] = {}
-    start = next((n for n, block in enumerate(blocks) if _START.search(block.text)), -1)
-    end = next((n for n, block in enumerate(blocks) if n > start and _END.search(block.text)), len(blocks))
+    out: dict[int, str] = dict.fromkeys(_licence(blocks), "licence")
     for number, block in enumerate(blocks):
-        if number <= start or number >= end or _LICENCE.search(block.text):
-            out[number] = "licence"
-        elif block.role in ("note", "caption", "contents"):
+        if number in out:
+            continue
+        apart = block.role in ("note", "caption", "contents", "missing")
+        if bracket := _BRACKET.match(block.text):
+            stop = max(_end_of_bracket(blocks, number), number + apart)
+            out.update(dict.fromkeys(range(number, stop), "caption" if bracket[1] else "note"))
+        elif apart:
             out[number] = block.role
     number = 0
     while number < len(blocks):
@@ -80,6 +90,44 @@ def left_out(blocks: Sequence[Block]) -> dict[int, str]:
         else:
             number += 1
     return out
+
+
+def _licence(blocks: Sequence[Block]) -> Iterator[int]:
+    """Yield the blocks outside the marks of Gutenberg-like files, and those between small-print marks."""
+    start = next((n for n, block in enumerate(blocks) if _START.search(block.text)), -1)
+    end = next((n for n, block in enumerate(blocks) if n > start and _END.search(block.text)), len(blocks))
+    yield from (*range(start + 1), *range(end, len(blocks)))
+    yield from (number for number, block in enumerate(blocks) if _LICENCE.search(block.text))
+    marks = [
+        (n, mark[1].casefold())
+        for n, block in enumerate(blocks)
+        for mark in _SMALL_PRINT.finditer(block.text)
+    ]
+    opened: int | None = None
+    for number, mark in marks:
+        if mark == "start":
+            opened = number if opened is None else opened
+        else:
+            first = number if opened is None else opened
+            yield from range(0 if _is_head(blocks, first, number) else first, number + 1)
+            opened = None
+    if opened is not None:
+        yield from range(opened, opened + 1 if _is_head(blocks, opened, opened) else len(blocks))
+
+
+def _is_head(blocks: Sequence[Block], first: int, last: int) -> bool:
+    """Whether the book comes after these blocks: what stands above them is no part of it, then."""
+    return sum(block.words for block in blocks[:first]) < sum(block.words for block in blocks[last + 1 :])
+
+
+def _end_of_bracket(blocks: Sequence[Block], start: int) -> int:
+    """Return where a note or caption of several paragraphs in brackets ends; its start where it does not."""
+    depth = 0
+    for number, block in enumerate(blocks[start : start + _LONGEST], start + 1):
+        depth += block.text.count("[") - block.text.count("]")
+        if depth <= 0:
+            return number
+    return start
 
 
 def _end_of_contents(blocks: Sequence[Block], start: int) -> int:
@@ -144,6 +192,8 @@ def _heading(number: int, block: Block, listed: frozenset[str]) -> Heading | Non
 
 def _read(words: str, listed: frozenset[str]) -> tuple[str, str, int, Numbering | None]:
     """Return title, number, level and kind of a heading in plain text; no kind where it is none."""
+    if (note := TRANSCRIBER.match(words)) and note.end() == len(words):
+        return words.strip("[](){}*_:. "), "", 3, "caps"
     sentence = re.search(r"[a-z][.!?;,]$", words) is not None
     for pattern, by, level in _KINDS:
         match = pattern.match(words.casefold())

@@ -16,8 +16,10 @@ from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.plain_files import read_plain
 from ...schemas.text import is_language_tag, slug
 from ...schemas.values import Own
-from .blocks import Book, markdown_blocks, plain_blocks
-from .markup import BadBook, epub_book, html_book
+from .blocks import BadBook, Book, markdown_blocks, plain_blocks
+from .encodings import MARKUP, text_of
+from .epub import epub_book
+from .markup import html_book
 
 ROLE = "books"
 """Role of the sources."""
@@ -30,19 +32,21 @@ _HEAD = re.compile(
     r"^(title|author|translator|language|original publication|year|edition|url):\s+(.+)$", re.I | re.M
 )
 _EBOOK = re.compile(r"\[e-?(?:book|text) #(\d+)\]", re.IGNORECASE)
-_MARKUP = re.compile(r"\s*<(?:!doctype\s+html|html|\?xml)", re.IGNORECASE)
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 class Settings(Own):
     """Settings of the stage."""
 
-    encoding: str = Field(default="utf-8", description="Encoding of texts without a byte order mark.")
+    encoding: str | None = Field(
+        default=None, description="Encoding of files without a byte order mark [as they state, else UTF-8]."
+    )
+    incomplete: bool = Field(default=False, description="Take EPUBs that lack parts of their reading order.")
     max_file_bytes: int = Field(default=2**26, ge=1, description="Larger files are refused.")
 
 
 SPEC = StageSpec(
-    name="load_books", version=2, shape="expand", reads=("sources",), writes=("book",), libraries=("pyyaml",),
+    name="load_books", version=3, shape="expand", reads=("sources",), writes=("book",), libraries=("pyyaml",),
     settings=Settings,
 )  # fmt: skip
 
@@ -85,7 +89,7 @@ def _read(file: Path, settings: Settings) -> Outcome:
         if file.stat().st_size > settings.max_file_bytes:
             raise BadBook("too_large", f"it has more than {settings.max_file_bytes} bytes; split it")
         data = read_plain(file, settings.max_file_bytes, follow=True)
-        book = _book(data, file.suffix.lower(), settings.encoding)
+        book = _book(data, file.suffix.lower(), settings)
         if not any(block.role == "text" for block in book.blocks):
             raise BadBook("no_text", "it holds no text")
     except OSError as error:
@@ -98,32 +102,17 @@ def _read(file: Path, settings: Settings) -> Outcome:
         del facts["language"]
     return Made({"book": {
         "file": file.name, "sha256": sha256_bytes(data), "facts": facts,
-        "blocks": [block.as_json() for block in book.blocks],
+        "blocks": [block.as_json() for block in book.blocks], "readings": book.readings,
     }})  # fmt: skip
 
 
-def _book(data: bytes, suffix: str, encoding: str) -> Book:
+def _book(data: bytes, suffix: str, settings: Settings) -> Book:
     if data[:4] == b"PK\x03\x04" or suffix == ".epub":
-        return epub_book(data)
-    text = _decoded(data, encoding)
-    read = html_book if _MARKUP.match(text) else READERS.get(suffix, _plain)
-    assert read is not None
-    return read(text)
-
-
-def _decoded(data: bytes, encoding: str) -> str:
-    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb": "utf-8-sig"}
-    name = marks.get(data[:2], encoding)
-    try:
-        text = data.decode(name)
-    except (UnicodeDecodeError, LookupError) as error:
-        raise BadBook(
-            "wrong_encoding",
-            f"it is not {name} ({error}); convert it, or say --set load_books.encoding=latin-1",
-        ) from error
-    if "\0" in text:
-        raise BadBook("wrong_encoding", "it holds NUL characters, so it is no text in this encoding")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+        return epub_book(data, incomplete=settings.incomplete)
+    read = READERS.get(suffix, _plain)
+    head = data[:200].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
+    markup = read is html_book or MARKUP.match(head) is not None
+    return (html_book if markup or read is None else read)(text_of(data, settings.encoding, markup=markup))
 
 
 def _plain(text: str) -> Book:

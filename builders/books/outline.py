@@ -146,8 +146,13 @@ def _settle(section: _Section, result: Outline, blocks: Sequence[Block], limits:
     if section.matter:
         result.out.update(dict.fromkeys([*marks, *section.blocks], "front_or_back_matter"))
         return
-    parent = next((tale for tale in outer if _goes_on(heading, tale.heading, nearest=tale is outer[0])), None)
+    _leave_title(section, heading, blocks, result)
+    parent = next(
+        (frame for frame in outer if _goes_on(heading, frame.heading, nearest=frame is outer[0])), None
+    )
     if parent is not None and parent.tale is not None:
+        if not parent.tale.blocks:
+            _leave_title(section, parent.heading, blocks, result)
         parent.tale.blocks += section.blocks
         result.out.update(dict.fromkeys(marks, "heading"))
         return
@@ -167,6 +172,26 @@ def _settle(section: _Section, result: Outline, blocks: Sequence[Block], limits:
         tale.frame = next((told_in.at for told_in in result.tales if _named(cue[1], told_in)), tale.frame)
     section.tale = tale
     result.tales.append(tale)
+
+
+def _leave_title(section: _Section, heading: Heading, blocks: Sequence[Block], result: Outline) -> None:
+    """Leave out of a section the lines at its beginning that say the heading again."""
+    again = _title_again(heading, [flat(blocks[number].text) for number in section.blocks[:4]])
+    result.out.update(dict.fromkeys(section.blocks[:again], "heading"))
+    del section.blocks[:again]
+
+
+def _title_again(heading: Heading, texts: Sequence[str]) -> int:
+    """Return how many of the texts under a heading say it again, in one line or several."""
+    titles = [normalize_answer(text) for text in (heading.title, f"{heading.number} {heading.title}")]
+    said, again = "", 0
+    for count, text in enumerate(texts, 1):
+        said = f"{said} {normalize_answer(text)}".strip()
+        if said and said in titles:
+            again = count
+        elif not any(title.startswith(f"{said} ") for title in titles):
+            break
+    return again
 
 
 def _line(heading: Heading) -> str:

@@ -145,7 +145,7 @@ def _rules(book: Json, settings: Settings) -> Json:
 
 STEP: Step[Json, Settings] = Step(
     id=PROMPT,
-    version=1,
+    version=2,
     writes=("outline",),
     reads=("book",),
     sketch=_sketch,

@@ -174,6 +174,11 @@ def test_books_when_hostile_fail_each_with_its_reason_and_harm_no_other(tmp_path
     assert len(rows(tmp_path / "run" / "stories.jsonl")) == 6
 
 
+def test_book_when_it_is_the_only_one_and_cannot_be_read_ends_the_import_with_the_reason(tmp_path) -> None:
+    with pytest.raises(FabulaError, match=r"latin\.txt: it is not utf-8 at byte 5; convert it to UTF-8"):
+        split(tmp_path, HOSTILE["latin.txt"][0], "latin.txt")
+
+
 def test_markup_when_tags_are_wild_is_read_all_the_same(tmp_path) -> None:
     body = (
         f"<h2>The Fox</h2><p>{tale(1)}</b></i></p><div><p>unclosed {'<div>' * 3000}<h2>The Crane<p>{tale(2)}"

@@ -1,11 +1,18 @@
 """Books of known tales in every format: each tale is found with its own text, and nothing else."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from fabula.builders.books.blocks import BadBook, Book, flat, plain_blocks
 from fabula.builders.books.building import BookOptions, import_books
+from fabula.builders.books.encodings import text_of
+from fabula.builders.books.epub import epub_book
+from fabula.builders.books.markup import html_book
+from fabula.builders.books.outline import Limits, outline
 from fabula.testing.made_books import all_tales, as_epub, as_html, as_markdown, as_text, made_book
 
 BOOK = made_book(14, frames=2)
@@ -60,3 +67,168 @@ def test_book_when_it_has_a_hundred_thousand_words_is_split_whole(tmp_path) -> N
     assert len(text.split()) > 100_000
     found = imported(tmp_path, {"long.txt": text.encode()})
     assert [row["text"].split() for row in found] == [tale.text.split() for tale, _ in all_tales(book)]
+
+
+SAID = "One morning the owl walked down to the well and met a crow there."
+
+
+def page(title: str, body: str = f"<p>{SAID}</p>", head: str = "") -> str:
+    return f"<html><head>{head}</head><body><h2>{title}</h2>{body}</body></html>"
+
+
+def archive(documents: dict[str, str | bytes], spine: str = "", kind: str = "application/xhtml+xml") -> bytes:
+    """Return an EPUB of documents, by the names in the archive; the manifest names them in ``spine``."""
+    names = spine.split() or list(documents)
+    items = "".join(f'<item id="i{n}" href="{name}" media-type="{kind}"/>' for n, name in enumerate(names))
+    order = "".join(f'<itemref idref="i{n}"/>' for n in range(len(names)))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("META-INF/container.xml", '<container><rootfile full-path="O/p.opf"/></container>')
+        file.writestr("O/p.opf", f"<package><manifest>{items}</manifest><spine>{order}</spine></package>")
+        for name, document in documents.items():
+            file.writestr(f"O/{name}", document)
+    return buffer.getvalue()
+
+
+def told(book: Book) -> dict[str, list[str]]:
+    """Return title -> paragraphs of the tales of a book, as rules find them."""
+    tales = outline(book.blocks, Limits(5, 10_000, 8.0), "whole").tales
+    return {tale.title: [flat(book.blocks[number].text) for number in tale.blocks] for tale in tales}
+
+
+@pytest.mark.parametrize(
+    ("there", "named"),
+    [
+        ("caf\u00e9.xhtml", "cafe%CC%81.xhtml"),  # the manifest decomposed, as macOS writes it
+        ("cafe\u0301.xhtml", "caf\u00e9.xhtml"),
+        ("A%20b.xhtml", "A%20b.xhtml"),  # escaped in the archive, too
+        ("A b.XHTML", "a%20B.xhtml"),
+    ],
+)
+def test_epub_when_its_manifest_writes_names_otherwise_is_read_whole(there, named) -> None:
+    book = epub_book(archive({"a.xhtml": page("The Fox"), there: page("The Owl")}, f"a.xhtml {named}"))
+    assert told(book) == {"The Fox": [SAID], "The Owl": [SAID]}
+
+
+def test_epub_when_parts_of_its_reading_order_are_not_there_names_them_or_is_taken_without(tmp_path) -> None:
+    data = archive({"a.xhtml": page("The Fox"), "e.xhtml": " "}, "a.xhtml lost.xhtml e.xhtml")
+    with pytest.raises(BadBook, match=r"O/lost\.xhtml: it is not in the archive; O/e\.xhtml: it is empty"):
+        epub_book(data)
+    imported(tmp_path, {"b.epub": data}, settings=("load_books.incomplete=true", "split_book.least_words=5"))
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
+    assert summary["missing"] == ["O/lost.xhtml: it is not in the archive", "O/e.xhtml: it is empty"]
+    assert summary["words_left_out"] == {"heading": 2}
+
+
+def test_epub_when_two_files_become_the_name_that_is_asked_for_says_so() -> None:
+    one, other = "caf\u00e9\u0327.xhtml", "cafe\u0327\u0301.xhtml"  # both become U+0229 U+0301
+    named = "cafe\u0301\u0327.xhtml"
+    with pytest.raises(BadBook, match="two files have this name"):
+        epub_book(archive({one: page("A"), other: page("B")}, named))
+
+
+def test_epub_when_a_picture_is_in_its_reading_order_counts_it_as_one() -> None:
+    book = epub_book(archive({"c.jpg": b"\xff\xd8"}, kind="image/jpeg"))
+    assert [(block.text, block.role) for block in book.blocks] == [("[O/c.jpg]", "caption")]
+
+
+RUBY = (
+    "<ruby>\u689f<rt>\u3075\u304f\u308d\u3046</rt></ruby>\u306f<ruby>\u5ddd<rp>(</rp><rt>\u304b\u308f</rt>"
+    "<rp>)</rp></ruby><ruby>\u6f22<rt>\u304b\u3093<rb>\u5b57<rtc>x<rt>\u3058</rtc></ruby>\u3078"
+)
+
+
+def test_ruby_when_in_a_page_leaves_the_characters_and_counts_the_readings() -> None:
+    book = html_book(page("T", f"<p>{RUBY}</p>"))
+    assert (book.blocks[-1].text, book.readings) == ("\u689f\u306f\u5ddd\u6f22\u5b57\u3078", 4)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p><img alt='T'/>here was an owl.</p>", "There was an owl."),
+        ("<p><img alt='T'/>HERE was an owl.</p>", "THERE was an owl."),
+        ("<p><img alt='T'/>There was an owl.</p>", "There was an owl."),  # the text has the letter, too
+        ("<p><span><img alt='“Th'></span>is owl.</p>", "“This owl."),
+        ("<div><img alt='T'></div><p>here was an owl.</p>", "There was an owl."),
+        ("<div><img alt='T'></div><p>Where was an owl?</p>", "Where was an owl?"),
+        ("<p><img alt='A'/> fox was there.</p>", "A fox was there."),
+        ("<p>Say <img alt='OK'> now, then go.</p>", "Say now, then go."),
+        ("<p><img alt='An owl'/>here it sat.</p>", "here it sat."),
+    ],
+)
+def test_picture_of_a_letter_when_a_word_goes_on_from_it_is_the_letter(body, text) -> None:
+    assert html_book(page("T", body)).blocks[-1].text == text
+
+
+@pytest.mark.parametrize(
+    "body", ["<p>The Tin Owl</p>", "<p>I.</p><p>The Tin Owl</p>", "<p>I. The Tin Owl.</p>", ""]
+)
+def test_title_when_a_chapter_says_it_again_is_not_its_first_sentence(body) -> None:
+    assert told(html_book(page("I. The Tin Owl", f"{body}<p>{SAID}</p>"))) == {"The Tin Owl": [SAID]}
+    assert told(html_book(f"<html><title>A Book</title><p>{SAID}</p></html>")) == {"whole": [SAID]}
+
+
+CAFE, FOX = "Caf\u00e9 \u2013", "\u72d0\u2460"
+XML = '<?xml version="1.0" encoding="{}"?>'
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (page(CAFE, head="<meta charset=windows-1252>").encode("cp1252"), CAFE),
+        (page(CAFE, head="<meta charset='iso-8859-1'>").encode("cp1252"), CAFE),
+        (page(CAFE, head=f"<style>{'x{}' * 9000}</style><meta charset='latin1'>").encode("cp1252"), CAFE),
+        (page(FOX, head="<meta http-equiv=x content='text/html; charset=x-sjis'>").encode("cp932"), FOX),
+        (page(FOX, head="<meta charset='gb2312'>").encode("gb18030"), FOX),
+        ((XML.format("koi8-r") + page("\u043b\u0438")).encode("koi8-r"), "\u043b\u0438"),
+        ((XML.format("utf-16") + page(CAFE)).encode("utf-16-be"), CAFE),
+        (page(CAFE, head="<!-- <meta charset=koi8-r> --><meta charset='utf-16'>").encode(), CAFE),
+    ],
+)
+def test_encoding_when_a_page_states_it_is_that_one(data, expected) -> None:
+    assert html_book(text_of(data, markup=True)).blocks[0].text == expected
+    assert epub_book(archive({"a.xhtml": data})).blocks[0].text == expected
+
+
+def test_encoding_when_latin_1_is_said_of_bytes_that_it_has_no_letters_for_is_windows_1252() -> None:
+    data = "crow \u2013 \u201ccaf\u00e9\u201d".encode("cp1252")
+    assert text_of(data, "latin-1", markup=False) == data.decode("cp1252")
+    stated = b"Character set encoding: ISO-8859-1\r\n\r\n" + data
+    assert text_of(stated, markup=False).endswith(data.decode("cp1252"))
+    with pytest.raises(BadBook, match=r"it is not utf-8 at byte 5; .*load_books.encoding=windows-1252"):
+        text_of(data, markup=False)
+
+
+@pytest.mark.parametrize("label", ["klingon", "punycode", "hex", "unicode_escape"])
+def test_encoding_when_none_is_known_that_a_page_states_is_named(label) -> None:
+    with pytest.raises(BadBook, match=f"'{label}' is not known"):
+        text_of(page("T", head=f"<meta charset={label}>").encode(), markup=True)
+
+
+TALE = "THE FOX\n\nHe came on the twenty-\nfirst--\nand late\u2014\nso he said - \nand left."
+SMALL_PRINT = (
+    "***START**THE SMALL PRINT!**FOR PUBLIC DOMAIN ETEXTS**START***\n\nWhy is it here?\n\n*BEFORE!* YOU"
+    " USE IT\n\nBy reading it you agree.\n\n*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*"
+)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        f"An Etext\n\nWELCOME TO ETEXTS\n\n{SMALL_PRINT}\n\nTALE",
+        f"TALE\n\n{SMALL_PRINT}",
+        "***START** SMALL PRINT! for ALL\n\nWHY\n\n*END THE SMALL PRINT! FOR ALL*Ver.10/04/01*END*\n\nTALE",
+        "*** START OF THE PROJECT GUTENBERG ETEXT **\n\nTALE\n\nEnd of this Project Gutenberg Etext\n\nMORE",
+        "TALE\n\n[Transcriber's Note: spelling was kept.\n\nAS IT STOOD.]",
+        "TALE\n\n[TRANSCRIBER\u2019S NOTE: spelling was kept.]",
+        "TALE\n\ntranscriber's note: spelling was kept.",
+        "Transcriber's Notes:\n\nThe spelling was kept as in print.\n\nTALE",
+        "TALE\n\n[Illustration:\n\nTHE OWL\n\nat home]",
+        "TALE\n\n[Footnote 1: so it is told.\n\nAnd told again.]",
+    ],
+)  # fmt: skip
+def test_text_when_licence_and_notes_stand_around_a_tale_has_the_tale_alone(around) -> None:
+    book = Book(list(plain_blocks(around.replace("TALE", f"{TALE}\n\n{TALE[9:]}", 1))))
+    text = "He came on the twenty-first--and late\u2014so he said - and left."
+    assert told(book) == {"THE FOX": [text, text]}
