@@ -176,7 +176,9 @@ def _status(record: Record) -> str:
 def _facts(
     draft: Path, gold: Path | None, options: AuditOptions, drafts: int, pairs: Pairs
 ) -> dict[str, str]:
-    facts = {"draft": f"{draft} ({drafts} records)"}
+    whose = "; ".join(f"{name} ({count})" for name, count in pairs.whose.items())
+    facts = {"gold records by": whose} if gold is not None else {}
+    facts["draft"] = f"{draft} ({drafts} records)"
     if gold is not None:
         facts |= {"gold": f"{gold} ({len(pairs.pairs)} of the same stories)", "matcher": options.matcher}
     if options.model is not None:
@@ -189,7 +191,10 @@ def _notes(pairs: Pairs) -> list[str]:
         (pairs.undrafted, "gold records have no draft"),
         (pairs.without_gold, "drafts have no gold record"),
         (pairs.other_text, "stories have another text in gold and are left out"),
-        (pairs.by_rules, "records given as gold hold questions that rules wrote, and are left out"),
+        (
+            pairs.unread,
+            "records given as gold are nobody's (not by a person, not reviewed), and are left out",
+        ),
     )
     return [f"{len(ids)} {what}, such as {ids[0]}" for ids, what in counted if ids]
 

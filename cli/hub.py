@@ -12,7 +12,13 @@ from .common import show, warn
 
 @command("publish")
 def publish(
-    folder: Path, *, repo: str, private: bool = False, dry_run: bool = False, as_json: bool = False
+    folder: Path,
+    *,
+    repo: str,
+    private: bool = False,
+    allow_stand_in: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Publish a release to a Hub: one commit, then a tag.
 
@@ -25,6 +31,7 @@ def publish(
         folder: Public release folder.
         repo: Data set repository, OWNER/NAME; created if it does not exist.
         private: Create it as a private repository.
+        allow_stand_in: Publish records that a stand-in for a model wrote or checked.
         dry_run: Only list every operation; nothing is written to the Hub.
 
     Examples:
@@ -40,6 +47,7 @@ def publish(
         private,
         retries=Retries(tell=warn),
         progress=not as_json and sys.stderr.isatty(),
+        allow_stand_in=allow_stand_in,
     )
     if dry_run:
         show(plan_publishing(folder, options), as_json=as_json)

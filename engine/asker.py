@@ -13,6 +13,7 @@ from ..models.chat import FATAL, TRANSIENT, CallFault, ChatRequest, Message, Rep
 from ..models.client import ModelClient, ModelDown
 from ..models.prices import Booked, Price, book, estimate_request, highest_cost, most_tokens
 from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, parse_spec
+from ..models.stand_ins import notes_on
 from ..schemas.canonical import Json
 from .batches.desk import AskSingly, BatchDesk, House
 from .batches.settings import Batching
@@ -470,13 +471,14 @@ class ItemAsker:
 def _read(ask: Ask[T], request: ChatRequest, receipt: Receipt) -> Answer[T]:
     from ..models.replies import Malformed, parse_reply
 
+    who = notes_on(request.model, receipt.reply.reported_model)
     if ask.plain:
-        return Answer(ask.read(receipt.reply.text), (), receipt)
+        return Answer(ask.read(receipt.reply.text), who, receipt)
     try:
         parsed = parse_reply(receipt.reply.text, request.schema, strict=ask.strict)
     except Malformed as problem:
         raise BadReply(str(problem)) from problem
-    return Answer(ask.read(parsed.value), parsed.notes, receipt)
+    return Answer(ask.read(parsed.value), (*who, *parsed.notes), receipt)
 
 
 def _malformed(problem: BadReply, receipt: Receipt, before: str = "") -> NoAnswer:

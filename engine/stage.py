@@ -102,7 +102,7 @@ class Answer(Generic[T]):
     Attributes:
         value: what ``read`` made of it.
         notes: ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent,
-            ``attempt_2`` where the first attempt gave nothing of use.
+            ``attempt_2`` where the first attempt gave nothing of use; before them, that a stand-in answered.
         receipt: the reply that it was read from; None from an asker that asks nobody.
         missed: the attempts at the same question before this one.
     """

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from ..engine.manifest import Manifest
 from ..engine.report import RunReport
+from ..models.stand_ins import stand_ins_among
 from ..schemas.canonical import Json
 from ..schemas.layout import CROISSANT, LICENSE, RELEASE, SUMS, WITHDRAWN
 from ..schemas.values import Issue
@@ -83,6 +84,7 @@ class Facts:
         own: what only its kind knows.
         canary: the line that marks copies of it; empty where it has none.
         since: what changed since the release that it follows; None for a first one.
+        checked_by: the stand-ins for models that checked records, which no data file names.
     """
 
     form: "ReleaseForm"
@@ -99,6 +101,13 @@ class Facts:
     canary: str = ""
     since: "Since | None" = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    checked_by: Sequence[str] = ()
+
+    @property
+    def stand_ins(self) -> list[str]:
+        """The programs that wrote or checked records in the place of a model, as producers name them."""
+        makers = (name.partition(": ")[2] or name for name in self.statistics.get("producers", ()))
+        return stand_ins_among([*makers, *self.checked_by])
 
     @property
     def size(self) -> int:

@@ -86,6 +86,8 @@ class PackOptions:
             keyframes and crops are released only if the rights are a licence's SPDX id or the public domain.
         allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, and
             those that lack required fields.
+        allow_stand_in: pack records that a stand-in for a model wrote or checked; card and release.json say
+            whose they are, and `fabula publish` asks again.
     """
 
     version: str
@@ -111,6 +113,7 @@ class PackOptions:
     salt: Path | None = None
     video_rights: Path | None = None
     allow_drafts: bool = False
+    allow_stand_in: bool = False
 
     def checked(self) -> "PackOptions":
         """Return the options after checking their form.

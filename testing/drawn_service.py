@@ -6,7 +6,7 @@ As a generator it gets words alone and draws the phrases in them (:mod:`fabula.m
 under a name with ``faithful`` in it all of them, else it forgets some, as ``storyboard`` does. As a judge it
 is :class:`.drawn_judge.DrawnJudge` of the sample stories: ``drawn``, ``drawn-0.1`` with a share of answers
 turned, ``drawn-guessing``. It is neither a generator nor a judge to compare: it answers only under names with
-``drawn`` in them, and each reply names ``drawn`` as model. What else is asked goes to the stand-in
+``drawn`` in them, and each reply names ``drawn stand-in`` as model. What else is asked goes to the stand-in
 (:mod:`.stand_in`).
 
 For another release, write a file with ``handler = service_of(load("release").records)`` and name it with
@@ -33,6 +33,8 @@ from .model_server import Answer, Asked, ErrorFault, Picture, Problem
 from .model_server.answers import as_answer
 
 NAME = "drawn"
+REPLIES = f"{NAME} {stand_in.NAME}"
+"""What each reply names as its model."""
 _ERROR = re.compile(r"-(0(?:\.\d+)?|1(?:\.0+)?)$")
 Service = Callable[[Asked], Answer | ErrorFault]
 
@@ -78,10 +80,10 @@ def service_of(records: Sequence[StoryRecord]) -> Service:
         if NAME not in asked.model:
             return DrawnOnly()
         if is_picture:
-            return replace(as_answer(draw_asked(asked)), model=NAME)
+            return replace(as_answer(draw_asked(asked)), model=REPLIES)
         if asked.model not in judges:
             judges[asked.model] = judge_named(asked.model, records)
-        return replace(as_answer(judges[asked.model](asked)), model=NAME)
+        return replace(as_answer(judges[asked.model](asked)), model=REPLIES)
 
     return serve
 

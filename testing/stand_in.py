@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ..models.stand_ins import MARK
 from ..prompts.loader import prompt_ids
 from .model_server import Answer, Asked, ErrorFault, Problem
 from .model_server.answers import Given, as_answer
 from .model_server.serving import smallest
 
-NAME = "stand-in"
+NAME = MARK
 
 
 @dataclass(frozen=True)

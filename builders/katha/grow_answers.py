@@ -15,7 +15,6 @@ from ...engine.stage import REHEARSED, Item, Made, NoAnswer, Outcome, StageSpec,
 from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
-from ..replies import public_name
 from .checks.questions import Answered, judge_answers, questions_asked
 from .checks.reading import Judged, read_answers
 from .checks.verifier import Case, why_unjudged
@@ -54,7 +53,7 @@ class GrowSettings(ModelSettings):
 
 SPEC = StageSpec(
     name="grow_answers",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", *NARRATIVE, "given", "answers", *PARTS, *REPAIRS),
     writes=GROWN,
@@ -143,7 +142,7 @@ async def _history(case: Case, candidates: Sequence[Candidate], *, is_rehearsed:
                 normalize_answer(candidate.answer), candidate.answer
             )
     judged = await _judgements(case, new, is_rehearsed=is_rehearsed)
-    judge = public_name(case.tools.own(GrowSettings)) if judged else None
+    judge = case.judge if judged else None
     history: list[Json] = []
     seen: set[tuple[str, str]] = set()
     for candidate, fault in zip(candidates, faults, strict=True):

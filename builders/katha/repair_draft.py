@@ -77,7 +77,7 @@ class RepairSettings(PlannerSettings):
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=5,
+    version=6,
     shape="map",
     reads=("story", *NARRATIVE, "given", *PARTS),
     writes=(*REPAIRS, "repair_log"),

@@ -1,24 +1,28 @@
 """Whether an evaluation was made by programs that stand in for models, so that its numbers mean nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from ...models.stand_ins import PROGRAMS, is_stand_in
 from ...schemas.canonical import Json
 from ...schemas.judgement import EvaluationManifest
 
-STAND_IN = "stand-in"
-"""What the judge of ``python -m fabula.testing.model_server`` is called."""
-PROGRAMS = frozenset({
-    "table-detector", "colour-encoder", "head-encoder", "colour-texts", "colour-classes", "colour-brightness",
-    "still-flow", "truth-grounder", "truth-texts", "truth-vectors",
-})  # fmt: skip
-"""What the detectors and encoders of ``fabula.testing`` call themselves."""
+
+def stand_in_judges(manifest: EvaluationManifest) -> list[str]:
+    """Return the judges that a stand-in answered for: as their replies say, or else their names."""
+    told = manifest.environment.get("judges")
+    told = told if isinstance(told, Mapping) else {}
+    reported = {judge: one.get("reported_models") for judge, one in told.items() if isinstance(one, Mapping)}
+    named = {*_texts(manifest.protocol.get("judges")), *reported}
+    # What the replies say counts; the name that was asked for, only where they say nothing.
+    return sorted(
+        judge for judge in named if any(map(is_stand_in, list(_texts(reported.get(judge))) or [judge]))
+    )
 
 
 def stand_in_notes(manifest: EvaluationManifest) -> Iterator[str]:
     """Yield that judges, detectors or encoders were stand-ins, where some were."""
-    judges = [name for name in _texts(manifest.protocol.get("judges")) if STAND_IN in name]
-    if judges:
-        named = ", ".join(sorted(set(judges)))
+    if judges := stand_in_judges(manifest):
+        named = ", ".join(judges)
         yield f"the replies of {named} are made up, by a stand-in for a judge: these scores mean nothing"
     seen = {text.partition("@")[0] for text in _texts(manifest.protocol)}
     programs = sorted(seen & PROGRAMS)

@@ -4,14 +4,16 @@ Nothing is written down on this side. Where a run of the command stopped is read
 there is not sent again, a commit that is there is not made again, a tag is made where it is missing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, HubUnavailable, InputError, TargetError, UserError
+from ...models.stand_ins import stand_ins_among
 from ...schemas.canonical import Json, sha256_file
-from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, files_in
+from ...schemas.layout import IMPORTED, LICENSE, README, RELEASE, STAND_INS, STATISTICS, files_in
+from ...schemas.plain_files import read_json
 from ...schemas.text import tallied
 from ...tables.grid import Grid
 from ...tables.tabular import Tabular
@@ -75,6 +77,7 @@ class PublishOptions:
         endpoint: another Hub than that of ``HF_ENDPOINT``.
         retries: how often to ask again.
         progress: show progress bars of uploads.
+        allow_stand_in: publish records that a stand-in for a model wrote or checked.
     """
 
     repo: str
@@ -82,6 +85,7 @@ class PublishOptions:
     endpoint: str | None = None
     retries: Retries | None = None
     progress: bool = False
+    allow_stand_in: bool = False
 
 
 def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) -> PublishPlan:
@@ -94,7 +98,7 @@ def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) ->
     """
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
-    local = _sound(folder, form, options.repo)
+    local = _sound(folder, form, options)
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
         return plan_of(hub, local, private=options.private)
 
@@ -118,7 +122,7 @@ def publish(
     checked_repo(options.repo)
     checked_endpoint(options.endpoint)
     tell(f"checking {folder}")
-    local, private = _sound(folder, form, options.repo), options.private
+    local, private = _sound(folder, form, options), options.private
     with open_hub(options.repo, options.endpoint, retries=options.retries, progress=options.progress) as hub:
         plan = plan_of(hub, local, private=private)
         if plan.tagged is not None:
@@ -137,12 +141,12 @@ def publish(
     return Published(plan, commit, committed=bool(plan.changes), tagged=True)
 
 
-def _sound(folder: Path, form: ReleaseForm, repo: str) -> Local:
+def _sound(folder: Path, form: ReleaseForm, options: PublishOptions) -> Local:
     """Return the files of a release that may be published in a repository.
 
     Raises:
-        InputError: it may not; lists why. ConfigError: its version is no semantic one, or its card names
-            another repository.
+        InputError: it may not; lists why. ConfigError: its version is no semantic one, its card names another
+            repository, or a stand-in for a model wrote or checked its records.
     """
     document = read_release_document(folder)
     if SEMVER.fullmatch(version := str(document.get("version"))) is None:
@@ -150,6 +154,7 @@ def _sound(folder: Path, form: ReleaseForm, repo: str) -> Local:
         raise ConfigError(str(folder / RELEASE), what=what, fix="pack it again")
     about = document.get("about")
     named = about.get("repo") if isinstance(about, dict) else None
+    repo = options.repo
     if named not in (None, repo):
         raise ConfigError(
             f"--repo {repo}",
@@ -173,7 +178,23 @@ def _sound(folder: Path, form: ReleaseForm, repo: str) -> Local:
         raise InputError(problems)
     if document.get(MARK):
         raise InputError([_reviewed_by_programs(folder)])
+    if not options.allow_stand_in:
+        _require_models(folder, document)
     return Local(folder, document)
+
+
+def _require_models(folder: Path, document: Mapping[str, Any]) -> None:
+    """Refuse stand-ins for models that a release names; one of an earlier edition, its statistics."""
+    if not (folder / STATISTICS).is_file():  # imported from an official form, which names no producers
+        return
+    made = read_json(folder / STATISTICS).get("producers", ())
+    makers = (name.partition(": ")[2] or name for name in made)
+    if names := stand_ins_among([*document.get(STAND_INS, ()), *makers]):
+        raise ConfigError(
+            "--allow-stand-in",
+            what=f"a stand-in for a model wrote or checked records of this release: {'; '.join(names)}",
+            fix="publish what a model or people made, or give --allow-stand-in where a trial is to be public",
+        )
 
 
 def _reviewed_by_programs(folder: Path) -> UserError:

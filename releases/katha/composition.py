@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...models.stand_ins import MARK, is_stand_in
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
 from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
@@ -33,7 +34,7 @@ SIZES = ("stories", *PARTS, "variants")
 
 
 def producer_kind(producer: str) -> str:
-    """Return the kind of a producer: ``rules@1``, ``by hand``, ``author``, ``edit`` or ``model``.
+    """Return the kind: ``rules@1``, ``by hand``, ``author``, ``edit``, ``model`` or ``stand-in``.
 
     What a simulated reviewer corrected is of the kind ``simulated edit``.
     """
@@ -43,7 +44,8 @@ def producer_kind(producer: str) -> str:
         return "author"
     named = {"hand": "by hand", "edit": "edit", "author": "author"}
     by, _, who = producer.partition(":")
-    return "simulated edit" if by == "edit" and is_simulated(who) else named.get(by, "model")
+    machine = MARK if is_stand_in(producer) else "model"
+    return "simulated edit" if by == "edit" and is_simulated(who) else named.get(by, machine)
 
 
 def is_draft(record: Json, checks: Sequence[Json] = ()) -> bool:
@@ -71,6 +73,7 @@ class Composition:
         checks: code of a check -> passed, failed, not judged.
         drafts: records that nobody reviewed and whose checks did not all pass.
         judged: whether checks say who judged, and which nobody made; those of earlier versions do not.
+        names_stand_ins: whether what a stand-in made counts as such; earlier versions called it a model's.
     """
 
     by_split: dict[str, Counter[str]] = field(default_factory=dict)
@@ -82,6 +85,7 @@ class Composition:
     details: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     drafts: int = 0
     judged: bool = False
+    names_stand_ins: bool = True
 
     def add_record(self, record: Json) -> None:
         """Count one record."""
@@ -100,7 +104,8 @@ class Composition:
         """Count who made the fields of one record; elements of a list count as one field."""
         made = {(_INDEX.sub("[*]", one["path"]), producer_kind(one["producer"])) for one in fields}
         for path, kind in made:
-            self.producers.setdefault(path, Counter())[kind] += 1
+            known = "model" if kind == MARK and not self.names_stand_ins else kind
+            self.producers.setdefault(path, Counter())[known] += 1
 
     def add_checks(self, bundle: Json) -> None:
         """Count the outcomes of the checks of one record; one of every element of a list counts for each."""

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ...errors import ConfigError, InputError
+from ...models.stand_ins import stand_ins_among
 from ...schemas.canonical import Json, canonical_bytes, sha256_bytes
 from ...schemas.layout import (
     ANNOTATIONS,
@@ -63,6 +64,7 @@ class DataFiles:
         public_hashes: JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise.
         rows: Parquet path -> number of rows.
         sizes: Parquet path -> bytes of their values.
+        stand_ins: the stand-ins for models that wrote or checked public or hidden records.
     """
 
     counted: Counted
@@ -71,6 +73,7 @@ class DataFiles:
     hidden_hashes: Hashes = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    stand_ins: set[str] = field(default_factory=set)
 
 
 class StoryPacking:
@@ -206,6 +209,7 @@ class StoryPacking:
             hashes=data.public_hashes,
             own=own,
             canary=more.canary,
+            checked_by=sorted(data.stand_ins),
         )
 
     def _review(self, more: Additions, totals: Mapping[str, int]) -> dict[str, Json]:
@@ -257,6 +261,8 @@ class StoryPacking:
                 bundle["record"] = self._want.reviews.reviewed(bundle["record"])
                 story_id, provenance = bundle["record"]["story_id"], bundle["record"]["provenance"]
                 provenance["dataset_license"] = provenance["dataset_license"] or license_id
+                if story_id in selection.public or story_id in selection.hidden:
+                    data.stand_ins.update(_stand_ins(bundle))
                 if story_id in selection.public:
                     _count_public(data.counted, bundle)
                     for table, row in record_rows(bundle["record"]):
@@ -305,6 +311,12 @@ def _stories(count: int) -> str:
 
 def _all_but(hidden: int) -> str:
     return f"release.json names {f'all but {hidden} of the hidden test' if hidden else 'them'}"
+
+
+def _stand_ins(bundle: Json) -> list[str]:
+    made = (*bundle["producers"], *bundle["checks"])
+    judges = (answer["judge"] for answer in bundle.get("answers") or ())
+    return stand_ins_among([*(entry.get("producer") for entry in made), *judges])
 
 
 def _count_public(counted: Counted, bundle: Json) -> None:

@@ -41,6 +41,8 @@ from .subsets import Subset, check_subsets, draw_subsets, read_traits, stated_su
 from .votes import KEPT, NONE, PUBLISHED, vote_lines
 
 _CURE = "pack the run again"
+MARKED = 4
+"""The edition from which on the card says what stand-ins for models made."""
 
 
 class StoryReading:
@@ -83,7 +85,10 @@ class StoryReading:
         reviews = released_reviews(folder)
         retold = (folder / RETELLINGS).is_file()
         self.data = frozenset((*JSONL_FILES, *((RETELLINGS,) if retold else ())))
-        counted = Counted(StatisticsCollector(), Composition(details=_details(folder)))
+        counted = Counted(
+            StatisticsCollector(),
+            Composition(details=_details(folder), names_stand_ins=document.get("edition", 1) >= MARKED),
+        )
         hashes = self._count(folder, counted, reviews)
         composition = counted.composition
         composition.checks = {code: Counter(row) for code, row in document.get("checks", {}).items()}

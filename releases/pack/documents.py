@@ -21,6 +21,7 @@ from ...schemas.layout import (
     README,
     RELEASE,
     SOURCE_MANIFEST,
+    STAND_INS,
     STATISTICS,
     SUMS,
     files_in,
@@ -35,7 +36,7 @@ from .front_matter import front_matter, front_matter_text
 _TOOLS = ("fabula", "pyarrow", "jinja2", "pyyaml", "pydantic")
 
 
-EDITION = 3
+EDITION = 4
 """Raised where the same facts make other documents than before; releases of the first do not say it."""
 Origin = Mapping[str, Json]
 """Where a release comes from: tools, run, prompts and sources, as ``release.json`` keeps them."""
@@ -118,6 +119,7 @@ def render_card(facts: Facts, files: Entries) -> str:
         tables=_tables(facts),
         left_out=sorted(Counter(entry.why for entry in facts.left_out).items()),
         languages=facts.languages,
+        stand_ins=facts.stand_ins,
         details=facts.form.details(facts),
         loading=_loading(facts),
         papers=[Markup(f"<https://arxiv.org/abs/{name}>") for name in facts.options.arxiv],
@@ -222,6 +224,7 @@ def release_document(facts: Facts, origin: Origin, files: Entries) -> dict[str, 
         **head(facts, origin, "public"),
         **previous,
         "counts": facts.totals,
+        **({STAND_INS: facts.stand_ins} if facts.stand_ins else {}),
         **own,
         "left_out": {
             facts.form.unit: [entry.as_json() for entry in facts.left_out],

@@ -117,6 +117,7 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
         licence = one_licence(packing.licences, options, str(run))
         with taken_back() as made, staged(*folders, private={hidden_out}) as drafts:
             facts = packing.write(finished, drafts, licence)
+            _require_models(facts)
             origin = origin_of(finished)
             if previous is not None:
                 side = Side(drafts[0], release_document(facts, origin, {}), facts.statistics)
@@ -140,6 +141,22 @@ def pack(run: Path, out: Path, options: PackOptions, form: ReleaseForm) -> PackR
         left_out=tuple(packing.left_out),
         notes=(*(facts.since.notes if facts.since is not None else ()), *packing.notes(facts)),
     )
+
+
+def _require_models(facts: Facts) -> None:
+    """Refuse what stand-ins for models wrote, unless the options allow it.
+
+    Raises:
+        ConfigError: they do not.
+    """
+    if facts.stand_ins and not facts.options.allow_stand_in:
+        raise ConfigError(
+            "--allow-stand-in",
+            what="a stand-in for a model wrote or checked records of this run, so they mean nothing: "
+            + "; ".join(facts.stand_ins),
+            fix="build with a model or with the rules; or, to try things out, pack them as what they are, "
+            "with --allow-stand-in",
+        )
 
 
 def _require_features(options: PackOptions, form: ReleaseForm) -> None:

@@ -16,6 +16,7 @@ from ...schemas.layout import (
     README,
     RELEASE,
     SOURCE_MANIFEST,
+    STAND_INS,
     SUMS,
     WITHDRAWN,
     files_in,
@@ -88,6 +89,7 @@ def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exac
         hashes={},
         canary=str(document.get("canary", "")),
         since=_since(folder, document),
+        checked_by=document.get(STAND_INS, ()),
     )
     facts = reading.recount(stated, folder, document, exact=exact)
     made = documents_of(facts, _origin(folder, document), file_entries(folder))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ...models.chat import Usage
+from ...models.stand_ins import MARK, is_stand_in
 from ...schemas.canonical import Json
 from .asked import CHARACTERS_PER_TOKEN, IMAGE_TOKENS, Asked, count_tokens
 
@@ -45,7 +46,8 @@ class Answer:
         block_reason: the service's word for it.
         thinking: thinking that the service returns beside the text; counted as output.
         choices: 0 answers without any choice or candidate.
-        model: the model that the service says it used; by default the one asked for.
+        model: the model that the service says it used; by default that it is a stand-in,
+            whatever model was asked for.
         picture: the picture or video that it made.
     """
 
@@ -59,6 +61,10 @@ class Answer:
     choices: int = 1
     model: str | None = None
     picture: Picture | None = None
+
+    def served_as(self, asked: Asked) -> str:
+        """Return the model's name in the reply: a stand-in's, unless the answer says otherwise."""
+        return self.model or (asked.model if is_stand_in(asked.model) else MARK)
 
     def counts(self, asked: Asked) -> dict[str, int]:
         """Return the tokens of this answer to a question, by the names of their fields in a usage."""

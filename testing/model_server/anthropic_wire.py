@@ -62,7 +62,7 @@ class AnthropicWire:
             "id": f"msg_{asked.key[:24]}",
             "type": "message",
             "role": "assistant",
-            "model": answer.model or asked.model,
+            "model": answer.served_as(asked),
             "content": content,
             "stop_reason": _stop_reason(answer, content),
             "stop_sequence": None,

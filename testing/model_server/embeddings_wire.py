@@ -61,7 +61,7 @@ class EmbeddingsWire:
         return {
             "object": "list",
             "data": [{"object": "embedding", "index": 0, "embedding": vector}] * answer.choices,
-            "model": answer.model or asked.model,
+            "model": answer.served_as(asked),
             "usage": {"prompt_tokens": used, "total_tokens": used},
         }
 

@@ -103,7 +103,7 @@ class GoogleWire:
                 "cachedContentTokenCount": used["cached_tokens"],
                 "totalTokenCount": used["input_tokens"] + used["output_tokens"],
             },
-            "modelVersion": answer.model or asked.model,
+            "modelVersion": answer.served_as(asked),
             "responseId": asked.key[:24],
         }
         if answer.blocked == "prompt":

@@ -66,7 +66,7 @@ class ImagesWire:
                 entry["revised_prompt"] = picture.revised_prompt
         return {
             "created": CREATED,
-            "model": answer.model or asked.model,
+            "model": answer.served_as(asked),
             "data": [entry] * answer.choices,
             "output_format": "png" if picture is None else picture.media_type.removeprefix("image/"),
             **({"size": asked.params["size"]} if "size" in asked.params else {}),

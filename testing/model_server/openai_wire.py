@@ -111,7 +111,7 @@ class OpenAIWire:
             "id": f"chatcmpl-{asked.key[:24]}",
             "object": "chat.completion",
             "created": CREATED,
-            "model": answer.model or asked.model,
+            "model": answer.served_as(asked),
             "choices": [choice] * answer.choices,
             "usage": {
                 "prompt_tokens": used["input_tokens"],

@@ -108,7 +108,7 @@ def _state(name: str, made: _Made, look: Asked) -> dict[str, Json]:
     answer, used = made.answer, made.answer.counts(made.asked)
     state: dict[str, Json] = {
         "id": name,
-        "model": answer.model or made.asked.model,
+        "model": answer.served_as(made.asked),
         "status": "incomplete" if answer.finish == "length" else "completed",
         "usage": {
             "total_input_tokens": used["input_tokens"],

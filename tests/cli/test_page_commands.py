@@ -20,7 +20,7 @@ import pytest
 
 import fabula
 from fabula.testing import drawn_service, stand_in
-from fabula.testing.model_server import Asked, ModelServer
+from fabula.testing.model_server import Answer, Asked, ModelServer
 from fabula.testing.page_shell import BLOCK, Shell, fits, typed
 
 DOCS = Path(fabula.__file__).parent / "docs"
@@ -68,10 +68,11 @@ for _file in sorted(HERE.glob("*.toml")):
 
 
 def answer(asked: Asked) -> Any:
-    """Return the reply to a question under any name."""
+    """Return the reply to a question under any name: it plays the model that a page names, and says so."""
     if asked.wants == "image" or drawn_service.NAME in asked.model:
         return drawn_service.study_service(replace(asked, model=f"{drawn_service.NAME}-faithful"))
-    return stand_in.answer(replace(asked, model=stand_in.NAME))
+    said = stand_in.answer(replace(asked, model=stand_in.NAME))
+    return replace(said, model=asked.model) if isinstance(said, Answer) else said
 
 
 def written(text: str) -> Iterator[tuple[str, str, str]]:

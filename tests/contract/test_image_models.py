@@ -164,7 +164,7 @@ def test_reply_when_all_is_well_holds_the_file_as_it_was_made(studio: Studio) ->
     made = read_generated(reply.text)
     assert made.file.data == studio.file
     assert made.file.media_type == ("video/mp4" if studio.makes == "video" else "image/png")
-    assert (reply.outcome, reply.reported_model, made.unsupported) == ("ok", "tiny", ())
+    assert (reply.outcome, reply.reported_model, made.unsupported) == ("ok", "stand-in", ())
     assert reply.usage is not None and reply.usage.output_tokens
     assert Reply.from_json(json.loads(json.dumps(reply.as_json()))) == reply
     assert studio.created == 1

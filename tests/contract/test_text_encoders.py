@@ -71,7 +71,7 @@ def encode(spec: ModelSpec, server: ModelServer) -> Encode:
 def test_encoder_when_all_is_well_gives_the_vector_of_one_text(encode: Encode, server: ModelServer) -> None:
     reply = encode()
     assert unpacked(reply.text) == pytest.approx(word_vector("The fox ran."), abs=1e-7)
-    assert (reply.outcome, reply.reported_model) == ("ok", "e5")
+    assert (reply.outcome, reply.reported_model) == ("ok", "stand-in")
     assert reply.usage is not None and (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 0)
     (exchange,) = server.log
     assert exchange.asked.body == {"model": "e5", "input": ["The fox ran."], "encoding_format": "float"}

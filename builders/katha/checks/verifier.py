@@ -1,16 +1,17 @@
 """The model that checks a draft: what it is shown, who it is, and what it means that it gave no verdict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import Field
 
 from ....engine.stage import NoAnswer, Tools
 from ....models.spec import ModelSettings
+from ....models.stand_ins import ANSWERED
 from ....schemas.canonical import Json
 from ....schemas.values import Own
-from ...replies import Drafted, ask, language
+from ...replies import Drafted, ask, language, public_name
 from ..drafts import scene_texts
 from .reading import note
 
@@ -33,12 +34,20 @@ class Case:
         draft: title, labels and lists of parts.
         tools: the stage's tools; their settings name the model that checks.
         guessing: whether it is to guess answers without the scenes that hold them.
+        makers: who gave each answer so far.
     """
 
     story: Json
     draft: Json
     tools: Tools
     guessing: bool = True
+    makers: list[str] = field(default_factory=list)
+
+    @property
+    def judge(self) -> str:
+        """Who judged: the model that was asked, and that a stand-in answered, where one did."""
+        name = public_name(self.tools.own(ModelSettings))
+        return f"{name}, {ANSWERED}" if any(ANSWERED in maker for maker in self.makers) else name
 
     async def ask(self, prompt_id: str, read: Callable[[Json], T], **inputs: Json) -> T:
         """Return what a reader makes of the reply to a prompt.
@@ -56,7 +65,7 @@ class Case:
         Raises:
             NoAnswer: there is no usable reply.
         """
-        return await ask(
+        drafted = await ask(
             self.tools,
             prompt_id,
             read,
@@ -66,6 +75,8 @@ class Case:
                 **inputs,
             },
         )
+        self.makers.append(drafted.maker)
+        return drafted
 
 
 def why_unjudged(failure: NoAnswer) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ....engine.stage import NoAnswer, Tools
+from ....models.stand_ins import ANSWERED
 from ....schemas.canonical import Json
 from ..annotate_transitions import transitions_shown
 from ..draft_scenes import scenes_shown
@@ -181,4 +182,5 @@ async def check_draft(story: Json, draft: Json, tools: Tools) -> list[Json]:
     """
     guessing = getattr(tools.settings, "guessing", True)
     case = Case(story, draft, replace(tools, settings=verifier_settings(tools.settings)), guessing)
-    return [*await check_questions(case), *await check_variants(case), *await check_fields(case)]
+    made = [*await check_questions(case), *await check_variants(case), *await check_fields(case)]
+    return [{"producer": case.judge, **check} for check in made] if ANSWERED in case.judge else made

@@ -134,7 +134,7 @@ def test_intervals_when_stories_differ_hold_the_value() -> None:
 
 def test_gold_when_rules_wrote_it_or_no_story_is_shared_is_refused(written) -> None:
     gold = authored()
-    with pytest.raises(InputError, match="8 of which rules wrote"):
+    with pytest.raises(InputError, match="for 8 of these nobody stands: a program or nobody"):
         audit(written(gold, "draft"), written(drafted(gold), "gold"))
     with pytest.raises(InputError, match="no story is in both"):
         audit(written(gold[:2], "one"), written(gold[3:5], "two"))

@@ -34,7 +34,7 @@ def ask(url: str, name: str, prompt: str, **chosen: Any) -> Generated:
             reply = await model.complete(PictureRequest(spec, prompt, **chosen).chat())
         finally:
             await model.close()
-        assert reply.reported_model == "drawn"
+        assert reply.reported_model == "drawn stand-in"
         return reply.text
 
     return read_generated(asyncio.run(complete()))

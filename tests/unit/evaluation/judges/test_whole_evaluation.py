@@ -125,7 +125,7 @@ def test_evaluation_when_all_is_well_archives_every_answer_as_the_table_says(
     }
     for one in archive.judgements:
         assert one.parsed is not None and json.loads(one.raw or "")
-        assert (one.judge.reported_model, one.time) == (one.judge.model, CREATED)
+        assert (one.judge.reported_model, one.time) == ("stand-in", CREATED)
         if one.kind != "question":
             continue
         dimension, accepted = answers[one.item]
