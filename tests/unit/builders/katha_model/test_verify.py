@@ -1,10 +1,13 @@
 """What a model finds in a draft."""
 
+from dataclasses import replace
+
 import pytest
 
 from fabula.builders.katha.checks.verifying import check_draft, verifier_settings
 from fabula.builders.katha.repair_draft import RepairSettings
 from fabula.engine.stage import NoAnswer
+from fabula.models.stand_ins import ANSWERED
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 
@@ -215,3 +218,16 @@ def test_draft_when_it_has_no_questions_or_variants_asks_about_the_rest(model, h
     checks = model.run(check_draft(hat.story, {**draft, "questions": [], "variants": []}, tools))
     assert len(tools.asker.asks) == 1
     assert checks
+
+
+@pytest.mark.parametrize(("notes", "judges"), [((), set()), ((ANSWERED,), {f"openai:tested, {ANSWERED}"})])
+def test_checks_when_a_stand_in_answered_name_it_as_their_judge(model, hat, draft, notes, judges) -> None:
+    tools = model.tools()
+    ask = tools.asker.ask
+
+    async def answered(asked):
+        return replace(await ask(asked), notes=notes)
+
+    tools.asker.ask = answered
+    checks = model.run(check_draft(hat.story, draft, tools))
+    assert {check["producer"] for check in checks if "producer" in check} == judges

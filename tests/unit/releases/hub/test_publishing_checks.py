@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import HubUnavailable, InputError
+from fabula.errors import ConfigError, HubUnavailable, InputError
 from fabula.kinds.verbs import pack, plan_publishing, publish
 from fabula.releases.katha.package_import import import_package
 from fabula.releases.options import PackOptions
@@ -49,6 +49,20 @@ def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
     with pytest.raises(InputError, match=r"simulated-1 at human_validation\.jsonl:1 .* is a program"):
         publish(folder, client.to())
     assert client.hub.log == ()
+
+
+def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
+    client: Any, tmp_path: Path, helpers: Any
+) -> None:
+    bundles = sample_bundles(2)
+    bundles[0]["producers"][0]["producer"] = "compatible:stand-in via katha/label_story@1#0a"
+    options = PackOptions("0.1.0", allow_stand_in=True)
+    folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
+    for ask in (publish, plan_publishing):
+        with pytest.raises(ConfigError, match="--allow-stand-in: .*compatible:stand-in"):
+            ask(folder, client.to())
+    assert client.hub.log == ()
+    assert publish(folder, replace(client.to(), allow_stand_in=True)).committed
 
 
 @pytest.mark.parametrize(
