@@ -59,7 +59,7 @@ def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
     options = PackOptions("0.1.0", allow_stand_in=True)
     folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
     for ask in (publish, plan_publishing):
-        with pytest.raises(ConfigError, match="--allow-stand-in: .*compatible:stand-in"):
+        with pytest.raises(ConfigError, match=r"--allow-stand-in: .*compatible:stand-in"):
             ask(folder, client.to())
     assert client.hub.log == ()
     assert publish(folder, replace(client.to(), allow_stand_in=True)).committed
