@@ -12,13 +12,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
+from ..pages.serving import WAIT
 from ..people.review.folder import Study, open_study
 from ..people.review.invites import invite, link_of
 from ..people.review.journal import VoteJournal
 from ..people.review.serve.routes import application
-from ..people.review.serve.running import clock, more_routes, serve
+from ..people.review.serve.running import Address, clock, configured, more_routes, serve
 from ..people.review.serve.server import Server
 from ..schemas.canonical import Json
 
@@ -33,13 +33,16 @@ class StudyServer:
         study: the study.
         port: where; 0 takes a free one.
         now: gives the time.
+        wait: seconds after which a connection that keeps the server waiting is closed.
 
     Attributes:
         url: its address.
         server: the study while it is served.
     """
 
-    def __init__(self, study: Study, port: int = 0, now: Callable[[], str] = clock) -> None:
+    def __init__(
+        self, study: Study, port: int = 0, now: Callable[[], str] = clock, wait: float = WAIT
+    ) -> None:
         import uvicorn
 
         self.study = study
@@ -48,8 +51,7 @@ class StudyServer:
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        settings: Any = {"log_level": "error", "access_log": False, "lifespan": "off", "ws": "none"}
-        self._running = uvicorn.Server(uvicorn.Config(application(self.server, more_routes), **settings))
+        self._running = uvicorn.Server(configured(application(self.server, more_routes), Address(), wait))
         self._thread = threading.Thread(target=self._run, name="review-server", daemon=True)
         self._thread.start()
 
@@ -131,7 +133,6 @@ class StudyProcess:
 
 def main() -> None:
     """Serve the study of the first argument at the port of the second; tell the address on a line."""
-    from ..people.review.serve.running import Address
 
     def started(address: str) -> None:
         sys.stdout.write(f"{address}\n")

@@ -109,7 +109,7 @@ class Rows:
                     if self._stopped:
                         return
             self._whole = True
-        except (OSError, sqlite3.Error) as error:
+        except Exception as error:  # noqa: BLE001 - anybody may have made the file; the page says so
             self._problem = f"{self.path.name}: {error}"
         finally:
             self._begun.set()
@@ -120,7 +120,7 @@ class Rows:
             row = _read(line, self.path, at)
             filtered = (_plain(record_of(row).get(field)) for field in self.fields)
             rows.append((at, start, len(line), name_of(row, at), *filtered))
-            texts.append((at, " ".join(words_of(record_of(row)))))
+            texts.append((at, _searched(row)))
         marks = ", ".join("?" * (4 + len(self.fields)))
         with self._lock, self._sql:
             self._sql.executemany(f"INSERT INTO rows VALUES ({marks})", rows)
@@ -190,9 +190,18 @@ def _read(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
     """Return the content of a line; of one that is no JSON object, what is wrong with it or what it is."""
     try:
         row = json.loads(line)
+        if b"\\ud" in line.lower():  # halves of surrogate pairs have no place in pages and addresses
+            row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         return {"unreadable": f"{path.name}, line {number + 1}: {error}"}
     return row if isinstance(row, Mapping) else {"value": row}
+
+
+def _searched(row: Mapping[str, Any]) -> str:
+    try:
+        return " ".join(words_of(record_of(row)))
+    except RecursionError:  # lists in lists; the row is shown, and not found by its words
+        return ""
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value

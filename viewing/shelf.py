@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engine.journal_file import NAME as JOURNAL
 from ..errors import UserError
-from ..schemas.plain_files import read_json
+from ..schemas.plain_files import read_json, read_plain
 from .calls import Asked
 from .index import Rows
 
@@ -81,9 +81,12 @@ class Shelf:
         """
         path = (self.folder / name).resolve()
         kind = PICTURES.get(path.suffix.lower())
-        if kind is None or not path.is_relative_to(self.folder.resolve()) or not path.is_file():
+        if kind is None or not path.is_relative_to(self.folder.resolve()):
             return None
-        return path.read_bytes(), kind
+        try:
+            return read_plain(path), kind
+        except OSError:
+            return None
 
     def frames(self) -> Iterator[Mapping[str, Any]]:
         """Yield the storyboards of an evaluation: method, unit, seed and frames."""

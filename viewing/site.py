@@ -78,6 +78,8 @@ class Site:
             return self._lost(str(error), 500)
         except ValueError as error:
             return self._lost(f"the address says {error}", 400)
+        except Exception as error:  # noqa: BLE001 - anybody may have made the folder
+            return self._lost(f"this cannot be shown: {type(error).__name__}: {error}"[:300], 500)
 
     def _answer(self, steps: Sequence[str], asked: Mapping[str, str]) -> Answer | None:
         shown: Answer | None = None
@@ -95,7 +97,7 @@ class Site:
             case ["calls"] if self.shelf.calls is not None:
                 shown = self._calls(asked)
             case ["call", request, sample] if self.shelf.calls is not None:
-                shown = self._call(request, int(sample))
+                shown = self._call(request, whole(sample))
             case ["picture", *path] if (picture := self.shelf.picture("/".join(path))) is not None:
                 shown = Answer(200, picture[1], picture[0])
         return shown
@@ -133,7 +135,7 @@ class Site:
     def _list(self, file: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
         rows = self.shelf.rows[file]
         chosen = {name: asked[name] for name in rows.fields if asked.get(name)}
-        words, number = asked.get("q", ""), max(1, int(asked.get("page", "1")))
+        words, number = asked.get("q", ""), page_in(asked)
         page = rows.page(words, (number - 1) * MOST, MOST, **chosen)
         lines = [(name_of(row, at), listed_of(row)) for at, row in page.rows]
         return {
@@ -210,7 +212,7 @@ class Site:
     def _calls(self, asked: Mapping[str, str]) -> Answer:
         assert self.shelf.calls is not None
         chosen = {name: asked[name] for name in ("stage", "model") if asked.get(name)}
-        number = max(1, int(asked.get("page", "1")))
+        number = page_in(asked)
         lines, count = self.shelf.calls.page((number - 1) * MOST, MOST, **chosen)
         return self._page(
             "calls", "Calls of models", lines=lines, count=count, number=number, chosen=chosen,
@@ -231,7 +233,7 @@ class Site:
 
     def _differences(self, asked: Mapping[str, str]) -> Answer:
         assert self.differing is not None
-        number = max(1, int(asked.get("page", "1")))
+        number = page_in(asked)
         chosen = {name: asked[name] for name in ("q", "only") if asked.get(name)}
         page = self.differing.page(
             asked.get("q", ""), (number - 1) * MOST, MOST, everything=asked.get("only") == "all"
@@ -251,6 +253,22 @@ def episodes_in(name: str, laid: Sequence[Laid]) -> Sequence[Mapping[str, Any] |
         None if script is None else shown_episode(view_of(name, script), number)
         for number, script in enumerate(found, 1)
     ]
+
+
+def whole(text: str) -> int:
+    """Return the whole number in an address.
+
+    Raises:
+        ValueError: it is none, or longer than any that counts something here.
+    """
+    if len(text) > 15:
+        raise ValueError(f"{text[:40]}, and no number here is so long")
+    return int(text)
+
+
+def page_in(asked: Mapping[str, str]) -> int:
+    """Return the number of the page of a list that is asked for, from 1."""
+    return max(1, whole(asked.get("page", "1")))
 
 
 def address_of(*steps: object) -> str:

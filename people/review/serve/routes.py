@@ -1,5 +1,6 @@
 """The addresses of the application, and what guards them."""
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("uvicorn.error")
 LARGEST_BODY = 512 * 1024
+LONGEST_BODY = 60.0
+"""Seconds in which the body of a request must have come."""
 STATIC = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 """Ending of a file of ``static`` -> what the pages call it."""
 LANGUAGE = "fabula_language"
@@ -310,14 +313,20 @@ async def _body(request: "Request") -> dict[str, Json]:
     """Return the body of a request.
 
     Raises:
-        Refused: it is too large, no JSON object, or holds what cannot be stored: half of a surrogate pair, a
-            number that is none, a whole one beyond 64 bits.
+        Refused: it is too large, does not come, is no JSON object, or holds what cannot be stored: half of a
+            surrogate pair, a number that is none, a whole one beyond 64 bits.
     """
+    from starlette.requests import ClientDisconnect
+
     content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > LARGEST_BODY:
-            raise Refused(413, "large")
+    try:
+        async with asyncio.timeout(LONGEST_BODY):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > LARGEST_BODY:
+                    raise Refused(413, "large")
+    except (TimeoutError, ClientDisconnect) as error:
+        raise Refused(408, "slow") from error
     try:
         body = parse_storable(bytes(content))
     except ValueError as error:

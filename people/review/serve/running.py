@@ -9,14 +9,20 @@ from typing import Any
 
 from ....engine.lock import hold
 from ....errors import ConfigError, RunError
+from ....pages.serving import WAIT, few_lines, most_connections
 from ..folder import Study
 from ..journal import VoteJournal
 from .access import no_extra
+from .connections import bounded_protocol
 from .routes import Routes, application
 from .server import Server
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORT = 8765
+MOST = 2000
+"""Connections at once, where there are descriptors for them."""
+LARGEST_HEAD = 64 * 1024
+"""Bytes that the address and the headers of a request have at most."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,9 @@ def serve(
     except ImportError as error:
         raise no_extra() from error
     address.check()
-    with hold(study.folder), VoteJournal(study.folder) as journal:
+    with hold(study.folder), VoteJournal(study.folder) as journal, few_lines("uvicorn.error", "asyncio"):
         server = Server(study, journal, now, secure=address.secure)
-        running = uvicorn.Server(_config(uvicorn, application(server, more_routes), address))
+        running = uvicorn.Server(configured(application(server, more_routes), address))
         _listen(running, address, started)
 
 
@@ -104,13 +110,24 @@ def more_routes(routes: Routes) -> list[Any]:
     return [*adjudication_routes(routes), *join_routes(routes)]
 
 
-def _config(uvicorn: Any, app: Any, address: Address) -> Any:  # noqa: ANN401 - uvicorn's
+def configured(app: Any, address: Address, wait: float = WAIT) -> Any:  # noqa: ANN401 - uvicorn's
+    """Return the settings of a server.
+
+    Args:
+        app: the application.
+        address: where.
+        wait: seconds after which a connection that keeps the server waiting is closed.
+    """
+    import uvicorn
+
+    most = most_connections(MOST)
     return uvicorn.Config(
         app, host=address.host, port=address.port, log_level="warning", access_log=False, server_header=False,
         date_header=False, ssl_certfile=None if address.certificate is None else str(address.certificate),
-        ssl_keyfile=None if address.key is None else str(address.key), lifespan="off",
+        ssl_keyfile=None if address.key is None else str(address.key), lifespan="off", ws="none",
         proxy_headers=address.proxy, forwarded_allow_ips="127.0.0.1", timeout_graceful_shutdown=10,
-        limit_concurrency=2000, h11_max_incomplete_event_size=64 * 1024,
+        http=bounded_protocol(most, wait), h11_max_incomplete_event_size=LARGEST_HEAD,
+        backlog=max(8, min(128, most // 2)),  # asyncio takes so many at once, before any can be closed
     )  # fmt: skip
 
 

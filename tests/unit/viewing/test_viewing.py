@@ -1,14 +1,17 @@
 """Pages that show what a folder holds: all links lead somewhere, nothing else does, nothing is changed."""
 
 import json
+import os
 import re
 import shutil
+import socket
 import tarfile
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from html import unescape
 from pathlib import Path
 
@@ -48,7 +51,7 @@ def served() -> Iterator[Callable[..., Get]]:
             second = None if other is None else stack.enter_context(open_shelf(other))
             differing = None if second is None else stack.enter_context(Differing(shelf, second))
             server = stack.enter_context(Server(0, Site(shelf, differing)))
-            thread = threading.Thread(target=server.serve_forever, daemon=True)
+            thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
             thread.start()
             stack.callback(thread.join)
             stack.callback(server.shutdown)
@@ -226,6 +229,51 @@ def test_server_when_asked_under_another_name_refuses(replay: Callable[[str], Pa
             Server.at(port, Site(shelf))
         server.shutdown()
         thread.join()
+
+
+def test_server_when_clients_keep_it_waiting_lets_them_go_and_serves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_bytes(b'{"id": "a"}\n')
+    with open_shelf(tmp_path) as shelf, Server(0, Site(shelf), wait=0.4) as server:
+        server.most = 5
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        port = server.server_address[1]
+        idle = [socket.create_connection((HOST, port), timeout=5) for _ in range(30)]
+        assert got(f"http://{HOST}:{port}/")[0] == 200
+        begun = time.monotonic()
+        with suppress(OSError):  # a line of a head that never ends
+            while time.monotonic() - begun < 5:
+                idle[-1].sendall(b"GET / HTTP/1.1\r\nX: ")
+                time.sleep(0.05)
+        assert time.monotonic() - begun < 2
+        for client in idle:
+            with suppress(OSError):
+                assert client.recv(10) == b""
+            client.close()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/rows/records?page=" + "9" * 30, 400), ("/rows/records?page=x", 400), ("/?page=-5", 200),
+        ("/rows/records?page=999999999999999", 200), ("/rows/records?q=" + "a+" * 20_000, 200),
+        ("/rows/records?q=%00%22*%ff", 200), ("/rows/%00", 404), ("/picture/%00.png", 400),
+        ("/picture/a%00/../../etc.png", 400), ("/picture/" + "a" * 5000 + ".png", 404),
+        ("/row/records/" + "%ed%a0%80", 404), ("//evil.example/", 404), ("/picture/pipe.png", 404),
+        ("/picture/zero.png", 404), ("/[::1", 404),
+    ],
+)  # fmt: skip
+def test_address_when_hostile_is_answered(
+    tmp_path: Path, served: Callable[..., Get], address: str, status: int
+) -> None:
+    (tmp_path / "records.jsonl").write_bytes(b'{"id": "a", "t": "\\ud800 NUL \\u0000"}\n{"id": "\\udfff"}\n')
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    get = served(tmp_path)
+    assert get(address)[0] == status
+    assert get("/rows/records")[0] == 200
 
 
 def test_evaluations_when_two_are_compared_show_where_answers_differ(
