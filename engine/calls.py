@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..errors import FabulaError
 from ..models.chat import ChatRequest, Reply, Usage
 from ..schemas.canonical import Json
+from ..schemas.plain_files import unzipped
 from ..schemas.text import tallied
 from . import journal_file
 from .group_commit import Done, Statement
@@ -488,5 +489,5 @@ def unpacked(blob: bytes) -> dict[str, Any]:
     Raises:
         zlib.error, ValueError: it is damaged.
     """
-    document: dict[str, Any] = json.loads(zlib.decompress(blob))
+    document: dict[str, Any] = json.loads(unzipped(blob))
     return document

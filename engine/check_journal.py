@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import RunError
 from ..models.chat import Reply
 from ..schemas.canonical import canonical_bytes, digest, digest_rows, sha256_bytes
+from ..schemas.plain_files import unzipped
 from . import journal_file
 from .calls import unpacked
 from .journal import lines_of
@@ -179,7 +180,7 @@ def _result(row: Row) -> str | None:
     if row[4] == "table":
         digests = {name: digest_rows(lines_of(_pieces(blob), name)) for name in {"items", *outputs}}
     else:
-        fields = json.loads(zlib.decompress(blob))
+        fields = json.loads(unzipped(blob))
         digests = {name: sha256_bytes(canonical_bytes(value)) for name, value in fields.items()}
     return None if digests == outputs else "other fields than their digests say"
 

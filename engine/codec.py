@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schemas.canonical import Json, canonical_bytes, canonical_rows, digest, digest_rows, sha256_bytes
+from ..schemas.plain_files import unzipped
 from .stage import Failed, Made, Outcome, Rejected
 
 LEVEL = 3  # records shrink to about a third; higher levels cost more time than they save space
@@ -87,7 +88,7 @@ def decode(blob: bytes) -> dict[str, Json]:
         RunError: it is damaged.
     """
     try:
-        fields: dict[str, Json] = json.loads(zlib.decompress(blob))
+        fields: dict[str, Json] = json.loads(unzipped(blob))
     except (zlib.error, ValueError) as error:
         raise damaged_result(error) from error
     return fields

@@ -32,6 +32,8 @@ ReadReply: TypeAlias = Callable[[Mapping[str, Any]], Reply | None]
 """Makes a reply from the JSON of a response; None where it is not the service's form."""
 
 _LONGEST_WORD = 200
+MOST_TOKENS = 10**12
+"""No call has so many tokens; sums of fewer fit the journal."""
 
 
 class Edge:
@@ -286,7 +288,7 @@ def text_or_none(value: object) -> str | None:
 def tokens(counts: Json, name: str) -> int | None:
     """Return a number of tokens among the counts of a service; None where it is missing or no such number."""
     value = counts.get(name) if isinstance(counts, Mapping) else None
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < MOST_TOKENS else None
 
 
 def added(*counts: int | None) -> int | None:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ LONGEST_LINE = 64 * 1024 * 1024
 """Bytes that a line of a JSONL file may have."""
 DEEPEST = 100
 """Lists and objects that may lie in each other; records have five or six."""
+UNZIPPED, RATIO = 64 * 1024 * 1024, 200
+"""Bytes that what is packed may come to in any case, and times its own size; texts pack to a tenth."""
 LARGEST_WHOLE = 2**63
 """What a whole number must be nearer to zero than: tables and databases hold no larger ones."""
 _TOO_DEEP = f"lists and objects deeper than {DEEPEST} in each other"
@@ -161,6 +164,19 @@ def _within_64_bits(digits: str) -> int:
     if not -LARGEST_WHOLE < number < LARGEST_WHOLE:
         raise ValueError(f"the whole number {digits[:40]} is beyond 64 bits")
     return number
+
+
+def unzipped(blob: bytes) -> bytes:
+    """Return what zlib packed, as rows of a journal hold it; whoever made the journal.
+
+    Raises:
+        zlib.error: it is damaged, or unpacks to far more than texts do.
+    """
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(blob, max(UNZIPPED, RATIO * len(blob)))
+    if not unpacking.eof:
+        raise zlib.error("it ends early, or unpacks to far more than texts do")
+    return data
 
 
 def json_lines(path: Path) -> Iterator[Any]:

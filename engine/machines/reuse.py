@@ -20,6 +20,7 @@ from ...errors import RunError
 from ...media.kept_files import bring_files
 from ...models.spec import ModelSettings
 from ...schemas.canonical import link_or_copy
+from ...schemas.plain_files import unzipped
 from ...schemas.shared_files import STORE as SHARED
 from .. import journal_file
 from ..calls import call_row, calls_of
@@ -162,7 +163,7 @@ def check_reused(folder: Path) -> None:
 def stored_names(blob: bytes) -> frozenset[str]:
     """Return what may be names of stored files in the fields of a result."""
     with suppress(zlib.error):  # a damaged result is found by whoever reads it
-        return frozenset(match.decode("ascii") for match in _STORED.findall(zlib.decompress(blob)))
+        return frozenset(match.decode("ascii") for match in _STORED.findall(unzipped(blob)))
     return frozenset()
 
 

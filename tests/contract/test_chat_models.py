@@ -163,6 +163,11 @@ def test_reply_when_all_is_well_comes_back_whole(chat: Chat) -> None:
     assert Reply.from_json(json.loads(json.dumps(reply.as_json()))) == reply
 
 
+def test_usage_when_no_call_can_have_so_much_is_not_known(chat: Chat) -> None:
+    chat.server.handler = lambda _: Answer(json.dumps(VALUE), usage=Usage(2**63, 10**12))
+    assert chat.ask().usage in (None, Usage(None, None))
+
+
 def test_request_when_sent_says_all_that_was_asked(chat: Chat) -> None:
     chat.ask(
         messages=(

@@ -3,19 +3,23 @@
 import errno
 import os
 import pickle
+import zlib
 from pathlib import Path
 
 import pytest
 
 from fabula.errors import ExitCode, UserError
+from fabula.schemas import plain_files
 from fabula.schemas.plain_files import (
     DEEPEST,
     LONGEST_LINE,
     NotPlain,
     open_plain,
     parse_json,
+    parse_storable,
     read_plain,
     reason_of,
+    unzipped,
 )
 
 
@@ -62,3 +66,34 @@ def test_json_when_it_is_too_deep_is_a_value_error(depth: int) -> None:
     with pytest.raises(ValueError, match=f"deeper than {DEEPEST}"):
         parse_json(b"[" * depth + b"]" * depth)
     assert reason_of(RecursionError("maximum")) == f"lists and objects deeper than {DEEPEST} in each other"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'"\\ud800"',
+        b'{"\\udfff": 1}',
+        b"NaN",
+        b"[Infinity]",
+        b"1e999",
+        b"9223372036854775808",
+        b"-" + b"9" * 5000,
+    ],
+)
+def test_json_when_nothing_can_hold_it_is_a_value_error(content: bytes) -> None:
+    assert parse_storable(b'["\\ud83d\\ude00", -9223372036854775807, 1e308]') == [
+        "\U0001f600",
+        1 - 2**63,
+        1e308,
+    ]
+    with pytest.raises(ValueError):
+        parse_storable(content)
+
+
+def test_unzipped_when_it_is_a_bomb_or_ends_early_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_files, "UNZIPPED", 1 << 20)
+    text = os.urandom(1000).hex().encode() * 1000  # 2 MB of text, which packs well
+    assert unzipped(zlib.compress(text)) == text
+    for packed in (zlib.compress(bytes(2 << 20)), zlib.compress(text)[:-5], b""):
+        with pytest.raises(zlib.error, match="ends early, or unpacks"):
+            unzipped(packed)
