@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from ..errors import ExitCode, UserError
 from ..schemas.canonical import sha256_bytes
 from ..schemas.plain_files import open_plain
+from .side_data import without_oddities
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -47,7 +48,9 @@ def _upright(image: "Image") -> tuple["Image", list[str]]:
     from PIL import ImageOps
 
     try:
-        orientation = image.getexif().get(0x0112, 1)
+        with _HEADER, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            orientation = image.getexif().get(0x0112, 1)
         if orientation not in range(2, 9):
             return image, []
         return ImageOps.exif_transpose(image), [f"rotated: EXIF orientation {orientation} was applied"]
@@ -139,6 +142,7 @@ PictureFormat = Literal["png", "jpeg"]
 MEDIA_TYPES: dict[PictureFormat, str] = {"png": "image/png", "jpeg": "image/jpeg"}
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 _SUFFIXES = {"png": "PNG", "jpg": "JPEG", "jpeg": "JPEG", "webp": "WEBP", "gif": "GIF"}
 # A changed warning filter belongs to the whole process; reading a header takes microseconds.
 _HEADER = threading.Lock()
@@ -170,8 +174,8 @@ class Picture:
         image: the pixels: mode RGB, 8 bits a channel, sRGB, the right way up, no metadata.
         format: what the file was: PNG, JPEG, WEBP or GIF.
         notes: what was done to it, or is odd about it, each as one line that begins with a code:
-            ``misnamed``, ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``, ``cmyk``,
-            ``blank``.
+            ``misnamed``, ``beside``, ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``,
+            ``cmyk``, ``blank``.
     """
 
     image: "Image" = field(repr=False)
@@ -205,8 +209,10 @@ def open_picture(source: Path | bytes, limits: PictureLimits = LIMITS, *, name: 
     data = _checked(source, where, limits) if isinstance(source, bytes) else read_bytes(source, limits)
     decoded = DECODED.get(sha256_bytes(data))
     if decoded is None:
-        opened = _open(data, where, limits)
-        size, kind, odd = opened.size, str(opened.format), _animated(opened)
+        read, odd = without_oddities(data)
+        opened = _open(read, where, limits)
+        size, kind = opened.size, str(opened.format)
+        odd += _animated(opened)
         _load(opened, where)
         image, changes = _converted(opened, where)
         decoded = _Decoded(image, size, kind, (*odd, *changes, *_blank(image)))
@@ -350,11 +356,13 @@ def _open(data: bytes, where: str, limits: PictureLimits) -> "Image":
             warnings.simplefilter("ignore")
             opened = Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError as error:
+        if data.startswith(_STARTS):
+            raise _problem(where, "damaged", "a header that can be read", _start(data)) from error
         raise _problem(where, "not_a_picture", "a PNG, JPEG, WebP or GIF picture", _start(data)) from error
     except Image.DecompressionBombError as error:
         raise _too_many(where, limits, "far more") from error
     except Exception as error:  # decoder boundary
-        raise _problem(where, "damaged", "a header that can be read", _told(error)) from error
+        raise _undecoded(where, "a header that can be read", error) from error
     _check_size(opened.size, where, limits)
     return opened
 
@@ -370,10 +378,13 @@ def _load(opened: "Image", where: str) -> None:
     try:
         opened.load()
     except Exception as error:  # decoder boundary
-        text = _told(error)
-        cut = any(word in text.lower() for word in ("truncated", "end of file", "broken data stream"))
-        code = "truncated" if cut else "damaged"
-        raise _problem(where, code, "pixels that can be decoded", text) from error
+        raise _undecoded(where, "pixels that can be decoded", error) from error
+
+
+def _undecoded(where: str, expected: str, error: Exception) -> MediaProblem:
+    text = _told(error)
+    cut = any(word in text.lower() for word in ("truncated", "end of file", "broken data stream"))
+    return _problem(where, "truncated" if cut else "damaged", expected, text)
 
 
 def _converted(loaded: "Image", where: str) -> tuple["Image", list[str]]:

@@ -22,6 +22,15 @@ def codes(notes: tuple[str, ...]) -> list[str]:
     return [note.partition(":")[0] for note in notes]
 
 
+def png_chunk(name: bytes, content: bytes, *, wrong_sum: bool = False) -> bytes:
+    check = zlib.crc32(name + content) ^ wrong_sum
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", check)
+
+
+def segment(marker: int, content: bytes) -> bytes:
+    return bytes([0xFF, marker]) + struct.pack(">H", len(content) + 2) + content
+
+
 def png_header(width: int, height: int) -> bytes:
     """A PNG that promises so many pixels and holds none."""
     content = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -115,6 +124,71 @@ def test_open_picture_when_profile_is_damaged_ignores_it_and_says_so(profile: by
     assert picture.image.tobytes() == draw_panel(2).tobytes()
 
 
+LARGE = zlib.compress(bytes(1_500_000))
+ICC = b"ICC_PROFILE\0"
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["before the pixels", "behind the pixels"])
+@pytest.mark.parametrize(
+    ("part", "left_out"),
+    [
+        (png_chunk(b"zTXt", b"workflow\0\0" + LARGE), "text"),
+        (png_chunk(b"iTXt", b"workflow\0\1\0\0\0" + LARGE), "text"),
+        (png_chunk(b"iCCP", b"wide\0\0" + LARGE), "profile"),
+        (png_chunk(b"iCCP", b"wide\0\3xyz"), "profile"),
+        (png_chunk(b"iCCP", b"wide"), "profile"),
+        (png_chunk(b"eXIf", bytes(1_000_001)), "EXIF"),
+        (png_chunk(b"tEXt", b"k\0v", wrong_sum=True), "text"),
+        (
+            b"".join(png_chunk(b"zTXt", b"%d\0\0" % n + zlib.compress(bytes(900_000))) for n in range(80)),
+            "text",
+        ),
+        (png_chunk(b"gAMA", b"\0"), None),
+        (png_chunk(b"pHYs", b"", wrong_sum=True), None),
+        (png_chunk(b"acTL", b"\0"), None),
+        (png_chunk(b"fcTL", struct.pack(">IIIIIHHBB", 7, 500, 500, 0, 0, 1, 10, 0, 0)), None),
+    ],
+)
+def test_open_picture_when_what_is_beside_the_pixels_of_a_png_is_odd_gives_them(
+    part: bytes, left_out: str | None, behind: bool
+) -> None:
+    whole = picture_bytes(draw_panel(3))
+    at = len(whole) - 12 if behind else 33  # IEND has 12 bytes; signature and IHDR have 8 + 25
+    picture = open_picture(whole[:at] + part + whole[at:])
+    assert picture.image.tobytes() == draw_panel(3).tobytes()
+    assert picture.notes == (
+        () if left_out is None else (f"beside: {left_out} left out, damaged or very large",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "left_out"),
+    [
+        (b"".join(segment(0xE1, b"Exif\0\0" + bytes(65_000)) for _ in range(300)), "EXIF or XMP"),
+        (segment(0xE2, ICC), "profile"),
+        (segment(0xE0, b"JFIF"), "JFIF"),
+        (segment(0xEE, b"Adobe"), "Adobe"),
+    ],
+)
+def test_open_picture_when_what_is_beside_the_pixels_of_a_jpeg_is_odd_gives_them(
+    part: bytes, left_out: str
+) -> None:
+    whole = picture_bytes(draw_panel(3), "JPEG")
+    picture = open_picture(whole[:2] + part + whole[2:])
+    assert picture.image.tobytes() == open_picture(whole).image.tobytes()
+    assert picture.notes == (f"beside: {left_out} left out, damaged or very large",)
+
+
+def test_open_picture_when_text_is_cut_off_depends_on_the_pixels_alone() -> None:
+    webp = picture_bytes(draw_panel(3), "WEBP", lossless=True, xmp=bytes(5_000))
+    assert open_picture(webp[:-3_000]).image.tobytes() == draw_panel(3).tobytes()
+    whole, text = picture_bytes(draw_panel(3)), png_chunk(b"tEXt", b"k\0" + bytes(1_000))
+    assert open_picture(whole[:-12] + text[:400]).image.tobytes() == draw_panel(3).tobytes()
+    with pytest.raises(MediaProblem) as raised:
+        open_picture(whole[:33] + text[:400])
+    assert raised.value.code == "truncated"
+
+
 @pytest.mark.parametrize("format", ["PNG", "GIF", "WEBP"])
 def test_open_picture_when_animated_takes_the_first_frame(format: str) -> None:
     frames = [draw_panel(number) for number in (2, 3, 4)]
@@ -144,7 +218,7 @@ def test_open_picture_when_one_colour_says_blank() -> None:
     [
         (b"", "empty"),
         (b"<html>error</html>", "not_a_picture"),
-        (b"\x89PNG\r\n\x1a\n", "not_a_picture"),
+        (b"\x89PNG\r\n\x1a\n", "damaged"),
         (picture_bytes(draw_panel(1), "BMP"), "not_a_picture"),
         (picture_bytes(draw_panel(3))[:-60], "truncated"),
         (picture_bytes(draw_panel(3, (400, 300)), "JPEG")[:-900], "truncated"),
