@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SIXTEEN = ("I;16", "I;16L", "I;16B", "I;16N", "I")
+TRANSPARENT = "transparent: laid over white"
 _SPACES = {"L": "GRAY", "RGB": "RGB", "CMYK": "CMYK"}
 
 
@@ -72,7 +73,7 @@ def _eight_bits(image: "Image") -> tuple["Image", "Image | None", list[str]]:
         alpha = whole.getchannel("A")
         if alpha.getextrema() == (255, 255):
             return whole.convert("RGB"), None, notes
-        return whole.convert("RGB"), alpha, [*notes, "transparent: laid over white"]
+        return whole.convert("RGB"), alpha, [*notes, TRANSPARENT]
     if image.mode not in _SPACES:
         image = image.convert("L" if image.mode == "1" else "RGB")
     return image, None, notes

@@ -47,4 +47,4 @@ def pictures_in(file: Path, count: int = 1, limits: PictureLimits = LIMITS) -> I
         yield open_picture(file, limits)
         return
     for frame in frames_at(file, chosen_frames(file, count)):
-        yield Picture(frame.image, "VIDEO")
+        yield Picture(frame.image, "VIDEO", frame.notes)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from .deinterlacing import deinterlaced, is_interlaced
 from .images import MediaProblem
+from .transparency import opaque
 from .video import LIMITS, VideoLimits, open_video
-from .video_file import Index
+from .video_file import Index, decoded_packets, video_stream
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,7 +142,7 @@ class SmallVideo:
 
         scaler = _Scaler()
         with av.open(str(self.path), metadata_errors="replace") as container:
-            stream = container.streams.video[0]
+            stream = video_stream(container)
             stream.thread_type = "AUTO"
             if key is not None:
                 container.seek(key, stream=stream, backward=True)
@@ -155,9 +156,9 @@ class SmallVideo:
 def _decodable(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
     import av
 
-    for packet in container.demux(stream):
+    for _, decode in decoded_packets(container, stream):
         with suppress(av.error.InvalidDataError):  # what it should have held is counted as lost
-            yield from packet.decode()
+            yield from decode()
 
 
 def small_video(path: Path, limits: VideoLimits = LIMITS, *, deinterlace: bool = True) -> SmallVideo:
@@ -186,7 +187,7 @@ def _looks_interlaced(path: Path) -> bool:
 
     try:
         with av.open(str(path), metadata_errors="replace") as container:
-            return is_interlaced(_decodable(container, container.streams.video[0]))
+            return is_interlaced(_decodable(container, video_stream(container)))
     except av.error.FFmpegError:  # whether it can be decoded shows later
         return False
 
@@ -247,7 +248,7 @@ class _Scaler:
         """
         import numpy as np
 
-        turn = _turn(frame)
+        turn, frame = _turn(frame), opaque(frame)
         width, height = (HEIGHT, WIDTH) if turn in (90, 270) else (WIDTH, HEIGHT)
         shape = (frame.width, frame.height, frame.format.name, frame.color_range, frame.colorspace, width)
         if shape != self._shape:

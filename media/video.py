@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingRequirement
 from ..schemas.plain_files import open_plain
 from .deinterlacing import deinterlaced
-from .images import MediaProblem
-from .video_file import Index, decoded_whole, index_file
+from .images import TRANSPARENT, MediaProblem
+from .transparency import over_white
+from .video_file import Index, decoded_whole, frames_of, index_file, video_stream
 from .wholeness import fault_of
 
 if TYPE_CHECKING:
@@ -69,12 +70,14 @@ class Frame:
     Attributes:
         index: which frame, from 0, in the order of showing.
         time: seconds after the first frame, exact.
-        image: the pixels, RGB, turned as the file says.
+        image: the pixels, RGB, turned as the file says; what is transparent lies over white.
+        notes: ``transparent``, where something is.
     """
 
     index: int
     time: Fraction
     image: "Image" = field(repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:
@@ -198,7 +201,7 @@ def walk_frames(path: Path, indices: Sequence[int], limits: VideoLimits = LIMITS
             reached = numbers.get(frame.pts, -1) if index.keys else position
             if reached in left:
                 left.remove(reached)
-                yield Frame(reached, (index.times[reached] - index.times[0]) * base, _image(frame))
+                yield Frame(reached, (index.times[reached] - index.times[0]) * base, *_image(frame))
     except Exception as error:  # decoder boundary
         raise _problem(path, "damaged", "frames that can be decoded", _told(error)) from error
     if left:
@@ -235,7 +238,7 @@ def _frames(
             else:
                 taken = _walked(path, wanted, deinterlace=deinterlace)
             for number, frame in zip(wanted, taken, strict=True):
-                yield Frame(number, (index.times[number] - index.times[0]) * base, _image(frame))
+                yield Frame(number, (index.times[number] - index.times[0]) * base, *_image(frame))
         except Exception as error:  # decoder boundary
             raise _problem(path, "damaged", "frames that can be decoded", _told(error)) from error
 
@@ -262,9 +265,10 @@ def open_video(
     except Exception as error:  # decoder boundary
         raise _unopened(path, error) from error
     with container:
-        if not container.streams.video:
-            raise _problem(path, "no_video", "a video stream", "none (sound only?)")
-        stream = container.streams.video[0]
+        stream = video_stream(container)
+        if stream is None:
+            found = "a cover picture with sound" if container.streams.video else "none (sound only?)"
+            raise _problem(path, "no_video", "a video stream", found)
         if stream.codec_context is None:
             text = "one of an unknown kind, or only a part of its description"
             raise _problem(path, "damaged", "a video stream that can be decoded", text)
@@ -299,7 +303,7 @@ def _check_index(path: Path, stream: Any, index: Index, limits: VideoLimits) -> 
         raise _problem(path, code, "all that the file says it has", fault)
     if len(index) > limits.max_frames:
         raise _problem(path, "too_many_frames", f"at most {limits.max_frames:,} frames", "more")
-    if index.cut or len(index) + index.discarded < stream.frames:
+    if index.cut or len(index) + index.discarded + index.repeated < stream.frames:
         expected = f"{stream.frames or 'all'} frames, as its header says"
         raise _problem(path, "truncated", expected, f"{len(index)} frames: the file ends early")
     if not len(index):
@@ -346,7 +350,7 @@ def _taken(
         key = index.key_before(index.times[max(number - 1, 0)] if deinterlace else target)
         if reached is None or key > reached:
             container.seek(key, stream=stream, backward=True)
-            frames = container.decode(stream)
+            frames = frames_of(container, stream)
             frames = deinterlaced(frames) if deinterlace else frames
         frame = next((frame for frame in frames if frame.pts is not None and frame.pts >= target), None)
         if frame is None or frame.pts != target:
@@ -359,7 +363,7 @@ def _walked(path: Path, wanted: Sequence[int], *, deinterlace: bool) -> Iterator
     """Yield the wanted frames of a file in which nothing can be found but by decoding from its front."""
     left = set(wanted)
     with _library().open(str(path), metadata_errors="replace") as container:
-        frames = container.decode(container.streams.video[0])
+        frames = frames_of(container, video_stream(container))
         for number, frame in enumerate(deinterlaced(frames) if deinterlace else frames):
             if number in left:
                 yield frame
@@ -367,10 +371,11 @@ def _walked(path: Path, wanted: Sequence[int], *, deinterlace: bool) -> Iterator
                 return
 
 
-def _image(frame: Any) -> "Image":  # noqa: ANN401 - PyAV's
-    image: Image = frame.to_image()
+def _image(frame: Any) -> "tuple[Image, tuple[str, ...]]":  # noqa: ANN401 - PyAV's
+    """Return the pixels, and what was done to them."""
+    image, transparent = over_white(frame)
     turn = int(getattr(frame, "rotation", 0) or 0)
-    return image.rotate(turn, expand=True) if turn % 360 else image
+    return image.rotate(turn, expand=True) if turn % 360 else image, (TRANSPARENT,) if transparent else ()
 
 
 def _library() -> Any:  # noqa: ANN401 - a module

@@ -2,14 +2,15 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..errors import MissingRequirement
-from .wholeness import Fault, fault_of
+from .wholeness import Fault, entries_of_no_bytes, fault_of
 
 LOOKED_THROUGH = 20_000
 """Up to so many frames a video is decoded once from end to end; of a longer one, what is taken out of it."""
@@ -35,6 +36,7 @@ class Index:
         discarded: packets that the file says are not shown.
         cut: whether a packet is incomplete.
         fault: what the container shows to be wrong with the file; nothing was counted then.
+        repeated: entries of no bytes: the frame before each is shown longer.
     """
 
     times: tuple[int | Fraction, ...]
@@ -43,6 +45,7 @@ class Index:
     discarded: int
     cut: bool
     fault: Fault | None = None
+    repeated: int = 0
 
     def __len__(self) -> int:
         return len(self.times)
@@ -50,6 +53,48 @@ class Index:
     def key_before(self, time: int | Fraction) -> int:
         """Return the last key frame that is not after a time; the first one where there is none before."""
         return self.keys[max(bisect_right(self.keys, time) - 1, 0)]
+
+
+ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
+"""Codecs whose usual decoder leaves out what is transparent -> the decoder that does not."""
+
+
+def video_stream(container: Any) -> Any:  # noqa: ANN401 - PyAV's
+    """Return the first video of an open file; None where it has none. The cover of a record is none."""
+    import av
+
+    cover = av.stream.Disposition.attached_pic
+    return next((stream for stream in container.streams.video if not stream.disposition & cover), None)
+
+
+def has_alpha(stream: Any) -> bool:  # noqa: ANN401 - PyAV's
+    """Whether a VP8 or VP9 stream says that it has transparency beside its frames."""
+    said = {name.lower(): value for name, value in stream.metadata.items()}
+    return stream.codec_context.name in ALPHA_DECODERS and said.get("alpha_mode") == "1"
+
+
+def decoded_packets(container: Any, stream: Any, options: dict[str, str] | None = None) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
+    """Yield each packet with a function that decodes it; a packet of no bytes shows the frame before it."""
+    import av
+
+    context = stream.codec_context
+    if has_alpha(stream):
+        context = av.CodecContext.create(ALPHA_DECODERS[context.name], "r")
+        context.extradata = stream.codec_context.extradata
+    if options:
+        context.options = options
+    for packet in container.demux(stream):
+        if packet.size or packet.dts is None:  # the last one, of no bytes, asks for what is left
+            yield (
+                packet,
+                (packet.decode if context is stream.codec_context else partial(context.decode, packet)),
+            )
+
+
+def frames_of(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - PyAV's
+    """Yield the frames of a stream from where its file stands."""
+    for _, decode in decoded_packets(container, stream):
+        yield from decode()
 
 
 def index_file(path: Path, container: Any, stream: Any, most: int, *, whole: bool) -> Index:  # noqa: ANN401 - PyAV's
@@ -76,6 +121,8 @@ def index_file(path: Path, container: Any, stream: Any, most: int, *, whole: boo
             index = Index((), (), 0, 0, False, fault)
         else:
             index = index_video(container, stream, most, whole=whole)
+            if container.format.name == "avi":
+                index = _with_repeated(index, entries_of_no_bytes(path, stream.index))
         if whole and index.keys and len(index) <= LOOKED_THROUGH:
             _look_through(path, stream.index)
     _kept[key] = index
@@ -95,16 +142,28 @@ def index_video(container: Any, stream: Any, most: int, *, whole: bool = False) 
         if index is not None:
             return index
         container.seek(0)
-    return _index_frames(stream, _decoded(container, stream) if whole else container.decode(stream), most)
+    return _index_frames(stream, _decoded(container, stream) if whole else frames_of(container, stream), most)
+
+
+def _with_repeated(index: Index, entries: int) -> Index:
+    """Count the entries of no bytes of an AVI, whose times count them; those behind the last frame, too."""
+    if not index.times:
+        return replace(index, repeated=entries)
+    counted = all(isinstance(time, int) for time in index.times)
+    within = max(int(index.times[-1] - index.times[0]) + 1 - len(index), 0) if counted else 0
+    behind = max(entries - within, 0)
+    step = index.end - index.times[-1]
+    return replace(index, repeated=within + behind, end=index.end + behind * step)
 
 
 def _index_packets(container: Any, stream: Any, most: int) -> Index | None:  # noqa: ANN401 - PyAV's
     """Return None where packets do not say when they are shown, or where no decoding can begin."""
     times: set[int] = set()
     keys: list[int] = []
-    discarded, count, end, cut = 0, 0, 0, False
+    discarded, count, end, cut, repeated = 0, 0, 0, False, 0
     for packet in container.demux(stream):
         if not packet.size:
+            repeated += packet.dts is not None
             continue
         cut = cut or packet.is_corrupt
         if packet.is_discard:
@@ -120,7 +179,7 @@ def _index_packets(container: Any, stream: Any, most: int) -> Index | None:  # n
             break
     if len(times) < count <= most or (times and not keys):
         return None
-    return Index(tuple(sorted(times)), tuple(sorted(keys)), end, discarded, cut)
+    return Index(tuple(sorted(times)), tuple(sorted(keys)), end, discarded, cut, None, repeated)
 
 
 def _look_through(path: Path, stream_index: int) -> None:
@@ -167,15 +226,14 @@ def _decoded(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - Py
     Raises:
         ValueError: a frame is incomplete. Exception: whatever the decoder raises.
     """
-    stream.codec_context.options = {"err_detect": "explode"}
     first_key: int | None = None
     packets = shown = 0
-    for packet in container.demux(stream):
+    for packet, decode in decoded_packets(container, stream, {"err_detect": "explode"}):
         packets += packet.size > 0
         if first_key is None and packet.is_keyframe:
             first_key = packet.pts if packet.pts is not None else 0
         try:
-            frames = packet.decode()
+            frames = decode()
         except Exception:
             if _may_be_missing(packet.pts, first_key):
                 continue

@@ -5,6 +5,7 @@ frame; neither says so. What a container states about itself does.
 """
 
 import mmap
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -193,3 +194,25 @@ def _ends_in_time(data: mmap.mmap, ends: Iterator[int]) -> Fault | None:
 
 def _transport_stream(data: mmap.mmap) -> Fault | None:
     return ("truncated", "its last packet is cut off") if len(data) % _TS_PACKET else None
+
+
+def entries_of_no_bytes(path: Path, stream: int) -> int:
+    """Return how many entries of no bytes the index of an AVI has for a stream: there the frame before stays.
+
+    Args:
+        path: the file.
+        stream: its number.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open_plain(path, follow=True) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = 12
+        while at + 8 <= len(data):
+            size = int.from_bytes(data[at + 4 : at + 8], "little")
+            if data[at : at + 4] == b"idx1":
+                entries = struct.iter_unpack("<4sIII", data[at + 8 : at + 8 + size - size % 16])
+                names = (b"%02ddc" % stream, b"%02ddb" % stream)
+                return sum(name in names and not length for name, _, _, length in entries)
+            at += 8 + size + size % 2
+    return 0

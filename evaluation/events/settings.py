@@ -104,5 +104,5 @@ def prepare_video(
     for frame in sample_frames(path, frame_count(info.frames) if count is None else count, limits):
         indices.append(frame.index)
         times.append(frame.time)
-        pictures.append(prepare_picture(Picture(frame.image, "VIDEO"), settings))
+        pictures.append(prepare_picture(Picture(frame.image, "VIDEO", frame.notes), settings))
     return PreparedVideo(info, tuple(indices), tuple(times), tuple(pictures))

@@ -18,6 +18,8 @@ from zlib import crc32
 from ...errors import InputError, MissingRequirement, UserError
 from ...media.images import encode_image, fitted, open_picture
 from ...media.kept_files import write_once
+from ...media.transparency import opaque
+from ...media.video_file import frames_of, has_alpha, video_stream
 from ...schemas.canonical import sha256_bytes
 from ...schemas.plain_files import open_plain, read_plain
 from .items import Media
@@ -128,9 +130,11 @@ def _packed(path: Path) -> tuple[bytes, str, int, int]:
         ) from error
     try:
         with av.open(str(path), metadata_errors="ignore") as source:
-            stream = source.streams.video[0]
+            stream = video_stream(source)
+            if stream is None:
+                raise IndexError("it has sound and perhaps a cover, and no video")
             size = (stream.codec_context.width, stream.codec_context.height)
-            ending = PLAYED.get(stream.codec_context.name)
+            ending = None if has_alpha(stream) else PLAYED.get(stream.codec_context.name)
             if ending is None:
                 return _written("mp4", lambda target: _encode(source, stream, target)), "mp4", *size
             return _written(ending, lambda target: _copy(source, stream, target)), ending, *size
@@ -167,7 +171,10 @@ def _encode(source: Any, stream: Any, target: Any) -> None:  # noqa: ANN401 - Py
     made = target.add_stream("libx264", rate=stream.average_rate or 24)
     made.width, made.height = stream.codec_context.width // 2 * 2, stream.codec_context.height // 2 * 2
     made.pix_fmt, made.options = "yuv420p", {"crf": "18"}
-    for frame in source.decode(stream):
+    for decoded in frames_of(source, stream):
+        frame = opaque(decoded)
+        if frame is not decoded:
+            frame.pts, frame.time_base = decoded.pts, decoded.time_base
         frame.pict_type = av.video.frame.PictureType.NONE
         target.mux(made.encode(frame.reformat(made.width, made.height, "yuv420p")))
     target.mux(made.encode())

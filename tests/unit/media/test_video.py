@@ -1,17 +1,27 @@
 """Frames come out of videos by their exact place, with bounded memory; unusable files are named."""
 
+import struct
 import sys
 from fractions import Fraction
 from pathlib import Path
 
 import av
+import numpy as np
 import pytest
 from PIL import Image
 
 from fabula.errors import MissingRequirement
 from fabula.media import video_file
 from fabula.media.images import MediaProblem
-from fabula.media.video import VideoLimits, even_indices, probe, sample_frames
+from fabula.media.shot_frames import small_video
+from fabula.media.video import (
+    VideoLimits,
+    even_indices,
+    first_frame,
+    probe,
+    sample_frames,
+    walk_frames,
+)
 from fabula.testing.drawn import frame_level, write_video
 from fabula.testing.drawn_videos import write_sound
 
@@ -229,3 +239,102 @@ def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_change
     assert len(counted) == 2
     assert [frame.index for frame in sample_frames(path, 3)] == [0, 9, 19]
     assert len(counted) == 2
+
+
+def half_clear(path: Path, codec: str, pixel_format: str) -> Path:
+    """Six frames: red on the left; on the right, of hidden black, clear, and half clear in its lower half."""
+    pixels = Image.new("RGBA", (64, 48), (0, 0, 0, 0))
+    pixels.paste((200, 0, 0, 255), (0, 0, 32, 48))
+    pixels.paste((0, 0, 0, 128), (32, 24, 64, 48))
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, pixel_format
+        if codec.startswith("libvpx"):
+            stream.metadata["alpha_mode"] = "1"
+        for number in range(6):
+            frame = av.VideoFrame.from_ndarray(np.asarray(pixels), format="rgba")
+            frame.pts = number
+            container.mux(stream.encode(frame.reformat(format=pixel_format)))
+        container.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pixel_format"),
+    [
+        ("clear.mov", "qtrle", "argb"), ("clear.mov", "prores_ks", "yuva444p10le"),
+        ("clear.webm", "libvpx-vp9", "yuva420p"), ("clear.mkv", "ffv1", "yuva444p"),
+        ("clear.avi", "png", "rgba"),
+    ],
+)  # fmt: skip
+def test_frames_when_parts_are_transparent_lie_over_white_and_say_so(
+    tmp_path: Path, name: str, codec: str, pixel_format: str
+) -> None:
+    path = half_clear(tmp_path / name, codec, pixel_format)
+    for frame in [*sample_frames(path, 3), *walk_frames(path, [0, 5]), first_frame(path)]:
+        assert frame.notes == ("transparent: laid over white",)
+        # of black with opacity 128 over white 255 * (1 - 128 / 255) = 127 is left
+        wanted = {(5, 5): (200, 0, 0), (60, 5): (255, 255, 255), (60, 40): (127, 127, 127)}
+        for place, colour in wanted.items():
+            assert frame.image.getpixel(place) == pytest.approx(colour, abs=2)
+    small = next(small_video(path).frames())
+    assert small[5, 40].tolist() == pytest.approx([255, 255, 255], abs=2)
+
+
+def test_frames_when_nothing_is_transparent_say_nothing(tmp_path: Path, video: Path) -> None:
+    assert first_frame(video).notes == ()
+
+
+def with_entries_of_no_bytes(path: Path, behind: tuple[int, ...]) -> Path:
+    """Give an AVI entries of no bytes behind some frames, as programs do that drop what does not change."""
+    data = path.read_bytes()
+    start = data.index(b"movi") + 4
+    end = start - 4 + struct.unpack_from("<I", data, start - 8)[0]
+    body, index, number = b"", b"", 0
+    while start < end:
+        name, size = struct.unpack_from("<4sI", data, start)
+        index += struct.pack("<4sIII", name, 16, 4 + len(body), size)
+        body += data[start : start + 8 + size + size % 2]
+        start += 8 + size + size % 2
+        if number in behind:
+            index += struct.pack("<4sIII", b"00dc", 0, 4 + len(body), 0)
+            body += b"00dc" + bytes(4)
+        number += 1
+    head = bytearray(data[8 : data.index(b"movi") - 8])
+    for chunk, place in ((b"avih", 24), (b"strh", 40)):
+        struct.pack_into("<I", head, head.index(chunk) + place, number + len(behind))
+    head += b"LIST" + struct.pack("<I", 4 + len(body)) + b"movi" + body
+    head += b"idx1" + struct.pack("<I", len(index)) + index
+    path.write_bytes(b"RIFF" + struct.pack("<I", len(head)) + head)
+    return path
+
+
+def test_probe_when_an_avi_has_entries_of_no_bytes_counts_them_against_its_header(tmp_path: Path) -> None:
+    path = with_entries_of_no_bytes(encoded(tmp_path / "a.avi", "mpeg4", {}), (3, 10, 39))
+    info = probe(path)
+    assert (info.frames, info.duration) == (40, Fraction(43, 25))
+    # frame 39 is the 42nd entry: the two before it that have no bytes show frames 3 and 10 for longer
+    assert [frame.time for frame in sample_frames(path, 2)] == [0, Fraction(41, 25)]
+    path.write_bytes(path.read_bytes()[:-900])
+    with pytest.raises(MediaProblem, match="ends early"):
+        probe(path)
+
+
+@pytest.mark.parametrize("name", ["song.mp3", "song.flac"])
+def test_probe_when_a_picture_is_the_cover_of_a_sound_finds_no_video(tmp_path: Path, name: str) -> None:
+    codec = "libmp3lame" if name.endswith("mp3") else "flac"
+    with av.open(str(tmp_path / name), "w") as container:
+        sound, cover = container.add_stream(codec, rate=44100), container.add_stream("mjpeg", rate=1)
+        cover.width = cover.height = 64
+        cover.pix_fmt, cover.disposition = "yuvj420p", av.stream.Disposition.attached_pic
+        container.mux(cover.encode(av.VideoFrame.from_image(Image.new("RGB", (64, 64), "red"))))
+        container.mux(cover.encode())
+        samples = av.AudioFrame(
+            format="s16p" if codec == "libmp3lame" else "s16", layout="stereo", samples=1152
+        )
+        samples.sample_rate = 44100
+        container.mux(sound.encode(samples))
+        container.mux(sound.encode())
+    with pytest.raises(MediaProblem, match="a cover picture with sound") as raised:
+        first_frame(tmp_path / name)
+    assert raised.value.code == "no_video"
