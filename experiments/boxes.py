@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from ..errors import InputError, UserError
 from ..models.generators.drawn.layout import Box
@@ -32,6 +32,13 @@ class BoxLine(Own):
     panel: int = Field(ge=1, description="Number of the picture, from 1.")
     kind: Literal["decisive", "feeling"] = Field(description="What the box shows.")
     box: tuple[int, int, int, int] = Field(description="Left, top, right, bottom, in pixels.")
+
+    @model_validator(mode="after")
+    def _has_an_inside(self) -> "BoxLine":
+        left, top, right, bottom = self.box
+        if not (left < right and top < bottom):
+            raise ValueError("a box has left < right and top < bottom, in pixels")
+        return self
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,11 @@ def read_boxes(path: Path) -> BoxFile:
             continue
         key = (line.story_id, line.seed, line.panel)
         lines[key] = (*lines.get(key, ()), line)
+    if lines and all(max(line.box) <= 1 for some in lines.values() for line in some):
+        what = "no box exceeds one pixel: boxes are in pixels of the picture, not in shares of it"
+        problems.append(
+            UserError(str(path), what=what, fix="see docs/drawn.md for the form of a file of boxes")
+        )
     if problems:
         raise InputError(problems)
     return BoxFile(lines)

@@ -309,12 +309,14 @@ class _Reading:
         rows: name of a video -> frame, place and box of each of its rows.
         known: boxes by video and frame, to find the same one twice.
         lengths: of vectors, by kind.
+        largest: of boxes, by kind: the larger of the longest side and the farthest edge, in pixels.
     """
 
     problems: list[UserError] = field(default_factory=list)
     rows: dict[str, list[tuple[int, int, Box4]]] = field(default_factory=dict)
     known: set[tuple[str, int, Box4]] = field(default_factory=set)
     lengths: dict[str, int] = field(default_factory=dict)
+    largest: dict[str, float] = field(default_factory=dict)
 
     def take(self, row_number: int, where: str, row: Row | UserError) -> None:
         """Take a row in, or what is wrong with it."""
@@ -334,10 +336,22 @@ class _Reading:
             made[name] = _Column(np.array(frames), np.array(places), np.array(boxes, dtype=np.float64))
         return made
 
+    def shares(self, path: Path) -> list[UserError]:
+        """Return a problem for each kind of box of which none exceeds one pixel: those are shares."""
+        return [
+            wrong(f"{path}: {name}", "pixels of the upright frame",
+                  f"no {name} of more than one pixel: shares of the frame, from 0 to 1?")
+            for name, size in self.largest.items() if size <= 1
+        ]  # fmt: skip
+
     def _judged(self, where: str, row: Row) -> UserError | None:
         for name in ("box", "face"):
             box = getattr(row, name)
-            if box is not None and not (box[0] < box[2] and box[1] < box[3]):
+            if box is None:
+                continue
+            size = min(max(box), max(box[2] - box[0], box[3] - box[1]))
+            self.largest[name] = max(size, self.largest.get(name, size))
+            if not (box[0] < box[2] and box[1] < box[3]):
                 return wrong(f"{where}: {name}", "left < right and top < bottom", f"{list(box)}")
         if row.face is None and row.face_score is not None:
             return wrong(f"{where}: face_score", "a face with it", "none")
@@ -453,8 +467,8 @@ def open_detections(path: Path) -> Detections:
             break
     if not reading.problems and not reading.rows and not source.header.videos:
         reading.problems.append(wrong(str(path), "at least one detection", "none"))
-    if reading.problems:
-        raise InputError(reading.problems)
+    if problems := reading.problems or reading.shares(path):
+        raise InputError(problems)
     vectors = frozenset(name.partition("_")[0] for name in reading.lengths)
     return Detections(path, source, reading.columns(), vectors)
 

@@ -180,9 +180,15 @@ def test_planting_when_boxes_are_given_for_other_pictures_uses_them(
     assert [(row["story_id"], row["seed"], row["panels"]) for row in planted.rows] == [
         ("kb25k_0001", 42, [2])
     ]
-    boxes.write_text(json.dumps({**line, "kind": "lamp"}) + "\n")
-    with pytest.raises(InputError, match="kind"):
-        plant(outputs, release, tmp_path / "other", options)
+    wrong = {
+        "kind": {"kind": "lamp"},
+        "left < right": {"box": [64, 0, 0, 64]},
+        "shares": {"box": [0, 0, 1, 1]},
+    }
+    for said, change in wrong.items():
+        boxes.write_text(json.dumps({**line, **change}) + "\n")
+        with pytest.raises(InputError, match=said):
+            plant(outputs, release, tmp_path / "other", options)
 
 
 def test_boxes_when_read_off_truth_hold_the_act_and_things_that_answers_name(

@@ -115,6 +115,30 @@ def test_file_when_a_row_is_wrong_says_which_and_why(
     assert "should" not in problem.expected
 
 
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        [[0.31, 0.22, 0.55, 0.93]],
+        [[0, 0, 1, 1], [0.25, 0.5, 0.5, 1.0]],
+        [[-0.02, 0.4, 0.3, 1.03], [0.8, 0.1, 1.01, 0.9]],
+    ],
+)
+def test_file_when_no_box_exceeds_one_pixel_is_refused(tmp_path: Path, boxes: list[list[float]]) -> None:
+    shares = [row(frame=at, box=box) for at, box in enumerate(boxes)]
+    (problem,) = problems(lines(tmp_path / "d.jsonl", *shares))
+    assert (problem.where, problem.expected) == (
+        f"{tmp_path / 'd.jsonl'}: box",
+        "pixels of the upright frame",
+    )
+    assert "shares of the frame" in problem.found
+    open_detections(lines(tmp_path / "e.jsonl", *shares, row()))
+
+
+def test_file_when_faces_alone_are_shares_of_the_frame_is_refused(tmp_path: Path) -> None:
+    (problem,) = problems(lines(tmp_path / "d.jsonl", row(face=[0.1, 0.1, 0.2, 0.3])))
+    assert problem.where.endswith(": face")
+
+
 def test_file_when_many_rows_are_wrong_lists_them_all_up_to_a_limit(tmp_path: Path) -> None:
     found = problems(lines(tmp_path / "d.jsonl", *(row(frame=-at) for at in range(1, 300))))
     assert len(found) == 200
