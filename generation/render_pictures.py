@@ -58,7 +58,7 @@ class RenderSettings(ModelSettings):
 
 
 SPEC = StageSpec(
-    name="render_pictures", version=1, shape="map", reads=("order", "prompts", "references"),
+    name="render_pictures", version=2, shape="map", reads=("order", "prompts", "references"),
     writes=("pictures",), libraries=("pillow",), settings=RenderSettings,
 )  # fmt: skip
 

@@ -192,7 +192,7 @@ class Settings(PlannerSettings):
 
 SPEC = StageSpec(
     name="consolidate_people",
-    version=1,
+    version=2,
     shape="map",
     reads=("video", "shots", "people"),
     writes=("cast", "consolidation"),

@@ -60,7 +60,7 @@ class Settings(VisionSettings):
 
 SPEC = StageSpec(
     name="detect_people",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot",),
     writes=("seen", "given", "detection"),

@@ -52,7 +52,7 @@ class Settings(Own):
 
 SPEC = StageSpec(
     name="detect_shots",
-    version=2,
+    version=3,
     shape="map",
     reads=("found",),
     writes=("probed", "boundaries"),

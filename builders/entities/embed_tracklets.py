@@ -51,7 +51,7 @@ class Settings(VisionSettings):
 
 SPEC = StageSpec(
     name="embed_tracklets",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot", "tracklets", "given"),
     writes=("embedded", "embedding"),

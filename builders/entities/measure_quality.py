@@ -170,7 +170,7 @@ class Settings(VisionSettings):
 
 SPEC = StageSpec(
     name="measure_quality",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot", "among"),
     writes=("quality",),

@@ -42,7 +42,7 @@ class Settings(Own):
 
 SPEC = StageSpec(
     name="read_subtitles",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot",),
     writes=("subtitles",),

@@ -33,7 +33,7 @@ SEGMENT = 50
 """Shots whose pictures are kept together."""
 SPEC = StageSpec(
     name="take_keyframes",
-    version=1,
+    version=2,
     shape="map",
     reads=("video", "shots", "cast"),
     writes=("views",),

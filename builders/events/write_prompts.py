@@ -15,7 +15,7 @@ _TAKEN = ("prompt", "event_list", "participants", "creative", "origin", "given")
 
 SPEC = StageSpec(
     name="write_prompts",
-    version=3,
+    version=4,
     shape="map",
     reads=("seed", "slot"),
     writes=("drafted", "drafted_by"),

@@ -23,7 +23,7 @@ EPISODES, OUTPUTS = "episodes", "outputs"
 
 SPEC = StageSpec(
     name="load_episodes",
-    version=1,
+    version=2,
     shape="expand",
     reads=("sources",),
     writes=("episode", "outputs"),

@@ -20,7 +20,7 @@ SUITE_ROLE, OUTPUTS = "suite", "outputs"
 
 SPEC = StageSpec(
     name="load_videos",
-    version=3,
+    version=4,
     shape="expand",
     reads=("sources",),
     writes=("prompt", "video", "outputs"),

@@ -9,7 +9,7 @@ from .settings import FrameSettings, prepare_video
 
 SPEC = StageSpec(
     name="take_frames",
-    version=1,
+    version=2,
     shape="map",
     reads=("video",),
     writes=("frames", "taken"),

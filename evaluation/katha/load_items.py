@@ -118,7 +118,7 @@ RELEASE, OUTPUTS = "release", "outputs"
 
 SPEC = StageSpec(
     name="load_items",
-    version=5,
+    version=6,
     shape="expand",
     reads=("sources",),
     writes=("record", "variants", "shown", "about"),

@@ -10,7 +10,7 @@ from ..outputs.checked import UNREADABLE
 
 SPEC = StageSpec(
     name="prepare_images",
-    version=3,
+    version=4,
     shape="map",
     reads=("shown",),
     writes=("frames", "unusable"),

@@ -11,7 +11,7 @@ from .settings import DetectSettings
 
 SPEC = StageSpec(
     name="detect_characters",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "shots"),
     writes=("boxes",),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="encode_crops",
-    version=2,
+    version=3,
     shape="map",
     reads=("story", "shots", "boxes"),
     writes=("crops",),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="encode_pictures",
-    version=2,
+    version=3,
     shape="map",
     reads=("story", "shots"),
     writes=("pictures",),

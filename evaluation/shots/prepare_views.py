@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="prepare_views",
-    version=1,
+    version=2,
     shape="map",
     reads=("shots", "matches"),
     writes=("views",),

@@ -15,7 +15,7 @@ from .pictures import panorama_of, png_bytes
 from .references import Reference, Source
 
 SPEC = StageSpec(
-    name="crop_references", version=1, shape="map", reads=("reference",), writes=("cropped",),
+    name="crop_references", version=2, shape="map", reads=("reference",), writes=("cropped",),
     libraries=("pillow",),
 )  # fmt: skip
 

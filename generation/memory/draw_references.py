@@ -12,7 +12,7 @@ from .rounds import Rounds
 from .write_prompts import GROUND
 
 SPEC = StageSpec(
-    name="draw_references", version=1, shape="map", reads=("reference", "prompt"), writes=("drawn",),
+    name="draw_references", version=2, shape="map", reads=("reference", "prompt"), writes=("drawn",),
     libraries=("pillow", "numpy", "scipy"), settings=DrawSettings, prompts=(GROUND,), asks=(CHOOSE, VERIFY),
     patience=10.0,
 )  # fmt: skip

@@ -16,7 +16,7 @@ EPISODES, OUTPUTS, BOXES = "episodes", "outputs", "boxes"
 """Roles of the sources: the set, a method's videos, boxes of entities in these."""
 
 SPEC = StageSpec(
-    name="load_scripts", version=1, shape="expand", reads=("sources",), writes=("script", "outputs"),
+    name="load_scripts", version=2, shape="expand", reads=("sources",), writes=("script", "outputs"),
     settings=EpisodeSelection,
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="draw_grids",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot", "frames", "grounded"),
     writes=("grid",),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="encode_appearances",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot", "frames", "grounded"),
     writes=("vectors",),

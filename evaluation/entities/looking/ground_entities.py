@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="ground_entities",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot", "frames"),
     writes=("grounded",),

@@ -15,7 +15,7 @@ from .settings import FrameSettings, frames_of
 
 SPEC = StageSpec(
     name="take_frames",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot", "taken"),
     writes=("frames",),

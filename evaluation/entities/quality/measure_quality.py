@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SPEC = StageSpec(
     name="measure_quality",
-    version=1,
+    version=2,
     shape="map",
     reads=("shot",),
     writes=("quality", "taken"),

@@ -41,7 +41,7 @@ class ComposeSettings(Own):
 
 
 SPEC = StageSpec(
-    name="compose_keyframes", version=1, shape="map", reads=("episode_id", "known", "bank", "layouts"),
+    name="compose_keyframes", version=2, shape="map", reads=("episode_id", "known", "bank", "layouts"),
     writes=("keyframes",), libraries=("numpy", "pillow"), settings=ComposeSettings, patience=5.0,
 )  # fmt: skip
 

@@ -55,7 +55,7 @@ class GenerateSettings(ModelSettings):
 
 
 SPEC = StageSpec(
-    name="generate_shots", version=1, shape="map", reads=("episode_id", "packets"), writes=("shots",),
+    name="generate_shots", version=2, shape="map", reads=("episode_id", "packets"), writes=("shots",),
     libraries=("av",), settings=GenerateSettings, patience=240.0,
 )  # fmt: skip
 
