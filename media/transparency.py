@@ -29,7 +29,7 @@ def opaque(frame: Any) -> Any:  # noqa: ANN401 - PyAV's
     if not _may_be_transparent(frame.format.name):
         return frame
     image, transparent = over_white(frame)
-    return av.VideoFrame.from_image(image) if transparent else frame
+    return av.VideoFrame.from_image(image) if transparent else frame  # type: ignore[no-untyped-call]
 
 
 @cache
