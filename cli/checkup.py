@@ -16,7 +16,7 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from ..errors import MissingRequirement
-from ..models.keys import KEY_VARIABLES, key_status
+from ..models.keys import KEY_VARIABLES, SHORT_KEY, key_status
 from ..models.spec import parse_spec
 
 PACKAGE = "fabula"
@@ -160,7 +160,8 @@ def _keys() -> Iterator[Finding]:
         if status.source is None:
             yield Finding(name, "absent", f"{' or '.join(variables)} not set; only its models need it")
         else:
-            yield Finding(name, "ok", f"{status.variable} set, in {place_of(status.source)}")
+            where = f"{status.variable} set, in {place_of(status.source)}"
+            yield Finding(name, *(("warning", where, SHORT_KEY) if status.is_short else ("ok", where)))
 
 
 def place_of(source: str) -> str:

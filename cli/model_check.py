@@ -9,7 +9,7 @@ from ..engine.asker import model_error
 from ..errors import FabulaError
 from ..models.chat import CallFault, ChatRequest, Reply, Usage
 from ..models.generators.request import PictureRequest, read_generated
-from ..models.keys import key_status
+from ..models.keys import SHORT_KEY, key_status
 from ..models.limits import Clock, SystemClock
 from ..models.options import ModelOptions, options_for
 from ..models.prices import MostTokens, most_tokens
@@ -181,7 +181,12 @@ def _key(spec: ModelSpec, options: ModelOptions) -> Step:
         return Step("key", "ok", "none is needed: it runs on this machine")
     if status.source is None:
         return Step("key", "ok", "none is sent; a server that wants one needs api_key_env in its settings")
-    return Step("key", "ok", f"{status.variable}, in {place_of(status.source)}")
+    where = f"{status.variable}, in {place_of(status.source)}"
+    return (
+        Step("key", "warning", where, f"it is short: {SHORT_KEY}")
+        if status.is_short
+        else Step("key", "ok", where)
+    )
 
 
 def _fault(spec: ModelSpec, fault: CallFault) -> Step:

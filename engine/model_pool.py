@@ -97,12 +97,13 @@ class ModelPool:
         self._max_cost, self._stage_costs = max_cost, dict(stage_costs or {})
         self._reuse = tuple(reuse)
         self._day = day
-        self._redactor = Redactor()  # one for all models: a server may echo what another one was sent
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._desk: Desk | None = None
         self._before = 0.0
         self._warnings: list[str] = []
+        # One for all models: a server may echo what another one was sent.
+        self._redactor = Redactor(warn=self._warnings.append)
 
     def __enter__(self) -> "ModelPool":
         return self

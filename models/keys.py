@@ -1,9 +1,8 @@
 """API keys, from the environment or ``.env``; and the removal of secrets from what leaves an adapter."""
 
-import base64
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html.entities import html5
@@ -12,63 +11,76 @@ from pathlib import Path
 from ..errors import MissingRequirement
 from ..schemas.canonical import Json
 from .options import ENV_REFERENCE, ModelOptions
+from .secret_parts import LEAST, SecretParts, in_base64
 from .spec import COMPATIBLE, ModelSpec
 
 MARK = "[secret removed]"
 SHORTEST = 6
 """A shorter secret is not searched for: it would be found everywhere."""
 
-_PREFIX = 16
-"""A text cut off inside a secret of at least twice this length still shows so many of its characters."""
 _HEAD = 64  # characters that are searched for; what follows is compared where they are found
+
+
+SHORT_KEY = (
+    f"with less than {LEAST} letters and digits it is taken out of replies and messages only where it stands"
+    f" as it is, and with less than {SHORTEST} characters not at all; use a longer one"
+)
+
+
+def is_short(secret: str) -> bool:
+    """Return whether a secret is too short to be found in parts."""
+    return sum(char.isascii() and char.isalnum() for char in secret) < LEAST
 
 
 class Redactor:
     """Knows the secrets that were loaded, and takes them out of texts.
 
-    Each one is found as it is, in base64 (alone or as what basic authentication makes of it), and cut off;
-    and each character of these may be escaped as in JSON (however often strings were put into strings),
-    in an address, in HTML or in Markdown.
+    Each one is found as it is, and each of its characters may be escaped as in JSON (however often strings
+    were put into strings), in an address, in HTML or in Markdown. Parts of it are found in any case, with
+    anything between their characters, in base64, in hexadecimal and in UTF-16: see :mod:`.secret_parts`.
 
     Args:
         values: secrets known already.
+        warn: told of a secret that is too short for that.
     """
 
-    def __init__(self, values: Iterable[str] = ()) -> None:
+    def __init__(self, values: Iterable[str] = (), warn: Callable[[str], None] = lambda _: None) -> None:
+        self._warn = warn
         self._values: set[str] = set()
         self._forms: tuple[_Form, ...] = ()
         self._plain: tuple[bytes, ...] = ()
+        self._parts = SecretParts()
         for value in values:
             self.add(value)
 
-    def add(self, value: str) -> None:
-        """Remember a secret."""
-        if len(value) < SHORTEST or value in self._values:
+    def add(self, value: str, name: str = "a secret") -> None:
+        """Remember a secret; its name is for a warning where it is short."""
+        if not value or value in self._values:
+            return
+        if is_short(value):
+            self._warn(f"{name} is short: {SHORT_KEY}")
+        if len(value) < SHORTEST:
             return
         self._values.add(value)
-        coded = {text for secret in self._values for text in _in_base64(secret)} - self._values
+        self._parts.add(value)
         # Longest first, so that a secret inside a longer one leaves nothing of the longer one.
-        longest_first = sorted(self._values | coded, key=lambda text: (-len(text), text))
-        self._plain = tuple(text.encode("utf-8", "surrogatepass") for text in longest_first)
-        started = (text for text in longest_first if text in self._values and len(text) >= 2 * _PREFIX)
-        self._forms = (
-            *(_form(text, _HEAD) for text in longest_first),
-            *(_form(text, _PREFIX) for text in started),
-        )
+        self._forms = tuple(_form(text) for text in sorted(self._values, key=lambda text: (-len(text), text)))
+        coded = {form for secret in self._values for form in _in_bytes(secret)}
+        self._plain = tuple(sorted(coded, key=lambda form: (-len(form), form)))
 
     def redact(self, text: str) -> str:
-        """Return the text with every known secret replaced by :data:`MARK`."""
+        """Return the text with every known secret, and every part of one, replaced by :data:`MARK`."""
         for form in self._forms:
             text = form.removed_from(text)
-        return text
+        return self._parts.replaced_in(text, MARK)
 
     def redact_bytes(self, data: bytes) -> bytes:
-        """Return the bytes of a file with every known secret in it replaced, as it is and in base64.
+        """Return the bytes of a file with every known secret in it replaced.
 
-        Forms that only words have, such as escapes, are not looked for.
+        It is found as a whole: in UTF-8, UTF-16, base64 and hexadecimal.
         """
-        for text in self._plain:
-            data = data.replace(text, MARK.encode("ascii"))
+        for form in self._plain:
+            data = data.replace(form, MARK.encode("ascii"))
         return data
 
     def redact_optional(self, text: str | None) -> str | None:
@@ -114,10 +126,10 @@ _CUT_OFF = re.compile(r"[\w.*-]*")
 
 
 @lru_cache(maxsize=256)
-def _form(text: str, head: int) -> _Form:
+def _form(text: str) -> _Form:
     steps = re.findall(r"\\+|[^\\]", text)
-    first, more = _step(steps[0], first=True), map(_step, steps[1:head])
-    return _Form(re.compile(first + "".join(more)), tuple(_compiled(_step(step)) for step in steps[head:]))
+    first, more = _step(steps[0], first=True), map(_step, steps[1:_HEAD])
+    return _Form(re.compile(first + "".join(more)), tuple(_compiled(_step(step)) for step in steps[_HEAD:]))
 
 
 @lru_cache(maxsize=1024)
@@ -162,17 +174,13 @@ def _entities() -> dict[str, list[str]]:
     return names
 
 
-def _in_base64(secret: str) -> Iterable[str]:
-    """Yield what a secret is in base64: alone, and its middle part at each offset it can have in a text."""
+def _in_bytes(secret: str) -> Iterator[bytes]:
+    """Yield what a secret is in the bytes of a file."""
     raw = secret.encode("utf-8", "surrogatepass")
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        yield encode(raw).decode("ascii").rstrip("=")
-        for offset in range(3):
-            coded = encode(bytes(offset) + raw).decode("ascii").rstrip("=")
-            # The first characters mix with what stands before, the last one with what stands after.
-            middle = coded[(offset * 8 + 5) // 6 : -1]
-            if len(middle) >= SHORTEST + 2:
-                yield middle
+    yield raw
+    yield from (raw.hex().encode("ascii"), raw.hex().upper().encode("ascii"))
+    yield from (secret.encode(f"utf-16-{order}", "surrogatepass") for order in ("le", "be"))
+    yield from (coded.encode("ascii") for coded in in_base64(raw) if len(coded) >= SHORTEST + 2)
 
 
 KEY_VARIABLES: dict[str, tuple[str, ...]] = {
@@ -197,11 +205,13 @@ class KeyStatus:
         variables: the environment variables looked at, in order; empty where no key is needed.
         variable: the one that holds it.
         source: ``environment`` or ``.env``; None where it was not found or none is needed.
+        is_short: whether it is too short to be kept out of replies and messages in all its forms.
     """
 
     variables: tuple[str, ...]
     variable: str | None = None
     source: str | None = None
+    is_short: bool = False
 
     @property
     def found(self) -> bool:
@@ -213,7 +223,7 @@ def key_status(spec: ModelSpec, options: ModelOptions | None = None) -> KeyStatu
     """Return whether the key of a model is there, and where; never the key."""
     variables = _variables(spec, options)
     key = _find(variables)
-    return KeyStatus(variables) if key is None else KeyStatus(variables, key[0], key[1])
+    return KeyStatus(variables) if key is None else KeyStatus(variables, key[0], key[1], is_short(key[2]))
 
 
 def find_key(spec: ModelSpec, options: ModelOptions, redactor: Redactor) -> str:
@@ -252,7 +262,7 @@ def _required(variables: Sequence[str], where: str, redactor: Redactor) -> str:
             fix=f"export {variables[0]}=..., or write the line {variables[0]}=... into that file",
         )  # fmt: skip
     value = key[2]
-    redactor.add(value)
+    redactor.add(value, key[0])
     if not (value.isascii() and value.isprintable()) or " " in value.strip():
         raise MissingRequirement(
             where, what=f"{key[0]} has characters that a key cannot have",

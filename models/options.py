@@ -242,5 +242,7 @@ def _check_address(address: str, key: str, schemes: tuple[str, ...]) -> None:
         raise ValueError(f"{key}|the password of the address as ${{VARIABLE}}|the password itself")
     if key == "base_url" and at:
         raise ValueError(f"{key}|an address without user name and password|an address with them")
+    if parts.query or "?" in parts.fragment:
+        raise ValueError(f"{key}|an address without a query|an address with ? in it")
     if parts.scheme not in schemes or not host:
         raise ValueError(f"{key}|an address that starts with {' or '.join(schemes)}://|something else")

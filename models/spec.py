@@ -30,6 +30,10 @@ LOCAL = frozenset(("command", "diffusers", "drawn"))
 
 _PLAIN = re.compile(r"([a-z][a-z0-9_-]*):([^\s#]+)")
 _LONGEST = 300
+_QUERY = re.compile(r"\?|(?:key|token|secret|passw(?:or)?d|sig|signature|auth\w*)=", re.IGNORECASE)
+_LIKE_A_KEY = re.compile(
+    r"(?:[a-z]+:)?(?:sk-|AIza|gsk_|hf_|xai-|gh[a-z]_|github_pat_|Bearer\b)|.*@", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,11 @@ def parse_spec(text: str) -> ModelSpec:
     Whether a provider other than the three exists is checked when the model is opened: plug-ins add some.
 
     Raises:
-        ConfigError: the text has another form, or a URL carries a user name or password.
+        ConfigError: the text has another form, or a URL carries a user name, a password or a query. What may
+            be a secret in it is not repeated.
     """
+    if _QUERY.search(text):
+        raise _with_secret("it has a query in it (what begins with ?, or a word such as key=)")
     if len(text) <= _LONGEST and text.isprintable():
         for before, makes in BEFORE.items():
             if text.startswith(before):
@@ -95,9 +102,18 @@ def _parse_chat(text: str) -> ModelSpec:
 
 def _no_form(text: str) -> ConfigError:
     return ConfigError(
-        "model spec", found=ascii(text[:100]),
+        "model spec", found="what looks like a key" if _LIKE_A_KEY.match(text) else ascii(text[:100]),
         expected=f"{FORMS} (for vectors, {ENCODES} before it; for generators image: or video:)",
         fix="for example openai:gpt-4.1-mini",
+    )  # fmt: skip
+
+
+def _with_secret(what: str) -> ConfigError:
+    # A spec goes into journals and reports; a secret must not.
+    return ConfigError(
+        "model spec", what=what,
+        fix='leave it out. A secret goes into an environment variable: name it in [models."SPEC"] as '
+        'api_key_env, or in headers as "${VARIABLE}"',
     )  # fmt: skip
 
 
@@ -108,13 +124,8 @@ def _parse_url(text: str) -> ModelSpec:
     except ValueError:
         parts, host = urlsplit(""), None
     if "@" in parts.netloc:
-        # The address goes into journals and reports; what stands before the @ must not.
-        raise ConfigError(
-            "model spec", what="the address has a user name or password in it",
-            fix='put the secret into an environment variable and name it in [models."SPEC"] as '
-            'api_key_env, or in headers as "${VARIABLE}"',
-        )  # fmt: skip
-    if not host or not parts.fragment or parts.query or re.search(r"\s", text):
+        raise _with_secret("the address has a user name or password in it")
+    if not host or not parts.fragment or re.search(r"\s", text):
         raise ConfigError(
             "model spec", expected="http(s)://HOST[:PORT]/v1#NAME", found=ascii(text[:100]),
             fix="give the server's address, # and the model's name, for example "

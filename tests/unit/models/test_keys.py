@@ -104,3 +104,16 @@ def test_expand_when_a_variable_is_set_fills_it_in_and_hides_it(monkeypatch: pyt
     assert redactor.redact("planted-pass") == "[secret removed]"
     with pytest.raises(MissingRequirement, match="NOWHERE"):
         expand("${NOWHERE}", "headers", redactor)
+
+
+@pytest.mark.parametrize(
+    ("key", "warned"), [("ab1", 1), ("hunter2", 1), ("a-b-c-d-e-f-1", 1), ("hunter22", 0)]
+)
+def test_key_when_short_is_told_by_name_and_never_shown(
+    key: str, warned: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    warnings: list[str] = []
+    find_key(OPENAI, ModelOptions(), Redactor(warn=warnings.append))
+    assert len(warnings) == warned and key_status(OPENAI).is_short is bool(warned)
+    assert all(text.startswith("OPENAI_API_KEY is short: ") and key not in text for text in warnings)

@@ -4,8 +4,11 @@ import base64
 import html
 import json
 import re
+import string
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 from random import Random
 from urllib.parse import quote, quote_plus, unquote_plus
 
@@ -13,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fabula.models.keys
 from fabula.models.keys import MARK, Redactor
 
 SECRET = 'sk-plan/ted+"key"=0123456789abcdefghij'
@@ -167,3 +171,96 @@ def test_redact_when_a_string_stands_in_strings_takes_it_out(depth: int) -> None
 def test_redact_json_when_a_secret_is_a_name_or_a_value_takes_it_out_and_keeps_the_rest() -> None:
     value = {"a": [1, None, f"x {SECRET}"], SECRET: True}
     assert Redactor([SECRET]).redact_json(value) == {"a": [1, None, f"x {MARK}"], MARK: True}
+
+
+PARTED = "sk-proj-9fK2mQx7LpV4tZ8rWc3YbN6dHj5S"
+TAIL = PARTED[8:]
+WAYS: dict[str, Encoding] = {
+    "plain": str,
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "spaces": " ".join,
+    "dashes": "-".join,
+    "line breaks": "\n".join,
+    "zero-width spaces": "\u200b".join,
+    "words between dots": " ... ".join,
+    "hexadecimal": lambda text: text.encode().hex(),
+    "HEXADECIMAL": lambda text: text.encode().hex(" ").upper(),
+    "a dump": lambda text: text.encode().hex(":"),
+    "bytes of C": lambda text: ", ".join(f"0x{byte:02x}" for byte in text.encode()),
+    "bytes of Python": lambda text: "".join(f"\\x{byte:02x}" for byte in text.encode()),
+    "JSON escapes": _escaped,
+    "percent": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "UTF-16": lambda text: text.encode("utf-16-le").decode("latin-1"),
+    "UTF-16, the other way": lambda text: text.encode("utf-16-be").decode("latin-1"),
+    "hexadecimal of UTF-16": lambda text: text.encode("utf-16-le").hex(),
+    "hexadecimal of UTF-16, the other way": lambda text: text.encode("utf-16-be").hex(" "),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 behind something": lambda text: base64.b64encode(b"user:" + text.encode()).decode(),
+    "base64 of UTF-16": lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
+    "base64 of UTF-16, the other way": lambda text: base64.b64encode(text.encode("utf-16-be")).decode(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_redact_when_eight_characters_of_a_secret_are_there_takes_them_out(way: str) -> None:
+    redactor = Redactor([PARTED])
+    for length in (8, 11, len(TAIL)):
+        for start in range(len(TAIL) - length + 1):
+            shown = WAYS[way](TAIL[start : start + length])
+            redacted = redactor.redact(f"λέγε {shown} τώρα")
+            assert MARK in redacted, shown
+            assert redacted.startswith("λέγε ") and redacted.endswith(" τώρα")
+            left = redacted.removeprefix("λέγε ").removesuffix(" τώρα").replace(MARK, "")
+            assert len(left) <= (10 if "behind" in way else 4), (shown, redacted)
+
+
+def test_redact_when_less_of_a_secret_is_there_or_what_all_keys_begin_with_leaves_it() -> None:
+    redactor = Redactor(["sk-ant-api03-9fK2mQx7LpV4tZ8r", "AIzaSyD9fK2mQx7LpV4tZ8rWc3YbN6dHj5S"])
+    for text in ("9fK2mQx", "keys begin with sk-ant-api03- there", "AIzaSy...", "sk-ant-api03-9f"):
+        assert redactor.redact(text) == text
+
+
+def test_redact_when_a_secret_has_words_in_it_leaves_texts_with_these_words() -> None:
+    redactor = Redactor(
+        ["storyboard2024", "open-sesame-please-now", "correct horse battery staple", "12345678x"]
+    )
+    text = (
+        "The Storyboard of 2024. Open, Sesame! A correct horse; 1, 2, 3, 4, 5, 6, 7, 8. Battery: staple it."
+    )
+    assert redactor.redact(text) == text
+    assert redactor.redact("Open sesame, please, now!") == f"{MARK}!", "sixteen characters of it"
+
+
+def _key(random: Random, begins: str, length: int, signs: str) -> str:
+    return begins + "".join(random.choice(signs) for _ in range(length))
+
+
+def test_redact_when_texts_are_ordinary_leaves_all_of_them() -> None:
+    random = Random(5)
+    letters, digits = string.ascii_letters + string.digits + "-_", "0123456789abcdef"
+    forms = (
+        ("sk-proj-", 148, letters),
+        ("sk-ant-api03-", 95, letters),
+        ("AIzaSy", 33, letters),
+        ("hf_", 34, string.ascii_letters),
+        ("sk-or-v1-", 64, digits),
+        ("", 32, digits),
+        ("", 40, string.ascii_lowercase + string.digits),
+    )
+    redactor = Redactor([_key(random, *form) for form in forms])
+    root = Path(fabula.models.keys.__file__).parents[1]
+    paths = (*root.rglob("prompts/**/*.j2"), *root.glob("schemas/**/*.py"))
+    texts = [path.read_text("utf-8") for path in sorted(paths)]
+    digests = [sha256(str(number).encode()).hexdigest() for number in range(2000)]
+    assert sum(map(len, texts)) > 300_000
+    for text in (*texts, " ".join(digests), json.dumps([random.random() for _ in range(5000)])):
+        assert redactor.redact(text) == text
+
+
+def test_redact_bytes_when_a_file_holds_a_secret_takes_it_out_in_each_form() -> None:
+    redactor = Redactor([PARTED])
+    raw = PARTED.encode()
+    utf_16 = (PARTED.encode(f"utf-16-{order}") for order in ("le", "be"))
+    for form in (raw, *utf_16, raw.hex().encode(), base64.b64encode(raw)):
+        assert redactor.redact_bytes(b"\x89PNG " + form + b"!").startswith(b"\x89PNG " + MARK.encode())

@@ -28,7 +28,7 @@ def test_spec_when_of_a_known_form_is_read(text: str, provider: str, name: str, 
     "text",
     [
         "", "gpt-4.1-mini", "openai:", ":gpt", "openai:a b", "OpenAI:x\n", "openai:" + "x" * 400,
-        "http://localhost:8000/v1", "http://#name", "http://host:port/v1#m", "https://host/v1?x=1#m", "ftp://h/v1#m",
+        "http://localhost:8000/v1", "http://#name", "http://host:port/v1#m", "ftp://h/v1#m",
     ],
 )  # fmt: skip
 def test_spec_when_of_another_form_is_refused_with_the_forms_shown(text: str) -> None:
@@ -41,3 +41,24 @@ def test_spec_when_the_address_holds_a_password_does_not_repeat_it() -> None:
         parse_spec("https://me:hunter2hunter2@host/v1#m")
     assert "hunter2" not in str(caught.value)
     assert "api_key_env" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://host/v1?key=hunter2hunter2#m",
+        "https://host/v1?hunter2hunter2#m",
+        "https://host/v1#m?k=hunter2hunter2",
+        "embedding:https://host/v1?api_key=hunter2hunter2#m",
+        "openai:x?hunter2hunter2",
+        "https://host/v1/token=hunter2hunter2#m",
+        "htps://me:hunter2hunter2@host/v1#m",
+        "sk-proj-hunter2hunter2",
+        "AIzaSyhunter2hunter2",
+    ],
+)
+def test_spec_when_it_may_hold_a_secret_is_refused_without_repeating_it(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_spec(text)
+    assert "hunter2" not in str(caught.value) and "hunter2" not in repr(caught.value.__context__)
+    assert "api_key_env" in str(caught.value) or "what looks like a key" in str(caught.value)
