@@ -107,10 +107,8 @@ class SecretParts:
         skipped = "" if public is None else public[0]
         begins = len(re.sub(r"[^0-9A-Za-z]", "", skipped))
         text = kept.lower().encode("ascii")
-        starts = [
-            at for at in range(begins, len(kept) - LEAST + 1) if not _is_ordinary(kept[at : at + LEAST])
-        ]
-        self._plain.add(text, starts, LEAST)
+        places = range(begins, len(kept) - LEAST + 1)
+        self._plain.add(text, [at for at in places if not _is_ordinary(kept[at : at + LEAST])], LEAST)
         self._plain.add(text, range(len(kept) - LEAST_OF_WORDS + 1), LEAST_OF_WORDS)
         if LEAST <= len(kept) < LEAST_OF_WORDS and not _is_ordinary(kept):
             self._plain.add(text, (0,), len(kept))
