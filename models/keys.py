@@ -83,10 +83,6 @@ class Redactor:
             data = data.replace(form, MARK.encode("ascii"))
         return data
 
-    def redact_optional(self, text: str | None) -> str | None:
-        """Return :meth:`redact` of a text, None for None."""
-        return None if text is None else self.redact(text)
-
     def redact_json(self, value: Json) -> Json:
         """Return JSON with every string in it, keys included, redacted."""
         if isinstance(value, str):

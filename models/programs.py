@@ -96,13 +96,9 @@ ALLOWED = frozenset(
 
 
 def allowed_environment(named: Collection[str] = (), more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables for a program of somebody else: those of the list, and those that are named.
+    """Return the variables for a program of somebody else: those of the list, those that are named, and more.
 
     A value of the list that is an address with a user or a password in it stays out, too.
-
-    Args:
-        named: further variables that it gets, if they are set.
-        more: variables to be set for it.
     """
     kept = {
         name: value
@@ -122,13 +118,7 @@ class ProgramStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended.
-
-    Attributes:
-        status: its exit status; the negative number of the signal that ended it.
-        output: what it wrote, where that was wanted.
-        complaint: the end of what it wrote to standard error.
-    """
+    """How a program ended: exit status (below 0 a signal's), output, and the end of its complaints."""
 
     status: int
     output: bytes = field(repr=False)
@@ -142,19 +132,10 @@ class Ended:
 
 
 class Program:
-    """A program at work.
+    """A program at work; no shell reads its words.
 
-    Args:
-        words: program and arguments; no shell reads them.
-        environment: its variables.
-        folder: where it works; here by default.
-        given: what it reads on standard input.
-        output: what becomes of its output: thrown away, kept, or, with its complaints, shown as it comes, on
-            standard error.
-
-    Raises:
-        OSError: it cannot be started.
-        ValueError: a word has a character that none may have.
+    What it writes is thrown away, kept, or, with its complaints, shown on standard error as it comes.
+    :class:`OSError` or :class:`ValueError`: it cannot be started.
     """
 
     def __init__(
@@ -194,11 +175,8 @@ class Program:
     def wait(self, seconds: float | None = None) -> Ended:
         """Return how it ended; when this returns or raises, it and its process group have ended.
 
-        Args:
-            seconds: after which it is ended; None lets it take its time.
-
         Raises:
-            ProgramStopped: it took longer, or wrote more than is read.
+            ProgramStopped: it took longer than so many seconds, or wrote more than is read.
         """
         timer = None if seconds is None else Timer(seconds, self.end, (f"it took more than {seconds:g} s",))
         try:
@@ -228,11 +206,7 @@ class Program:
             self._process.wait()
 
     async def finished(self, seconds: float | None = None) -> Ended:
-        """Return what :meth:`wait` does, without holding up the event loop; a cancellation ends the program.
-
-        Raises:
-            ProgramStopped: it took longer, or wrote more than is read.
-        """
+        """Return what :meth:`wait` does, without blocking the event loop; a cancellation ends it."""
         waiter = ThreadPoolExecutor(1)  # of its own, so that no others have to wait for it
         try:
             return await asyncio.get_running_loop().run_in_executor(waiter, self.wait, seconds)
@@ -284,10 +258,5 @@ def run_program(
     given: bytes = b"",
     output: Output = "none",
 ) -> Ended:
-    """Run a program to its end; see :class:`Program`.
-
-    Raises:
-        OSError: it cannot be started.
-        ProgramStopped: it took longer than so many seconds, or wrote more than is read.
-    """
+    """Run a program to its end; see :class:`Program`."""
     return Program(words, environment, given=given, output=output).wait(seconds)

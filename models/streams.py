@@ -36,11 +36,7 @@ def stream_document(body: bytes) -> dict[str, Any]:
 
 
 def merged_document(events: list[dict[str, Any]], *, is_over: bool) -> dict[str, Any]:
-    """Return the document that pieces of one make.
-
-    Args:
-        events: the pieces, in order.
-        is_over: whether the service said that there are no more.
+    """Return the document that pieces of one make; ``is_over``: the service said that there are no more.
 
     Raises:
         BrokenStream: the last piece is missing.

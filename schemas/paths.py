@@ -138,38 +138,6 @@ def value_at_pointer(document: Json, text: str) -> Json:
     return value
 
 
-def put_at_pointer(document: Json, text: str, value: Json) -> None:
-    """Put a value where a pointer says, in place; the object or list that is to hold it exists.
-
-    Raises:
-        LookupError: nothing is there that could hold it.
-        ValueError: the text is no pointer, or an empty one.
-    """
-    holder, key = _place(document, text)
-    if isinstance(holder, dict):
-        holder[key] = value
-    else:
-        holder[_key(holder, key, text)] = value
-
-
-def drop_at_pointer(document: Json, text: str) -> None:
-    """Remove the field of an object that a pointer names, in place.
-
-    Raises:
-        LookupError: nothing is there.
-        ValueError: the text is no pointer, or an empty one.
-    """
-    holder, key = _place(document, text)
-    del holder[_key(holder, key, text)]
-
-
-def _place(document: Json, text: str) -> tuple[Json, str]:
-    *above, last = steps_of(text) or ("",)
-    if not text:
-        raise ValueError("an empty JSON pointer names the whole, which nothing holds")
-    return value_at_pointer(document, pointer(above)), last
-
-
 def _key(holder: Json, step: str, text: str) -> str | int:
     if isinstance(holder, dict) and step in holder:
         return step

@@ -99,12 +99,6 @@ class Candidates:
     boards: Mapping[str, tuple[Board, ...]] = field(repr=False)
     invalid: tuple[tuple[str, Seed], ...]
 
-    def of_seed(self, seed: Seed) -> dict[str, Board]:
-        """Return story id -> its storyboard of a seed, where that is valid."""
-        return {
-            story: board for story, boards in self.boards.items() for board in boards if board.seed == seed
-        }
-
 
 def read_candidates(folder: Path, records: Sequence[StoryRecord], known: Iterable[StoryRecord]) -> Candidates:
     """Return the candidates in a method's folder of outputs.

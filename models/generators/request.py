@@ -12,10 +12,10 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ...schemas.canonical import Json
-from ..chat import CallFault, ChatRequest, Image, Message, Part, Reply
+from ..chat import CallFault, ChatRequest, Image, Message, Part
 
 CHOSEN = "picture"
 """Key under which a chat request's ``extra`` holds what is chosen for a picture besides its prompt."""
@@ -28,38 +28,6 @@ Choice: TypeAlias = Literal[
 ]  # fmt: skip
 """What a system may not take: reference images, a seed, a size, a number of steps, a negative prompt, a
 duration, the scene as data, or a first frame."""
-
-
-class ImageModel(Protocol):
-    """One model that makes pictures: a :class:`..chat.ChatModel` for requests of :class:`PictureRequest`.
-
-    An adapter reads the request with :meth:`PictureRequest.of`, sends what its service takes of it, and
-    answers with the text of :meth:`Generated.packed`.
-    """
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Make one picture. A refusal, a block by a filter and an empty answer are outcomes of the reply.
-
-        Raises:
-            CallFault: no reply arrived, or the request is not for such a model.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Close connections; called in the event loop that made the calls."""
-        ...
-
-
-class VideoModel(Protocol):
-    """One model that makes videos; its face is that of :class:`ImageModel`."""
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Make one video; as :meth:`ImageModel.complete`."""
-        ...
-
-    async def close(self) -> None:
-        """Close connections; called in the event loop that made the calls."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

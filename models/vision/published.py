@@ -1,6 +1,6 @@
 """What the weights of each model of ours are, where they are published, and under which terms."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import (
@@ -83,8 +83,3 @@ def sources_of(names: Sequence[str]) -> dict[Source, tuple[Weights, tuple[str, .
             first, wanted = wanted_by.get(weights.source, (weights, ()))
             wanted_by[weights.source] = (first, (*wanted, name))
     return wanted_by
-
-
-def licences_of(name: str) -> Iterator[str]:
-    """Yield the terms of a model's weights, each once."""
-    yield from dict.fromkeys(weights.licence for weights in WEIGHTS[name])

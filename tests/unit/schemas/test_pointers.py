@@ -1,6 +1,6 @@
 import pytest
 
-from fabula.schemas.paths import drop_at_pointer, pointer, put_at_pointer, steps_of, value_at_pointer
+from fabula.schemas.paths import pointer, steps_of, value_at_pointer
 
 
 @pytest.mark.parametrize("steps", [(), ("a",), ("a/b", "~c", "", "0"), ("scenes", "2", "the key")])
@@ -12,13 +12,10 @@ def test_pointer_when_keys_hold_its_own_marks_escapes_them():
     assert pointer(["a/b", "~", 3]) == "/a~1b/~0/3"
 
 
-def test_value_when_it_lies_deep_is_found_put_and_dropped():
+def test_value_when_it_lies_deep_is_found():
     document = {"scenes": [{"a/b": 1}, {"": {"x": [1, 2]}}]}
     assert value_at_pointer(document, "/scenes/1//x/1") == 2
-    put_at_pointer(document, "/scenes/0/new", {"y": None})
-    put_at_pointer(document, "/scenes/1//x/0", "z")
-    drop_at_pointer(document, "/scenes/0/a~1b")
-    assert document == {"scenes": [{"new": {"y": None}}, {"": {"x": ["z", 2]}}]}
+    assert value_at_pointer(document, "/scenes/0/a~1b") == 1
 
 
 @pytest.mark.parametrize("text", ["/x", "/scenes/2", "/scenes/-1", "/scenes/01x", "/scenes/0/0"])
@@ -30,5 +27,3 @@ def test_lookup_when_nothing_is_there_says_so(text):
 def test_pointer_when_it_has_no_slash_is_refused():
     with pytest.raises(ValueError, match="starts with /"):
         value_at_pointer({}, "a")
-    with pytest.raises(ValueError, match="nothing holds"):
-        put_at_pointer({}, "", 1)
