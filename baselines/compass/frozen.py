@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ...errors import ConfigError, InputError, TargetError, UserError
+from ...errors import InputError, TargetError, UserError
 from ...evaluation.archive.archive import read_manifest
 from ...evaluation.archive.protocols import release_sha256
-from ...evaluation.judging.settings import FOLDERS, MAIN, PromptSet, judge_prompt
+from ...evaluation.judging.settings import MAIN, judge_prompt
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
@@ -259,20 +259,6 @@ def check_reported(evaluation: Path, conditions: Conditions, cell: Cell = HELD_O
         what = f"selection has seen its {' and '.join(seen)}" if seen else "it is held out in both ways"
         raise InputError([UserError(str(evaluation), what=f"{what}; the report says: {cell.label}", fix=fix)])
     return actual
-
-
-def reported_cell(prompts: PromptSet, questions: Literal["selection", "reporting"]) -> Cell:
-    """Return the cell of Table 64 of a set of prompts and a half of the questions.
-
-    Raises:
-        ConfigError: there is no such set.
-    """
-    if prompts not in FOLDERS:
-        raise ConfigError(
-            f"--prompts {prompts}", what=f"there are {', '.join(FOLDERS)}", fix="use one of them"
-        )  # fmt: skip
-    same = judge_prompt("question_image", prompts).label == judge_prompt("question_image", MAIN).label
-    return Cell("same" if same else "held-out", "same" if questions == SELECTION else "held-out")
 
 
 def _short(value: object) -> str:

@@ -7,9 +7,8 @@ published.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from ...errors import InputError, TargetError, UserError
+from ...errors import TargetError
 from ...schemas.canonical import Json, canonical_bytes, digest, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord, Variant
 from ...schemas.layout import ANNOTATIONS, FORMAT, PRODUCERS, RELEASE, VARIANTS
@@ -79,18 +78,3 @@ def _is_ours(name: str) -> bool:
     """Whether a file is of such a folder, or a part of one that was being written when its writer ended."""
     listed = (ANNOTATIONS, VARIANTS, PRODUCERS, RELEASE)
     return name in listed or (name.endswith(".part") and any(name.startswith(f".{own}.") for own in listed))
-
-
-def derived_how(folder: Path) -> Mapping[str, Any] | None:
-    """Return what was done to make such a folder; None for a release that was packed.
-
-    Raises:
-        InputError: it is no release.
-    """
-    try:
-        document = read_json(folder / RELEASE)
-    except (OSError, ValueError) as error:
-        fix = "give the folder of a release"
-        raise InputError([UserError(str(folder), what=f"this is no release: {error}", fix=fix)]) from error
-    derived = document.get(DERIVED) if isinstance(document, dict) else None
-    return derived["how"] if isinstance(derived, dict) else None

@@ -17,12 +17,11 @@ from fabula.baselines.compass.frozen import (
     check_applies,
     check_reported,
     read_frozen,
-    reported_cell,
     write_frozen,
 )
 from fabula.baselines.compass.judging import selection_prompts
 from fabula.baselines.compass.scoring import Weights
-from fabula.errors import ConfigError, InputError
+from fabula.errors import InputError
 from fabula.evaluation.judging.settings import judge_prompt
 from fabula.schemas.canonical import pretty_bytes
 
@@ -101,18 +100,10 @@ def test_evaluation_when_looked_at_is_one_of_the_four_cells(tmp_path: Path) -> N
         for release in ("s", "t")
     ]
     assert tuple(cells) == CELLS
-    named = [
-        reported_cell(prompts, half)  # type: ignore[arg-type]
-        for prompts in ("main", "heldout")
-        for half in ("selection", "reporting")
-    ]
-    assert named == cells
     assert cells[3] == HELD_OUT
     assert HELD_OUT.label == "Held-out judge prompts, held-out questions"
     with pytest.raises(InputError, match="neither those that select nor those that report"):
         cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
-    with pytest.raises(ConfigError, match="there are main"):
-        reported_cell("mine", "reporting")  # type: ignore[arg-type]
 
 
 def test_report_when_selection_has_seen_prompts_or_questions_is_refused_unless_it_says_so(
