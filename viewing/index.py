@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..schemas.plain_files import open_plain, reason_of
 from .records import name_of, record_of
 
 FIRST, TOGETHER = 50, 500
@@ -101,7 +102,7 @@ class Rows:
 
     def _fill(self) -> None:
         try:
-            with self.path.open("rb") as lines:
+            with open_plain(self.path, follow=True) as lines:
                 number, together = 0, FIRST  # what the first page shows comes first
                 while chunk := list(islice(_located(lines), together)):
                     self._put(number, chunk)
@@ -110,7 +111,7 @@ class Rows:
                         return
             self._whole = True
         except Exception as error:  # noqa: BLE001 - anybody may have made the file; the page says so
-            self._problem = f"{self.path.name}: {error}"
+            self._problem = f"{self.path.name}: {reason_of(error)}"
         finally:
             self._begun.set()
 
@@ -172,7 +173,7 @@ class Rows:
             return list(self._sql.execute(sql, (most,)))
 
     def _at(self, number: int, start: int, size: int) -> Mapping[str, Any]:
-        with self.path.open("rb") as file:
+        with open_plain(self.path, follow=True) as file:
             file.seek(start)
             return _read(file.read(size), self.path, number)
 

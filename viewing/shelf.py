@@ -1,6 +1,5 @@
 """What a folder has to show: its files of rows, pictures, calls of models, and what it says of itself."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Any
 
 from ..engine.journal_file import NAME as JOURNAL
 from ..errors import UserError
-from ..schemas.plain_files import read_json, read_plain
+from ..schemas.plain_files import json_lines, read_json, read_plain
 from .calls import Asked
 from .index import Rows
 
@@ -92,8 +91,7 @@ class Shelf:
         """Yield the storyboards of an evaluation: method, unit, seed and frames."""
         path = self.folder / "frames.jsonl"
         if path.is_file():
-            with path.open(encoding="utf-8") as lines:
-                yield from map(json.loads, lines)
+            yield from json_lines(path)
 
 
 def open_shelf(folder: Path) -> Shelf:
@@ -110,29 +108,35 @@ def open_shelf(folder: Path) -> Shelf:
     if not files and not journal.is_file():
         raise UserError(str(folder), expected="files of records or judgements, or a journal", found="none",
                          fix="give the folder of a run, a release or an evaluation")  # fmt: skip
-    about: Any = next((read_json(folder / name) for name in ABOUT if (folder / name).is_file()), {})
+    about = next((_document(folder / name) for name in ABOUT if (folder / name).is_file()), {})
     with ExitStack() as opening:
         rows = {file.stem: opening.enter_context(Rows(file, FILTERS.get(file.stem, ()))) for file in files}
         asked = opening.enter_context(Asked(journal)) if journal.is_file() else None
         calls = asked if asked is not None and asked.any else None
         release = _release_of(folder)
         judged_by = None if release is None else opening.enter_context(Rows(release))
-        return Shelf(
-            folder, about if isinstance(about, dict) else {}, rows, calls, judged_by, opening.pop_all()
-        )
+        return Shelf(folder, about, rows, calls, judged_by, opening.pop_all())
 
 
 def _release_of(folder: Path) -> Path | None:
     """Return the file with the records of the release that a run's outputs were judged by."""
-    run = folder / "run.json"
-    sources = read_json(run).get("sources", ()) if run.is_file() else ()
-    for source in sources:
+    sources = _document(folder / "run.json").get("sources")
+    for source in sources if isinstance(sources, list) else ():
         if isinstance(source, dict) and source.get("role") in ("release", "suite"):
             release = folder / str(source.get("path"))
             for name in FIRST[:-1]:
                 if (release / f"{name}{ENDING}").is_file():
                     return release / f"{name}{ENDING}"
     return None
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Return what a file says; nothing where it cannot be read, since all else is shown then, too."""
+    try:
+        document = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _order(file: Path) -> tuple[int, str]:

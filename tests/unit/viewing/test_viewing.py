@@ -276,6 +276,29 @@ def test_address_when_hostile_is_answered(
     assert get("/rows/records")[0] == 200
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
+def test_folder_when_files_are_hostile_shows_the_others_and_says_what_cannot_be_read(
+    tmp_path: Path, served: Callable[..., Get]
+) -> None:
+    ids = (b"1e999", b"NaN", b"1" + b"0" * 4000, b'{"a": []}', b"true", b'"<script>"', b'"last"')
+    odd = [b'{"id": %s}' % name for name in ids]
+    odd += [b'{"id": "deep", "x": ' + b"[" * 900 + b"]" * 900 + b"}", b"[" * 100_000]
+    (tmp_path / "records.jsonl").write_bytes(b"\n".join(odd))
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "device.jsonl").symlink_to("/dev/zero")
+    for number, about in enumerate(
+        (b"{", b"[1]", b'{"sources": 5}', b'{"sources": [{"role": "release", "path": 1}]}')
+    ):
+        (tmp_path / "run.json").write_bytes(about)
+        get = served(tmp_path)
+        assert get("/")[0] == 200, number
+    assert [get(f"/rows/{name}")[0] for name in ("records", "pipe", "device")] == [200, 200, 200]
+    assert b"this cannot be read" not in get("/rows/records")[1]
+    assert b"a pipe or a device" in get("/rows/pipe")[1] and b"a pipe or a device" in get("/rows/device")[1]
+    assert get("/row/records/last")[0] == 200
+    assert get("/row/records/deep")[0] == 500
+
+
 def test_evaluations_when_two_are_compared_show_where_answers_differ(
     replay: Callable[[str], Path], served: Callable[..., Get]
 ) -> None:

@@ -112,6 +112,36 @@ def test_decision_when_something_is_wrong_is_refused_with_the_place(
     assert len(cases(study, study.standing())) == 1
 
 
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    2**62,
+    1e308,
+    "",
+    "x" * 30_000,
+    [],
+    [[]],
+    {},
+    [{"path": 1}],
+    [{"path": [], "new": {}}],
+    [{"path": "$.moral_label", "new": {"a": 1}}],
+    [{"path": "$.moral_label", "new": [1]}],
+)
+
+
+@pytest.mark.parametrize("field", ["case", "value", "reason", "edits"])
+def test_decision_when_something_is_of_another_type_is_refused(
+    served: Server, study: Study, field: str
+) -> None:
+    browser = Browser(served, "simulated-a")
+    for number, value in enumerate(ODD):
+        line = {"case": case_of(study), "value": "corrected", "reason": "So.",
+                "edits": [{"path": "$.moral_label", "new": "kindness"}], field: value}  # fmt: skip
+        assert browser.decide(f"odd-{number:05d}", **line).status_code in (409, 422), (field, value)
+    assert cases(study, study.standing(), everything=True)[0].decisions == ()
+
+
 def test_reviewer_when_they_ask_for_cases_finds_nothing_and_decides_nothing(
     served: Server, study: Study
 ) -> None:
