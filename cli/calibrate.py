@@ -49,7 +49,7 @@ def calibrate(
         confidence: Probability a level stands for, as high=0.9.
         fit_weights: Write judges' weights here, fitted on the validation split.
         resamples: Bootstrap resamples.
-        define: Images: a named definition, such as cids=code, occm=code, csd=all, least=0.3.
+        define: Images: a named definition, such as cids=code, occm=code, csd=code, least=0.3.
         save: Keep it beside the evaluation, so that fabula report shows it.
 
     Examples:

@@ -7,12 +7,11 @@ Input: unit style vectors of the shots' pictures and of the reference pictures.
 Output: in [-1, 1]; higher is better.
 Undefined when: fewer than two pictures (self); no reference or no picture (cross).
 Source: ViStoryBench, supplement section J; its public code.
-Departures from the source: the section does not say which references stand for a shot. Three definitions:
+Departures from the source: the section does not say which references stand for a shot. Two definitions:
     ``first`` (default): the first reference of each expected character that has one, and the story's first
     reference where a shot has no character or none of them has one. ``code``: as the public code, which puts
-    the story's first reference in the place of every character without one. ``all``: the mean over all
-    references of the expected characters. The default compares a shot with nobody who is not in it, as long
-    as somebody can be told. What ``code`` does otherwise than the code, and by how much: for a single picture
+    the story's first reference in the place of every character without one. The default compares a shot with
+    nobody who is not in it, as long as somebody can be told. What ``code`` does otherwise than the code, and by how much: for a single picture
     self is undefined, and cross without any reference, where the code writes 0 (of n stories, each lowers the
     code's mean by a share of 1 / n); self takes the pictures of the script's shots, where the code takes
     every picture that it finds (none more where names fit the script); a name that a shot lists twice counts
@@ -29,8 +28,8 @@ from .metric import Choice, Choices, Metric, Term, Terms, of_pictures
 from .story import Story
 from .vectors import Floats, mean_of_pairs
 
-Definition = Literal["first", "all", "code"]
-DEFINITION: Choice[Definition] = Choice("csd", ("first", "all", "code"))
+Definition = Literal["first", "code"]
+DEFINITION: Choice[Definition] = Choice("csd", ("first", "code"))
 NEED = of_pictures("style", "csd-vit-l")
 
 
@@ -60,7 +59,7 @@ def style_cross(
             stage.
         references: character -> unit vectors of its references, shape (references, dimensions), the first
             one the primary; in the order of the script.
-        definition: ``first``, ``all`` or ``code``.
+        definition: ``first`` or ``code``.
         why: why a shot has no vector.
     """
     counts = {"shots": len(shots), "without_image": 0, "by_the_story": 0, "no_reference": 0}
@@ -94,12 +93,8 @@ def shot_style(
     taken = own or first
     if definition == "code" and own:
         taken = [key if key in known else first[0] for key in cast]
-    cosines = [float((_chosen(known[key], definition) @ picture).mean()) for key in taken]
+    cosines = [float(known[key][0] @ picture) for key in taken]
     return (sum(cosines) / len(cosines) if cosines else None), bool(own)
-
-
-def _chosen(rows: Floats, definition: Definition) -> Floats:
-    return rows if definition == "all" else rows[:1]
 
 
 def _cross(story: Story, chosen: Choices) -> Terms | None:

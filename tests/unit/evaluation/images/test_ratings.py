@@ -120,9 +120,9 @@ def test_definitions_when_unknown_are_refused_with_those_there_are(text: str) ->
 
 def test_definitions_when_given_stand_for_themselves() -> None:
     made = read_definitions(
-        ["cids=code", "copy-paste=code", "csd=all", "least=0.3", "splits=10"], resamples=5, seed=1
+        ["cids=code", "copy-paste=code", "csd=code", "least=0.3", "splits=10"], resamples=5, seed=1
     )
-    chosen = {"cids": "code", "copy-paste": "code", "csd": "all"}
+    chosen = {"cids": "code", "copy-paste": "code", "csd": "code"}
     assert made == Definitions(chosen=chosen, least=0.3, splits=10, resamples=5, seed=1)
     assert made.of(ENSEMBLE) == "average" and made.of(DEFINITION) == "code"
     assert read_definitions(["ensemble=weighted"]).of(ENSEMBLE) == "weighted"

@@ -13,13 +13,11 @@ def test_score_when_worked_by_hand_is_the_mean_of_the_weighted_cosines() -> None
     # 2.5 * 0.3 = 0.75 and 2.5 * 0.2 = 0.5
     assert found.value == pytest.approx(0.625)
     assert found.counts == {"shots": 2, "without_image": 0, "without_text": 0, "cut": 1}
-    assert clip_score(shots, definition="cosine").score.value == pytest.approx(0.25)
 
 
 def test_score_when_pictures_and_texts_are_the_same_is_the_highest_and_below_zero_the_lowest() -> None:
     assert clip_score([({"static": 1.0}, NOTHING)]).score.value == METRIC.range[1]
     assert clip_score([({"static": -0.5}, NOTHING)]).score.value == METRIC.range[0]
-    assert clip_value({"static": -0.5}, definition="cosine") == -0.5
 
 
 def test_score_when_a_picture_or_a_text_is_missing_leaves_the_shot_out_and_counts_it() -> None:
@@ -42,7 +40,7 @@ def test_score_when_nothing_is_known_is_undefined(shots: list, reason: str) -> N
 def test_score_when_the_mean_of_parts_is_chosen_takes_those_that_are_there() -> None:
     cosines = {"static": 0.1, "setting": 0.3, "plot": None, "perspective": 0.2}
     assert set(cosines) == set(PARTS)
-    assert clip_value(cosines, "mean", "cosine") == pytest.approx(0.2)
+    assert clip_value(cosines, "mean") == pytest.approx(2.5 * 0.2)
     assert clip_score([(cosines, {"perspective": 1})], "mean").score.counts["cut"] == 1
     assert clip_score([(cosines, {"perspective": 1})], "setting").score.counts["cut"] == 0
 
