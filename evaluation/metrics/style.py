@@ -8,14 +8,14 @@ Output: in [-1, 1]; higher is better.
 Undefined when: fewer than two pictures (self); no reference or no picture (cross).
 Source: ViStoryBench, supplement section J; its public code.
 Departures from the source: the section does not say which references stand for a shot. Two definitions:
-    ``first`` (default): the first reference of each expected character that has one, and the story's first
-    reference where a shot has no character or none of them has one. ``code``: as the public code, which puts
-    the story's first reference in the place of every character without one. The default compares a shot with
-    nobody who is not in it, as long as somebody can be told. What ``code`` does otherwise than the code, and by how much: for a single picture
-    self is undefined, and cross without any reference, where the code writes 0 (of n stories, each lowers the
-    code's mean by a share of 1 / n); self takes the pictures of the script's shots, where the code takes
-    every picture that it finds (none more where names fit the script); a name that a shot lists twice counts
-    once.
+    ``first`` (default): the first reference of each expected character that has one, and the story's
+    first reference where a shot has no character or none of them has one. ``code``: as the public code,
+    which puts the story's first reference in the place of every character without one. The default
+    compares a shot with nobody who is not in it, as long as somebody can be told. What ``code`` does
+    otherwise than the code, and by how much: for a single picture self is undefined, and cross without
+    any reference, where the code writes 0 (of n stories, each lowers the code's mean by a share of 1 /
+    n); self takes the pictures of the script's shots, where the code takes every picture that it finds
+    (none more where names fit the script); a name that a shot lists twice counts once.
 Example: three pictures with cosines 0.5, 0.7 and 0.9: self 0.7.
 """
 
