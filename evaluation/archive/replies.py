@@ -8,7 +8,7 @@ What is still missing where unfinished evaluations are merged.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,22 @@ def archive_notes(manifest: EvaluationManifest) -> Iterator[str]:
             f"{counted(later, 'answer')} came from a later attempt, after a reply that could not be used;"
             f" each question was asked at most {manifest.protocol.get('attempts', 1)} times"
         )
+
+
+def not_judged(judged: Mapping[str, Collection[str]], judges: Iterable[str] = ()) -> Iterator[str]:
+    """Yield which methods were not judged by which judges: such a pair has no score.
+
+    Args:
+        judged: method -> the judges with a judgement of it.
+        judges: others that were to judge.
+    """
+    every = sorted({*judges, *(judge for some in judged.values() for judge in some)})
+    for method, some in sorted(judged.items()):
+        if missing := [judge for judge in every if judge not in some]:
+            yield (
+                f"{method} has no judgement by {', '.join(missing)}, and so no score by "
+                f"{'it' if len(missing) == 1 else 'them'}"
+            )
 
 
 SCOPE = ("conditions", "labels", "matcher", "prompts", "stories", "units", "votes")

@@ -18,7 +18,7 @@ from ...schemas.judgement import EvaluationManifest
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import Archive, check_hash, read_archive
-from ..archive.replies import archive_notes, lacks, last_attempts
+from ..archive.replies import archive_notes, lacks, last_attempts, not_judged
 from ..stats.tables import read_table
 from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
 
@@ -89,7 +89,7 @@ class EventScores:
     Attributes:
         definitions: the named definitions that were used.
         suite_sha256: the suite.
-        panels: one entry per method and verifier.
+        panels: one entry per method and verifier of it; a verifier without a judgement of a method has none.
         notes: what a reader must know before trusting a number.
     """
 
@@ -327,16 +327,18 @@ def score_archive(archive: Archive, suite: Suite, definitions: Definitions) -> E
     scope = Suite({name: suite.prompts[name] for name in units if name in suite.prompts}) if units else suite
     required = votes if isinstance(votes, dict) else {}
     panels = collect_votes(archive.judgements, scope, required)
-    for method in subject_methods(archive.manifest):
-        for judge in protocol.get("judges", ()):
-            panels.setdefault(Panel(method, str(judge)), Votes())
+    judged = {
+        method: {judge for name, judge in panels if name == method}
+        for method in subject_methods(archive.manifest)
+    }
     unfinished = any(lacks(archive.manifest.environment))
     scored = []
     for panel in sorted(panels):
         seeds = _seeds(archive.manifest, panel.method)
         asked = finished(archive, panel, scope, required.get(panel.judge, 1)) if unfinished else scope
         scored.append(_score_panel(panel, panels[panel], asked, seeds, definitions))
-    notes = (*archive_notes(archive.manifest), *definitions.notes(len(scope.prompts), "prompt"))
+    unjudged = not_judged(judged, map(str, protocol.get("judges", ())))
+    notes = (*archive_notes(archive.manifest), *unjudged, *definitions.notes(len(scope.prompts), "prompt"))
     return EventScores(definitions, suite.sha256(), tuple(scored), notes)
 
 

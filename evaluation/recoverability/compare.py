@@ -31,7 +31,7 @@ from ..stats.paired import Paired
 from .definitions import PROTOCOL, Definitions
 from .items import CONDITIONS, Items
 from .method import Method, compared, comparisons, story_gaps
-from .score import Judged, estimated, judged_folder
+from .score import Judged, estimated, judge_notes, judged_folder
 from .votes import RIGHT_VERDICT, SILENT, UNJUDGED
 
 Pair = tuple[Method, Method]
@@ -261,6 +261,8 @@ def compare_folders(
         wordings,
         (
             *notes_of_both(dict(zip(names, (ours_judged.manifest, other.manifest), strict=True))),
+            *judge_notes(ours_judged),
+            *judge_notes(other),
             *definitions.notes(ours_judged.items.stories, "story"),
         ),
     )
@@ -292,7 +294,11 @@ def compare_within(
         {folder.resolve().name: gaps},
         comparisons(list(combinations(methods, 2)), estimates, items, definitions),
         spearman([], []),
-        notes=(*notes_of_both({str(folder): judged.manifest}), *definitions.notes(items.stories, "story")),
+        notes=(
+            *notes_of_both({str(folder): judged.manifest}),
+            *judge_notes(judged),
+            *definitions.notes(items.stories, "story"),
+        ),
     )
 
 

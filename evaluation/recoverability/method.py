@@ -19,9 +19,9 @@ from .coverage import Generations
 from .definitions import Definitions
 from .estimates import Drawn, Estimates, Sheet, estimates
 from .items import DIMENSIONS, Items
-from .pooling import LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
+from .pooling import IMAGE, LEVELS, SETS, Level, Outcomes, SetName, Sums, outcomes_of, sums_of
 from .recoverability import METRICS, Rate, Rates, named, values_of
-from .votes import Board, Verdicts
+from .votes import UNJUDGED, Board, Verdicts
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,10 @@ def methods_of(
         Method(
             name,
             outcomes[name],
-            {judge: alone[index][name] for index, judge in enumerate(judges)},
+            {
+                judge: alone[index][name] if judged(board, index) else _with_nothing(alone[index][name])
+                for index, judge in enumerate(judges)
+            },
             board,
             boards["moral_label"][name].together,
             boards["contrast"][name].together,
@@ -88,6 +91,16 @@ def methods_of(
         )
         for name, board in questions.items()
     )
+
+
+def judged(board: Board, judge: int) -> bool:
+    """Whether a judge, by its place, has a verdict on what a method made; text alone is no method's."""
+    return bool((board.single[judge][:, IMAGE:] != UNJUDGED).any())
+
+
+def _with_nothing(outcomes: Outcomes) -> Outcomes:
+    """Return outcomes in which no question counts: of a judge who judged nothing of a method."""
+    return replace(outcomes, sets={name: np.zeros_like(chosen) for name, chosen in outcomes.sets.items()})
 
 
 def compared(methods: Sequence[Method]) -> tuple[Method, ...]:

@@ -17,7 +17,7 @@ from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted, normalize_answer
 from ..archive.archive import JUDGEMENTS, Archive, check_hash, lines_of, read_manifest, sources_of
 from ..archive.protocols import release_sha256
-from ..archive.replies import archive_notes, last_attempts
+from ..archive.replies import archive_notes, last_attempts, not_judged
 from .assemble import group_scores, method_scores
 from .coverage import coverage_of, generations, invalid_generations, requested_of
 from .definitions import PROTOCOL, Definitions
@@ -224,10 +224,19 @@ def _check_weights(replies: Replies, definitions: Definitions) -> None:
         )  # fmt: skip
 
 
+def judge_notes(judged: Judged) -> Iterator[str]:
+    """Yield which methods have no judgement of theirs by some judge; that of text alone is no method's."""
+    shown = {(method, judge) for judge, method, *_ in judged.replies.outcomes if method is not None}
+    return not_judged(
+        {name: {judge for method, judge in shown if method == name} for name in judged.replies.methods}
+    )
+
+
 def _notes(judged: Judged) -> list[str]:
     selection = judged.manifest.protocol.get("stories")
     count = selection.get("count") if isinstance(selection, Mapping) else None
     notes = list(archive_notes(judged.manifest))
+    notes += judge_notes(judged)
     there = judged.items.stories
     if isinstance(count, int) and count != there and not judged.replies.outside:
         notes.append(

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import InputError, UserError
 from ...schemas.values import Score
 from ..archive.archive import Archive, read_archive
-from ..archive.replies import archive_notes
+from ..archive.replies import archive_notes, not_judged
 from ..metrics.registry import metrics
 from ..metrics.story import FoundStory, Story
 from .definitions import Definitions
@@ -42,14 +42,20 @@ def score_archive(archive: Archive, looked_at: Sequence[FoundStory], definitions
     """
     manifest = archive.manifest
     panels = collect_panels(archive.judgements, looked_at)
+    judges = {judge for _, judge in panels}
     asked_from = int(str(manifest.protocol.get("interaction_from", 2)))
-    notes = list(archive_notes(manifest))
+    rated_by = {
+        story.method: {judge for name, judge in panels if name == story.method} for story in looked_at
+    }
+    notes = [*archive_notes(manifest), *not_judged(rated_by, judges)]
     methods = []
     for method, some in groupby(sorted(looked_at, key=_by_method), key=_by_method):
         stories = tuple(some)
         judged = {judge: panel for (name, judge), panel in panels.items() if name == method}
         accounting = manifest.subject.get("methods", {}).get(method) or counted(stories)
-        methods.append(_score_method(stories, judged, accounting, asked_from, definitions))
+        methods.append(
+            _score_method(stories, judged, accounting, asked_from, definitions, several=len(judges) > 1)
+        )
         pictures = sum(shot.sha256 is not None for story in stories for shot in story.shots)
         notes += [
             f"the {metric.label.lower()} score of {method}, of {pictures} pictures, means little"
@@ -81,14 +87,21 @@ def _score_method(
     accounting: Mapping[str, object],
     asked_from: int,
     definitions: Definitions,
+    *,
+    several: bool,
 ) -> MethodScores:
+    """Return the scores of a method; those of ratings bear the judge's name where there are ``several``."""
+
+    def named(name: str, judge: str) -> str:
+        return f"{name} ({judge})" if several else name
+
     scored = {story.story_id: score_story(story, definitions) for story in stories}
     rated: dict[str, dict[str, Score]] = {story.story_id: {} for story in stories}
     actions: dict[str, Actions] = {}
     for judge, panel in sorted(judged.items()):
         for story, scores in by_story(stories, panel, asked_from, definitions).items():
-            rated[story] |= {_named(name, judge, judged): score for name, score in scores.items()}
-        actions[_named("action", judge, judged)] = partial(actions_of, panel=panel, definitions=definitions)
+            rated[story] |= {named(name, judge): score for name, score in scores.items()}
+        actions[named("action", judge)] = partial(actions_of, panel=panel, definitions=definitions)
     per_story = tuple(replace(row, scores={**row.scores, **rated[key]}) for key, row in scored.items())
     scores = with_intervals(pooled(per_story), per_story, definitions)
     deviations: dict[str, float | None] = {}
@@ -107,10 +120,6 @@ def _score_method(
         strata=strata_of(stories, per_story, actions, definitions),
         deviations=deviations,
     )
-
-
-def _named(name: str, judge: str, judged: Mapping[str, Panel]) -> str:
-    return name if len(judged) == 1 else f"{name} ({judge})"
 
 
 def _ordered(names: Iterable[str]) -> list[str]:

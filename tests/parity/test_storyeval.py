@@ -27,6 +27,7 @@ SILENT |= {("modelscope", "llava"): 0, ("easyanimate", "llava"): 1, ("cogvideox"
 # Rates exactly between two printed digits, 26.75 and 21.75: summed as floating-point numbers they fall below
 # the half, here as in the table; rounding the exact rate half up gives the digit above.
 BETWEEN = {("easyanimate", "gpt4o", "easy"): "26.7", ("modelscope", "gpt4o", "easy"): "21.7"}
+FEW = Definitions(resamples=100)
 DIFFERENT_LISTS: dict[tuple[str, str], list[str]] = {}
 
 
@@ -140,4 +141,21 @@ def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does
     above = {way: value - means["unanimous"] for way, value in means.items()}
     assert above == pytest.approx(
         {"unanimous": 0, "at_least_2": 0.0538, "average": 0.0599, "at_least_1": 0.1252}, abs=5e-5
+    )
+
+
+def test_the_published_files_when_imported_together_score_as_each_alone(
+    reference: Path, suite: Suite
+) -> None:
+    files = [reference / f"storyeval/results/{method}_{judge}_final.json" for method, judge in sorted(FILES)]
+    alone = [import_results([Results(file)], suite) for file in files]
+    together = score_archive(import_results([Results(file) for file in files], suite).archive, suite, FEW)
+    expected = [panel for one in alone for panel in score_archive(one.archive, suite, FEW).panels]
+    assert [panel.as_json() for panel in together.panels] == [panel.as_json() for panel in expected]
+    assert [(panel.panel.method, panel.panel.judge) for panel in together.panels] == [
+        (method, f"published:{judge}") for method, judge in sorted(FILES)
+    ]
+    assert together.notes == (
+        "cogvideox has no judgement by published:gpt4o, and so no score by it",
+        "pika1.5 has no judgement by published:llava, and so no score by it",
     )

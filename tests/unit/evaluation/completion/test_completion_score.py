@@ -86,10 +86,15 @@ def test_scores_when_a_video_is_missing_count_it_as_missing(archive: Make, suite
     assert [one.seen for one in panel.videos] == [True, False, False]
 
 
-def test_scores_when_a_method_has_no_judgement_at_all_say_so(archive: Make, suite: Suite) -> None:
-    panel = only(archive({}), suite)
-    assert (panel.classes["average"].value, panel.nonresponse.value) == (0, 1)
-    assert panel.classes["average"].counts["missing"] == 3
+def test_a_judge_when_it_judged_nothing_of_a_method_gives_it_no_score_and_a_note(
+    archive: Make, suite: Suite
+) -> None:
+    scores = score_archive(archive({}), suite, Definitions())
+    assert scores.panels == ()
+    assert scores.notes[0] == "m has no judgement by openai:one, and so no score by it"
+    worked = score_archive(archive(WORKED, judges=["openai:one", "openai:two"]), suite, Definitions())
+    assert [panel.panel for panel in worked.panels] == [("m", "openai:one")]
+    assert worked.notes[0] == "m has no judgement by openai:two, and so no score by it"
 
 
 def test_scores_when_a_refusal_was_asked_again_use_the_first_answers(archive: Make, suite: Suite) -> None:

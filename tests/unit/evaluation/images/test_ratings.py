@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.archive.archive import Archive
 from fabula.evaluation.metrics.cids import DEFINITION, ENSEMBLE
 from fabula.evaluation.metrics.story import FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
 from fabula.evaluation.shots.definitions import Definitions, read_definitions
 from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
-from fabula.schemas.judgement import Judge, Judgement
+from fabula.evaluation.shots.score import score_archive
+from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
 
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model=None)
 CASTS = ((), ("A",), ("A", "B"))
@@ -146,3 +148,22 @@ def test_action_as_the_code_has_it_leaves_out_a_shot_whose_crops_have_no_vector(
         assert found.value == value
     blind = story_ratings(story(), panel, 0, Definitions(chosen={"alignment": "code"}))["action"]
     assert blind.value == 2.0  # without vectors nobody can tell: matched nobody, (4 + 0) / 2
+
+
+def test_ratings_when_methods_have_other_judges_bear_the_judges_names_and_are_not_compared() -> None:
+    other = Judge(spec="openai:two", provider="openai", model="two", reported_model=None)
+    found = [story(), story().model_copy(update={"method": "n"})]
+    judgements = [
+        rated("shot_01/scene", 4), rated("shot_01/scene", 1, method="n", judge=other)
+    ]  # fmt: skip
+    manifest = EvaluationManifest(kind="images", protocol={}, subject={}, environment={})
+    scores = score_archive(Archive(manifest, tuple(judgements)), found, Definitions(resamples=0))
+    values = {
+        method.method: {name: score.value for name, score in method.scores.items() if "scene" in name}
+        for method in scores.methods
+    }
+    assert values == {"m": {"scene (openai:one)": 4}, "n": {"scene (openai:two)": 1}}
+    assert scores.notes[:2] == (
+        "m has no judgement by openai:two, and so no score by it",
+        "n has no judgement by openai:one, and so no score by it",
+    )

@@ -168,3 +168,21 @@ def test_story_level_when_stories_have_different_sizes_weighs_stories_alike(benc
     gaps = made.score().methods["m"].gaps["story"]["filtered"]
     assert gaps.dimensions["causal"]["gap"].value == 0.5
     assert gaps.dimensions["moral"]["gap"].value == 0.0
+
+
+def test_a_judge_when_it_saw_nothing_of_a_method_has_no_score_of_it_though_generations_are_invalid(bench):
+    made = bench(2)
+    first = made.release.records[0].story_id
+    made.ask(lambda *_: True, ("a", "b"), ("text",))
+    made.ask(lambda *_: True, ("a", "b"), ("image", "text_image"), method="one")
+    made.ask(
+        lambda q, *_: True if made.questions[q].story_id != first else None,
+        ("a",), ("image", "text_image"), method="two",
+    )  # fmt: skip
+    scores = made.score(one={}, two={"invalid": [{"story_id": first, "seed": None}]})
+    # of two stories one has no images: 6 of 12 questions count as not recovered, by those who were shown any
+    assert scores.methods["two"].judges["a"]["raw"]["gap"].value == 0.5
+    assert scores.methods["one"].judges["b"]["raw"]["gap"].value == 0
+    assert {score.status for score in scores.methods["two"].judges["b"]["raw"].values()} == {"undefined"}
+    assert "two has no judgement by b, and so no score by it" in scores.notes
+    assert not [note for note in scores.notes if note.startswith("one has no judgement")]
