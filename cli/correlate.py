@@ -26,7 +26,8 @@ def correlate(
 ) -> int:
     """Correlate the columns of two tables.
 
-    Rows that only one table has are left out. Gives Pearson, Spearman and Kendall correlations with
+    Rows that only one table has are left out, and so are columns with cells that are no numbers, which are
+    named. Gives Pearson, Spearman and Kendall correlations with
     intervals.
 
     Options:
@@ -58,7 +59,10 @@ def _table(made: "TableCorrelations") -> "Table":
     names = list(dict.fromkeys(result.name for pairing in made.pairings for result in pairing.correlations))
     return ScoreTable(
         name="correlations", title="Correlations", heading="Columns",
-        note=f"Over {made.shared} rows shared by {', '.join(made.on)}; in brackets 95 % intervals.",
+        note=" ".join([
+            f"Over {made.shared} rows shared by {', '.join(made.on)}; in brackets 95 % intervals.",
+            *(f"{column}." for column in made.unread),
+        ]),
         measures=tuple(Measure(name=name, label=name.capitalize(), unit="number") for name in names),
         rows=tuple(
             ScoreRow(

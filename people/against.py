@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..evaluation.stats.bootstrap import divided
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
+from ..evaluation.stats.ranks import DIGITS
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Score
@@ -329,7 +330,7 @@ def board_means(values: Floats, starts: Ints) -> Floats:
     there = np.isfinite(values)
     sums = np.add.reduceat(np.where(there, values, 0.0), starts, axis=1)
     numbers = np.add.reduceat(there.astype(np.float64), starts, axis=1)
-    return np.round(divided(sums, numbers), 12)
+    return np.round(divided(sums, numbers), DIGITS)
 
 
 def spearman_of(rows: Floats, fixed: Floats) -> Floats:

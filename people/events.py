@@ -92,8 +92,7 @@ def _aligned(people: Rates, verifier: Rates, videos: Sequence[tuple[str, str]]) 
             float(np.mean([verifier[video] for video in own])),
             len(own),
         )
-    first = np.round([rates[0] for rates in models.values()], 12)
-    second = np.round([rates[1] for rates in models.values()], 12)
+    first, second = np.array([rates[:2] for rates in models.values()], dtype=np.float64).reshape(-1, 2).T
     difference = float(np.abs(first - second).mean()) if models else None
     apart = [abs(people[video] - verifier[video]) for video in videos]
     by_video = sum(apart) / len(apart) if apart else None

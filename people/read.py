@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ..errors import InputError, UserError
+from ..evaluation.stats.tables import number_of, plain_text
 from ..schemas.canonical import without_guard
 from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
@@ -306,12 +308,9 @@ def _cell(name: str, cell: str) -> Any:  # noqa: ANN401 - a JSON value
 
 def _number(text: str) -> int | float | str:
     """Return the number that a cell holds, else its text, which the type then refuses by name."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
+    number, plain = number_of(text), plain_text(text)
+    if number is None or math.isnan(number) or plain.endswith("%"):
         return text
+    if plain.lstrip("+-").isdecimal():
+        return int(plain)
     return int(number) if number.is_integer() else number

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..evaluation.metrics.registry import metrics
 from ..evaluation.shots.definitions import read_definitions
@@ -102,14 +103,17 @@ def _story_values(scores: ImageScores) -> Values:
     for method in scores.methods:
         for story in method.stories:
             for name, score in story.scores.items():
+                values = by_score.setdefault(name, {})
                 if score.value is not None:
-                    by_score.setdefault(name, {})[method.method, story.story_id] = score.value
+                    values[method.method, story.story_id] = score.value
     return by_score
 
 
 def _shot_values(shots: Iterable[ShotScore]) -> Values:
     by_score: dict[str, dict[Thing, float]] = {}
     for shot in shots:
+        for name in shot.missing:
+            by_score.setdefault(name, {})
         for name, value in shot.values.items():
             by_score.setdefault(name, {})[shot.method, shot_item(shot.story_id, shot.number)] = value
     return by_score
@@ -123,14 +127,12 @@ def _compared(what: str, ratings: Mapping[Thing, float], scores: Values) -> dict
     compared = {}
     for name, scored in scores.items():
         shared = sorted(set(rated) & set(scored))
-        if not shared:
-            continue
-        pairs = np.array([[rated[thing], scored[thing]] for thing in shared])
+        pairs = np.array([[rated[thing], scored[thing]] for thing in shared], dtype=np.float64)
         methods = sorted({method for method, _ in shared})
-        means = np.array([pairs[[thing[0] == method for thing in shared]].mean(axis=0) for method in methods])
+        means = [pairs[[thing[0] == method for thing in shared]].mean(axis=0) for method in methods]
         compared[name] = {
             what: _correlations(pairs),
-            "methods": _correlations(means),
+            "methods": _correlations(np.array(means, dtype=np.float64)),
             "without_score": len(rated) - len(shared),
         }
     return {what: compared}
@@ -149,13 +151,14 @@ def _whole(ratings: Mapping[Thing, float], scores: ImageScores) -> dict[str, Any
         for (method, item), value in ratings.items():
             if "/" not in item and of_method.get(method) is not None:
                 rated.setdefault(method, []).append(value)
-        if rated:
+        if of_method and any("/" not in item for _, item in ratings):
             pairs = [(sum(values) / len(values), of_method[name]) for name, values in sorted(rated.items())]
             compared[metric.name] = {"methods": _correlations(np.array(pairs, dtype=np.float64))}
     return {"sets": compared} if compared else {}
 
 
-def _correlations(pairs: Any) -> dict[str, Any]:  # noqa: ANN401 - shape (things, 2)
+def _correlations(pairs: NDArray[np.float64]) -> dict[str, Any]:
+    pairs = pairs.reshape(-1, 2)  # also where nothing has both; that is told as 0 pairs
     return {name: correlate(name, pairs[:, 0], pairs[:, 1]).as_json() for name in NAMES}
 
 

@@ -41,7 +41,7 @@ AGAIN = ("refused", "blocked")
 
 SPEC = StageSpec(
     name="judge_events",
-    version=2,
+    version=3,
     shape="map",
     reads=("prompt", "frames"),
     writes=("votes",),

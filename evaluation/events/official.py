@@ -24,6 +24,8 @@ _STOPPING: Mapping[str, Json] = {
     "anthropic": {"stop_sequences": [END]},
     "google": {"generationConfig": {"stopSequences": [END]}},
 }
+_NUMBER = re.compile(r"(?:(?<!\d)[-\N{MINUS SIGN}])?\d{1,9}(?:\.\d{1,9})?")
+_FLAGS = {"0": 0, "1": 1, "\N{FULLWIDTH DIGIT ZERO}": 0, "\N{FULLWIDTH DIGIT ONE}": 1}
 _LIST = re.compile(r"\[COMPLETE_LIST\]:\s*(.*)")
 
 PUBLISHED = Published(
@@ -86,7 +88,8 @@ def score_question(texts: TextSet, description: str, prompt: str, events: Sequen
 def read_completion(text: str, events: int) -> Completion:
     """Return the completion list of a reply, as the public code reads it.
 
-    Departure: a number that is neither 0 nor 1 is no flag here; none of the 6,345 published lists has one.
+    Departure: a number that is neither 0 nor 1 is no flag here, and no two flags as 0.1 or one as -1 would be
+    there; none of the 6,345 published lists has one.
 
     Raises:
         BadReply: there is no list, or one of another length.
@@ -94,9 +97,10 @@ def read_completion(text: str, events: int) -> Completion:
     lists = _LIST.findall(text)
     if not lists:
         raise BadReply(f"no {MARK} in the reply")
-    flags = tuple(int(number) for number in re.findall(r"\d{1,9}", lists[-1].strip()))
-    if len(flags) != events:
-        raise BadReply(f"{len(flags)} flags for {events} events")
-    if any(flag not in (0, 1) for flag in flags):
-        raise BadReply(f"flags that are neither 0 nor 1: {', '.join(map(str, flags))}")
+    numbers = _NUMBER.findall(lists[-1])
+    if len(numbers) != events:
+        raise BadReply(f"{len(numbers)} flags for {events} events")
+    if any(number not in _FLAGS for number in numbers):
+        raise BadReply(f"flags that are neither 0 nor 1: {', '.join(numbers)[:80]}")
+    flags = tuple(_FLAGS[number] for number in numbers)
     return Completion(flags, (None,) * events)

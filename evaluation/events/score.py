@@ -19,7 +19,7 @@ from ...schemas.text import counted
 from ...schemas.values import Score
 from ..archive.archive import Archive, check_hash, read_archive
 from ..archive.replies import archive_notes, lacks, last_attempts, not_judged
-from ..stats.tables import read_table
+from ..stats.tables import number_of, read_table
 from .votes import Definitions, Panel, Votes, collect_votes, completion_rate
 
 _problem = partial(mismatch, fix="give the folder of fabula evaluate events")
@@ -195,11 +195,8 @@ def read_rates(path: str | Path) -> dict[str, dict[str, float | None]]:
     rates: dict[str, dict[str, float | None]] = {}
     for number, row in enumerate(table.rows if not problems else (), 2):
         where = f"{path} row {number}"
-        try:
-            rate = float(row["rate"])
-        except ValueError:
-            rate = -1.0
-        if not 0 <= rate <= 1:
+        rate = number_of(row["rate"])
+        if rate is None or not 0 <= rate <= 1:
             problems.append(
                 UserError(where, expected="a rate from 0 to 1", found=row["rate"], fix="correct it")
             )

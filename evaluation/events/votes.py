@@ -12,6 +12,7 @@ Example: votes (1, 0) and (1, 1) under unanimous voting give (1, 0), a rate of 0
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,7 +127,7 @@ def collect_votes(
 
     Raises:
         InputError: a judgement is about a video that the suite does not have, or its list has another length
-            than the events; every problem is listed.
+            than the events or flags other than 0 and 1; every problem is listed.
     """
     problems: list[UserError] = []
     panels: dict[Panel, Votes] = {}
@@ -137,6 +138,10 @@ def collect_votes(
             problems.append(_problem(judgement, "a video of the suite", "none with that name"))
             continue
         listed = _completion(judgement)
+        if listed is None and judgement.parsed is not None:
+            flags = repr(judgement.parsed.get("completion"))[:80]
+            problems.append(_problem(judgement, "a list of flags, each 0 or 1", flags))
+            continue
         if listed is not None and len(listed) != len(prompt.event_list):
             flags = f"{len(listed)} flags for {len(prompt.event_list)} events"
             problems.append(_problem(judgement, "one flag per event", flags))
@@ -158,9 +163,9 @@ def collect_votes(
 
 def _completion(judgement: Judgement) -> VotedEvents | None:
     listed = judgement.parsed.get("completion") if judgement.parsed is not None else None
-    if not isinstance(listed, list) or any(flag not in (0, 1) for flag in listed):
+    if not isinstance(listed, list) or any(type(flag) is not int or flag not in (0, 1) for flag in listed):
         return None
-    return tuple(int(flag) for flag in listed)
+    return tuple(listed)
 
 
 def _counted(lists: list[VotedEvents | None], required: int) -> list[VotedEvents | None]:
@@ -179,12 +184,17 @@ _MARK = re.compile(r"\[COMPLETE[_ ]LIST\]", re.IGNORECASE)
 _NUMBER = r"(?<![\w.])[01](?![\w.])"
 _REMARK = rf"\((?![^()\n]*{_NUMBER})[^()\n]{{1,300}}\)"
 _FLAG = rf"[01](?:\s*+{_REMARK})?+"
-_OTHER_FLAG = r"\s*+\((?:or|maybe|perhaps|possibly)?\s*+[01]\b"
+_OTHER_FLAG = r"\s*+\((?:or|maybe|perhaps|possibly)?\s*+[01]\b|\s++or\s++[01]\b"
+_OTHER_NUMBER = r"\.\d|-\d|%|[^\S\n]++\d|\s*+[;/|&]\s*+[-+]?\d|\s*+,\s*+[-+]?\w"
+_BEFORE = r"(?:[\s*`_:=]|-(?![\d.]))*+\[?[\s*`_]*+"
 _FLAGS = re.compile(
-    rf"[\s*`_:=-]*+\[?[\s*`_]*+({_FLAG}(?:\s*+,\s*+{_FLAG})*)"
-    rf"(?![\w,]|\.\d|\s*+,\s*+\w|{_OTHER_FLAG})",
-    re.IGNORECASE,
+    rf"{_BEFORE}({_FLAG}(?:\s*+,\s*+{_FLAG})*)(?![\w,]|{_OTHER_NUMBER}|{_OTHER_FLAG})", re.IGNORECASE
 )
+_LISTED = re.compile(rf"{_BEFORE}[-+.]?(?:\d|(?:yes|no|true|false)\b)", re.IGNORECASE)
+"""What begins a list, be it one of flags or not; words behind a mark may speak of the list above."""
+_CJK = str.maketrans({"\N{IDEOGRAPHIC COMMA}": ",", "\N{LEFT BLACK LENTICULAR BRACKET}": "[",
+                      "\N{RIGHT BLACK LENTICULAR BRACKET}": "]", "\N{MINUS SIGN}": "-"})  # fmt: skip
+"""Punctuation of a list that NFKC leaves as it is."""
 _EACH = re.compile(rf"([01])(?:\s*+({_REMARK}))?+")
 
 
@@ -209,10 +219,11 @@ def parse_completion(text: str, events: int) -> Completion:
     """Return the completion list of a reply.
 
     The list stands after the mark ``[COMPLETE_LIST]``, flags separated by commas; markdown around it and
-    words behind it do not matter. A flag counts as it stands, whatever remark in brackets follows it; a
-    remark with another flag in it makes the list unreadable. Where the mark is there more than once, the
-    last list counts: replies often repeat it after their reasons. Nothing is guessed: a list of another
-    length is no answer.
+    words behind it do not matter, and full-width characters are the usual ones (NFKC). A flag counts as it
+    stands, whatever remark in brackets follows it; a remark with another flag in it makes the list
+    unreadable. Where the mark is there more than once, the last list counts: replies often repeat it after
+    their reasons. Nothing is guessed: a list of another length, or with anything but 0 and 1 in it, is no
+    answer, whatever list stands before it.
 
     Args:
         text: the reply.
@@ -224,12 +235,15 @@ def parse_completion(text: str, events: int) -> Completion:
     >>> parse_completion("The door stays shut. Finally we have **[COMPLETE_LIST]: 1, 0**.", 2).flags
     (1, 0)
     """
+    text = unicodedata.normalize("NFKC", text).translate(_CJK)
     marks = list(_MARK.finditer(text))
     if not marks:
         raise Unreadable(f"no {MARK} in the reply")
     for mark in reversed(marks):
         match = _FLAGS.match(text, mark.end())
         if match is None:
+            if _LISTED.match(text, mark.end()):
+                break
             continue
         read = [(int(flag), remark[1:-1].strip() or None) for flag, remark in _EACH.findall(match[1])]
         if len(read) != events:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...schemas.values import Score
+from ..stats.ranks import TOLERANCE
 from . import columns
 from .columns import CHANCE, NO_LABEL, majority_share, moral_columns, question_counts
 from .definitions import Definitions
@@ -166,8 +167,8 @@ def _negative(
             named += [
                 f"{level}.{name}.{part}"
                 for part, score in parts.items()
-                if score.value is not None and score.value < 0
+                if score.value is not None and score.value < -TOLERANCE
             ]
-    below = story_gaps(method, method.outcomes.sets["raw"], items) < 0
+    below = story_gaps(method, method.outcomes.sets["raw"], items) < -TOLERANCE
     stories = [items.records[index].story_id for index in np.flatnonzero(below)]
     return {"scores": named, "stories": stories}

@@ -9,6 +9,7 @@ from ...schemas.canonical import plain_fields
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ..stats.paired import Paired
+from ..stats.ranks import TOLERANCE
 from .coverage import Coverage
 from .definitions import PROTOCOL, Definitions
 from .pooling import LEVELS, SETS, Level, SetName, Triple
@@ -35,6 +36,11 @@ class GapScores:
     gap_without_moral: Score
     latent_gap_without_moral: Score
     dimensions: Mapping[str, Mapping[str, Score]]
+
+    @property
+    def negative(self) -> bool:
+        """Whether the gap is below zero by more than rounding; it is to be inspected then."""
+        return self.gap.value is not None and self.gap.value < -TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ..archive.archive import read_manifest
 from ..archive.protocols import Difference, check_alike
 from ..archive.replies import notes_of_both
 from ..metrics.registry import in_order, lead_of, metric_of
-from ..stats.bootstrap import rank_intervals, ranks
 from ..stats.paired import Pair, Paired, paired
+from ..stats.ranks import rank_intervals, ranks
 from .definitions import Definitions
 from .score import score_folder
 from .scores import MethodScores, values_of

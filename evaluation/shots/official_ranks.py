@@ -1,10 +1,10 @@
 """Ranks as the public summary of ViStoryBench's leaderboard makes them: five categories, and one overall.
 
 Question: where does a method stand where one place has to be said?
-Formula: methods are ranked in each score, equal values sharing the mean of their places and a missing value
-    having the last one; the mean of a category's ranks is ranked again; of several runs of a method the one
-    with the lowest mean over the categories counts. Among those runs the same is done once more, as whole
-    numbers without holes, and so is the mean of the five.
+Formula: methods are ranked in each score, values that are equal up to rounding sharing the mean of their
+    places and a missing value having the last one; the mean of a category's ranks is ranked again; of several
+    runs of a method the one with the lowest mean over the categories counts. Among those runs the same is
+    done once more, as whole numbers without holes, and so is the mean of the five.
 Input: means over stories by run and score.
 Output: whole numbers from 1, the best; equal ones where methods are level.
 Undefined when: nobody has a value in a category. The public code ranks all first there, which changes no
@@ -17,6 +17,10 @@ These ranks weigh a judge's rating like a cosine, and know no intervals: our own
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from ..stats.ranks import mean_ranks
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "character": ("cids_self", "cids_cross"),
@@ -91,12 +95,9 @@ def _category_ranks(runs: Mapping[str, Values], among: Sequence[str]) -> dict[st
 
 def _ranks(values: Mapping[str, float | None]) -> dict[str, float]:
     """Return places from 1 for the highest; equal values share a mean place, None has the last one."""
-    known = sorted((value for value in values.values() if value is not None), reverse=True)
-    first = {value: index for index, value in reversed(list(enumerate(known)))}
-    return {
-        run: float(len(values)) if value is None else first[value] + (known.count(value) + 1) / 2
-        for run, value in values.items()
-    }
+    there = [run for run, value in values.items() if value is not None]
+    places = mean_ranks(-np.array([values[run] for run in there], dtype=np.float64))
+    return dict.fromkeys(values, float(len(values))) | dict(zip(there, places.tolist(), strict=True))
 
 
 def _whole(ranks: Mapping[str, float]) -> dict[str, int]:

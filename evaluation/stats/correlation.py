@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...schemas.text import tallied
-from .paired import mean_ranks
+from .ranks import levelled, mean_ranks
 
 Name = Literal["pearson", "spearman", "kendall"]
 NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
@@ -65,7 +65,14 @@ def kendall(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
     return correlate("kendall", x, y, level)
 
 
-def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95, of: str = "pairs") -> Correlation:
+def correlate(
+    name: Name,
+    x: ArrayLike,
+    y: ArrayLike,
+    level: float = 0.95,
+    of: str = "pairs",
+    scales: tuple[float, float] = (1.0, 1.0),
+) -> Correlation:
     """Return a correlation of two columns.
 
     Args:
@@ -74,6 +81,7 @@ def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95, of: s
         y: as many numbers, in the same order.
         level: of the interval, in (0, 1).
         of: what has the numbers, in the plural, for the reason why there is no value.
+        scales: of the two columns; at them, numbers that are equal up to rounding are (:mod:`.ranks`).
 
     Raises:
         ValueError: the columns have different lengths.
@@ -84,10 +92,11 @@ def correlate(name: Name, x: ArrayLike, y: ArrayLike, level: float = 0.95, of: s
     there = np.isfinite(first) & np.isfinite(second)
     first, second = first[there], second[there]
     pairs, left_out = len(first), int((~there).sum())
-    reason = _undefined(first, second, of)
+    even = levelled(first, scales[0]), levelled(second, scales[1])
+    reason = _undefined(*even, of)
     if reason is not None:
         return Correlation(name, None, None, None, None, pairs, left_out, reason)
-    value, p = _coefficient(name)(first, second)
+    value, p = _coefficient(name)(*((first, second) if name == "pearson" else even))
     value = min(1.0, max(-1.0, value))
     low, high = _interval(name, value, pairs, level)
     return Correlation(name, value, low, high, p if math.isfinite(p) else None, pairs, left_out)
@@ -136,7 +145,7 @@ def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, fl
     """Return coefficient and p-value as ``scipy.stats.spearmanr``, which takes a second to import."""
     from scipy.special import stdtr
 
-    ranks = np.stack([mean_ranks(x), mean_ranks(y)], axis=1)
+    ranks = np.stack([mean_ranks(x, 0.0), mean_ranks(y, 0.0)], axis=1)  # levelled before
     value, free = np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0], len(x) - 2
     with np.errstate(divide="ignore"):
         statistic = value * np.sqrt((free / ((value + 1.0) * (1.0 - value))).clip(0))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...schemas.text import counted, plural
 from .bootstrap import Floats, resampled_sums
+from .ranks import TOLERANCE, levelled, mean_ranks
 from .uncertainty import CORRECTIONS, Uncertainty
 
 Alternative = Literal["greater", "two-sided"]
@@ -22,7 +23,8 @@ class SignedRank:
     """A signed-rank test.
 
     Attributes:
-        count: how many differences are not zero; zeros are dropped before ranking (Wilcoxon's own way).
+        count: how many differences are not zero, up to rounding; zeros are dropped before ranking
+            (Wilcoxon's own way).
         zeros: how many are.
         positive: sum of the ranks of the positive differences, W+; tied ones share their mean rank.
         negative: sum of the ranks of the negative differences, W-.
@@ -51,7 +53,7 @@ def signed_rank(differences: NDArray[np.float64], alternative: Alternative = "gr
         differences: shape (n,), finite.
         alternative: ``greater``: the median is above zero; ``two-sided``: it is not zero.
     """
-    values = np.asarray(differences, dtype=np.float64)
+    values = levelled(np.asarray(differences, dtype=np.float64))
     kept = values[values != 0]
     zeros = len(values) - len(kept)
     if not len(kept):
@@ -68,16 +70,6 @@ def signed_rank(differences: NDArray[np.float64], alternative: Alternative = "gr
         above, below = float(ndtr(-score)), float(ndtr(score))
     p_value = above if alternative == "greater" else min(1.0, 2 * min(above, below))
     return SignedRank(len(kept), zeros, positive, negative, p_value, exact)
-
-
-def mean_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks from 1 of values of shape (n,); equal ones share the mean of theirs.
-
-    As ``scipy.stats.rankdata`` has it, which takes a second to import.
-    """
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    shared: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return shared
 
 
 def _tails(ranks: NDArray[np.float64], positive: float) -> tuple[float, float]:
@@ -101,7 +93,7 @@ def cohen_d(differences: NDArray[np.float64]) -> float:
     if len(differences) < 2:
         return float("nan")
     mean, spread = float(differences.mean()), float(differences.std(ddof=1))
-    return mean / spread if spread > 1e-12 * max(1.0, abs(mean)) else float("nan")
+    return mean / spread if spread > TOLERANCE * max(1.0, abs(mean)) else float("nan")
 
 
 LEVEL = 0.05
@@ -244,6 +236,7 @@ def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[
     }
     made = []
     for index, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
+        signs = np.sign(levelled(pair.differences))
         values = {**row, **{name: float(column[index]) for name, column in corrected.items()}}
         made.append(
             Paired(
@@ -251,8 +244,7 @@ def paired(pairs: Sequence[Pair], unit: str, uncertainty: Uncertainty) -> tuple[
                 n=len(pair.differences),
                 interval=None if np.isnan(row["low"]) else uncertainty.method(len(pair.differences)),
                 correction=uncertainty.correction, least=2 / (uncertainty.resamples + 1),
-                higher=int((pair.differences > 0).sum()),
-                lower=int((pair.differences < 0).sum()), equal=int((pair.differences == 0).sum()),
+                higher=int((signs > 0).sum()), lower=int((signs < 0).sum()), equal=int((signs == 0).sum()),
                 **{name: None if np.isnan(value) else value for name, value in values.items()},
             )
         )  # fmt: skip

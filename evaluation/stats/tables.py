@@ -2,23 +2,29 @@
 
 import csv
 import math
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import without_guard
 from ...schemas.plain_files import read_plain, reason_of
 from .correlation import NAMES, Correlation, correlate
+from .ranks import scale_of
 
 _problem = partial(mismatch, fix="correct the table")
 
 Key = tuple[str, ...]
-MISSING = ("", "-", "–", "—", "nan", "na", "n/a", "null")
+MISSING = ("", "-", "--", "---", "–", "—", "nan", "na", "n/a", "null")
 
+MIXED = "is not in percent as other cells are, or alone is"
 LISTED = 10
 """Most rows without a partner that are named for people."""
 
@@ -54,6 +60,29 @@ class Pairing:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A column of both tables that is left out, and the first cell that is no number.
+
+    Attributes:
+        column: its name.
+        table: the file with the cell.
+        row: what names the cell's row.
+        cell: what stands there.
+        why: what is wrong with it.
+    """
+
+    column: str
+    table: str
+    row: Key
+    cell: str
+    why: str
+
+    def __str__(self) -> str:
+        cell = repr(self.cell[:80])
+        return f"{self.column} left out: {cell} in {self.table}, row {' / '.join(self.row)}, {self.why}"
+
+
+@dataclass(frozen=True)
 class TableCorrelations:
     """How two tables correlate.
 
@@ -64,6 +93,7 @@ class TableCorrelations:
         only_second: rows that the first has not.
         pairings: one entry per pair of columns.
         excluded: rows of both that were left out as asked for.
+        unread: columns of both that are not compared, as they hold something else than numbers.
     """
 
     on: Key
@@ -72,6 +102,7 @@ class TableCorrelations:
     only_second: tuple[Key, ...]
     pairings: tuple[Pairing, ...]
     excluded: tuple[Key, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -81,6 +112,7 @@ class TableCorrelations:
             "only_first": [list(key) for key in self.only_first],
             "only_second": [list(key) for key in self.only_second],
             "excluded": [list(key) for key in self.excluded],
+            "left_out": [asdict(column) for column in self.unread],
             "columns": [
                 {
                     "first": pairing.first,
@@ -101,6 +133,7 @@ class TableCorrelations:
             if keys:
                 listed = "; ".join(" / ".join(key) for key in keys[:LISTED])
                 yield f"{len(keys)} {what}: {listed}" + ("; ..." if len(keys) > LISTED else "")
+        yield from map(str, self.unread)
         for pairing in self.pairings:
             yield f"{pairing.first} : {pairing.second}"
             for result in pairing.correlations:
@@ -216,21 +249,24 @@ def correlate_tables(
             "--on", what=f"no row of one table is in the other, by {', '.join(on)}",
             fix="name the columns that tell the rows of both tables",
         )  # fmt: skip
-    chosen = list(pairs) or [
-        (name, name)
-        for name in first.columns
-        if name in second.columns and name not in on and _numeric(first, name) and _numeric(second, name)
-    ]
+    chosen, unread = list(pairs), list[Unread]()
     if not chosen:
+        names = [name for name in first.columns if name in second.columns and name not in on]
+        looked_at = [_unread(name, (first, ours), (second, two), shared) for name in names]
+        unread = [column for column in looked_at if column is not None]
+        chosen = [(name, name) for name, column in zip(names, looked_at, strict=True) if column is None]
+    if not chosen:
+        why = "; ".join(map(str, unread)) or "they share none but those of --on"
         raise ConfigError(
-            "--columns", what="the tables have no column of numbers of the same name",
+            "--columns", what=f"the tables have no column of numbers of the same name ({why})",
             fix="name two columns as FIRST:SECOND",
         )  # fmt: skip
     pairings = []
     for left, right in chosen:
         x = _numbers(first, left, ours, shared, problems)
         y = _numbers(second, right, two, shared, problems)
-        pairings.append(Pairing(left, right, tuple(correlate(name, x, y) for name in NAMES)))
+        scales = scale_of(np.array(x)), scale_of(np.array(y))
+        pairings.append(Pairing(left, right, tuple(correlate(name, x, y, scales=scales) for name in NAMES)))
     if problems:
         raise InputError(problems)
     return TableCorrelations(
@@ -240,7 +276,22 @@ def correlate_tables(
         tuple(key for key in two if key not in ours),
         tuple(pairings),
         tuple(key for key in both if key in left_out),
+        tuple(unread),
     )
+
+
+Keyed = tuple[Table, Mapping[Key, Mapping[str, str]]]
+"""A table, and its rows by what names them."""
+
+
+def _unread(name: str, first: Keyed, second: Keyed, keys: Sequence[Key]) -> Unread | None:
+    """Return the first cell for which a column of both tables is no column of numbers; None if it is one."""
+    for table, keyed in (first, second):
+        if (key := _stranger(name, keyed, keys)) is not None:
+            cell = keyed[key][name]
+            why = "is no number" if number_of(cell) is None else MIXED
+            return Unread(name, table.path.name, key, cell, why)
+    return None
 
 
 def _excluded(keys: Sequence[Key], patterns: Sequence[str]) -> set[Key]:
@@ -282,25 +333,64 @@ def _numbers(
     numbers = []
     for key in keys:
         cell = keyed[key][column]
-        number = _parsed(cell)
+        number = number_of(cell)
         if number is None:
             problems.append(_problem(f"{table.path} {' / '.join(key)} {column}", "a number or -", repr(cell)))
         numbers.append(math.nan if number is None else number)
+    mixed = _stranger(column, keyed, keys)
+    if mixed is not None and number_of(keyed[mixed][column]) is not None:
+        where, expected = f"{table.path} {' / '.join(mixed)} {column}", "all numbers in percent, or none"
+        problems.append(_problem(where, expected, repr(keyed[mixed][column])))
     return numbers
 
 
-def _numeric(table: Table, column: str) -> bool:
-    return all(_parsed(row[column]) is not None for row in table.rows)
+def _stranger(column: str, keyed: Mapping[Key, Mapping[str, str]], keys: Sequence[Key]) -> Key | None:
+    """Return the first row whose cell is no number, or one in percent where others are not."""
+    units = set[bool]()
+    for key in keys:
+        number = number_of(keyed[key][column])
+        if number is not None and not math.isnan(number):
+            units.add(plain_text(keyed[key][column]).endswith("%"))
+        if number is None or len(units) > 1:
+            return key
+    return None
 
 
-def _parsed(cell: str) -> float | None:
-    """Return the number in a cell, ``nan`` where it says that there is none; None for anything else."""
-    if cell.casefold() in MISSING:
+_SET = re.compile(
+    r"\\(?:textbf|mathbf|bm|boldsymbol|textit|emph|underline|mathrm|text)\s*\{(.*)\}"
+    r"|\$(.*)\$|\*\*(.*)\*\*|__(.*)__|\*(.*)\*|<(b|strong|i|em|u)>(.*)</\6>",
+    re.IGNORECASE,
+)
+"""What typesets a cell in LaTeX, Markdown or HTML."""
+_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?%?", re.ASCII | re.IGNORECASE)
+
+
+def _is_wide(sign: str) -> bool:
+    return unicodedata.decomposition(sign).startswith("<wide>")  # a raised 2, of a footnote, is no 2
+
+
+def plain_text(cell: str) -> str:
+    """Return a cell without what typesets it, full-width characters and the minus sign as the usual ones."""
+    usual = "".join(unicodedata.normalize("NFKC", sign) if _is_wide(sign) else sign for sign in cell)
+    text = usual.replace("\N{MINUS SIGN}", "-").replace("\\%", "%").strip()
+    while match := _SET.fullmatch(text):
+        text = match[match.lastindex or 0].strip()
+    return text
+
+
+def number_of(cell: str) -> float | None:
+    """Return the number in a cell, ``nan`` where it says that there is none; None for anything else.
+
+    Typeset numbers (bold, with U+2212 as the minus) are read. Nothing is guessed: a comma may separate
+    thousands or decimals, so that a number with one is none.
+
+    >>> number_of("**\N{MINUS SIGN}0.5**"), number_of("1,234"), number_of("12 ms")
+    (-0.5, None, None)
+    """
+    text = plain_text(cell)
+    if text.casefold() in MISSING:
         return math.nan
-    try:
-        number = float(cell.removesuffix("%"))
-    except ValueError:
-        return None
+    number = float(text.removesuffix("%")) if _PLAIN.fullmatch(text) else math.inf
     return number if math.isfinite(number) else None
 
 

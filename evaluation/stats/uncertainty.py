@@ -10,6 +10,7 @@ from ...errors import ConfigError
 from ...schemas.text import counted, plural
 from ...validators.resampling import FEW, LEAST, interval_by_size, standard_error
 from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
+from .ranks import TOLERANCE
 
 __all__ = ["CORRECTIONS", "FEW", "LEAST", "Interval", "Uncertainty", "bonferroni", "holm"]
 
@@ -108,8 +109,8 @@ class Uncertainty:
         from scipy.special import stdtr
 
         error = float(standard_error(known, np.asarray(float(units))))
-        if error == 0.0:
-            return 1.0 if value == 0 else 2 / (len(known) + 1)
+        if error <= TOLERANCE:
+            return 1.0 if abs(value) <= TOLERANCE else 2 / (len(known) + 1)
         return max(2 * float(stdtr(units - 1, -abs(value) / error)), 2 / (len(known) + 1))
 
     def method(self, units: int) -> str | None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...evaluation.metrics.metric import Quantity
 from ...evaluation.stats.bootstrap import draws
+from ...evaluation.stats.ranks import levelled
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...people.recoverability import is_right
 from ...schemas.judgement import HumanRow
@@ -117,7 +118,7 @@ def weighted_spearman(pairs: Floats, weights: Floats) -> Floats:
 
 def _ranks(column: Floats, weights: Floats) -> Floats:
     """Return the mean rank that each number has where it and the others are there so many times."""
-    values, group = np.unique(column, return_inverse=True)
+    values, group = np.unique(levelled(column), return_inverse=True)
     sizes = np.zeros((len(weights), len(values)))
     np.add.at(sizes.T, group, weights.T)
     middle = np.cumsum(sizes, axis=1) - sizes + (sizes + 1) / 2

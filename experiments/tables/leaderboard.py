@@ -93,8 +93,7 @@ def remark(results: StudyResults, method: str) -> str | None:
     asked, stories = int(made["stories_requested"]), results.evaluation.items.stories
     if asked < stories:
         remarks.append(f"asked for {asked:,} of {counted(stories, 'story')}")
-    gap = main_of(results.scores.methods[method]).gap.value
-    if gap is not None and gap < 0:
+    if main_of(results.scores.methods[method]).negative:
         remarks.append("negative gap: inspect the judging before concluding anything")
     return "; ".join(remarks) or None
 

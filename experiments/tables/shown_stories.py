@@ -13,6 +13,7 @@ from ...evaluation.report.model import Frame
 from ...evaluation.report.page import Thumbnails
 from ...evaluation.report.pictures import Pictures, pictures_of_run
 from ...evaluation.report.showing import label_text, value_text
+from ...evaluation.stats.ranks import TOLERANCE
 from ...schemas.text import counted
 from ..study import EVALUATION
 from .compass_results import methods_by_name
@@ -129,7 +130,8 @@ def _values(facts: Facts, position: int, story: int) -> dict[str, str]:
         "STG": value_text(float(facts.gaps[position, story]), "points"),
     }
     if not np.isnan(gaps).all() and np.nanmax(gaps) > 0:
-        worst = [name for name, gap in zip(DIMENSIONS, gaps, strict=True) if gap == np.nanmax(gaps)]
+        most = np.nanmax(gaps) - TOLERANCE
+        worst = [name for name, gap in zip(DIMENSIONS, gaps, strict=True) if gap >= most]
         dimension = label_text(worst[0]).lower() if len(worst) == 1 else counted(len(worst), "dimension")
         values["Lost most"] = f"{dimension} {value_text(float(np.nanmax(gaps)), 'points')}"
     return values

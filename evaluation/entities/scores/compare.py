@@ -17,6 +17,7 @@ from ...archive.protocols import Difference, check_alike
 from ...archive.replies import notes_of_both
 from ...stats.bootstrap import Floats, divided, resampled_sums
 from ...stats.paired import Pair, Paired, cohen_d, paired
+from ...stats.ranks import TOLERANCE
 from ..metrics.aggregate import Definitions
 from ..metrics.catalogue import METRICS, metric_named
 from .manifests import ManifestRule, check_b5
@@ -253,7 +254,7 @@ def _effect(
     values = [some.tiers[tier][name].value if name in some.tiers[tier] else None for some in methods]
     gap = None if values[0] is None or values[1] is None else values[0] - values[1]
     better = None
-    if gap:
+    if gap is not None and abs(gap) > TOLERANCE:
         better = ours.method if (gap > 0) == (metric_named(name).higher is not False) else theirs.method
     return Effect(
         name, tier, ours.method, theirs.method, len(both), float((first - second).mean()) if both else None,

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from ....schemas.entities import ALL, TYPES, EntityType
 from ....schemas.text import tallied
 from ....schemas.values import Score
 from ...report.formats import p_measures
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.people import plain_score
+from ...stats.ranks import ranks
 from ..metrics.aggregate import MEANINGS, Number
 from ..metrics.catalogue import EntityMetric, metric_named
 from ..metrics.decay import GapCurve, Signal
@@ -98,8 +101,8 @@ def _values(layout: Layout, scores: EntityScores) -> ScoreTable:
 def _best(metric: EntityMetric, values: Mapping[str, Score]) -> str | None:
     """Return whose value is the best, as the paper prints it bold; None with one method, or of equals."""
     known = {method: score.value for method, score in values.items() if score.value is not None}
-    best = (min if metric.higher is False else max)(known.values(), default=None)
-    winners = [method for method, value in known.items() if value == best]
+    places = ranks(np.array(list(known.values()), dtype=np.float64), higher=metric.higher is not False)
+    winners = [method for method, rank in zip(known, places, strict=True) if rank == 1]
     return f"best: {winners[0]}" if len(known) > 1 and len(winners) == 1 else None
 
 

@@ -24,8 +24,7 @@ def headline(scores: KathaScores) -> ScoreTable:
         main = _main(method)
         values = {"text": main.text, "image": main.image, "gap": main.gap, "latent_gap": main.latent_gap}
         values["moral_target"] = method.moral_target["image"]
-        negative = main.gap.value is not None and main.gap.value < 0
-        note = "negative gap: inspect the judging before concluding anything" if negative else None
+        note = "negative gap: inspect the judging before concluding anything" if main.negative else None
         rows.append(ScoreRow(label=name, scores={**values, "ambiguity": method.ambiguity}, note=note))
     asked = any(row.scores["moral_target"].value is not None for row in rows)
     return ScoreTable(

@@ -1,11 +1,12 @@
 """Correlating plain tables: only shared rows, gaps counted, nothing guessed."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.stats.tables import Table, correlate_tables, read_table
+from fabula.evaluation.stats.tables import Table, correlate_tables, number_of, read_table
 
 FIRST = "model\tpa\tother\na\t1\tx\nb\t2\ty\nc\t3\tz\nd\t-\tw\ne\t9\tv\n"
 SECOND = "model\tlite\tpa\nb\t20\t2\na\t10\t1\nc\t35\t3\nd\t40\t4\nf\t1\t1\n"
@@ -34,7 +35,9 @@ def test_two_tables_when_correlated_use_the_rows_that_both_have(both: tuple[Tabl
 
 
 def test_two_tables_when_no_columns_are_named_use_the_shared_ones(both: tuple[Table, Table]) -> None:
-    assert [one.first for one in correlate_tables(*both, ["model"]).pairings] == ["pa"]
+    found = correlate_tables(*both, ["model"])
+    assert [one.first for one in found.pairings] == ["pa"]
+    assert found.unread == ()
 
 
 @pytest.mark.parametrize(
@@ -89,3 +92,70 @@ def test_a_table_when_it_is_damaged_lists_the_problems(tmp_path: Path, text: str
 def test_a_table_when_it_is_csv_may_quote_commas(tmp_path: Path) -> None:
     found = table(tmp_path / "a.csv", 'model,pa\n"a, b",1\n')
     assert found.rows == ({"model": "a, b", "pa": "1"},)
+
+
+def test_columns_when_a_cell_is_no_number_are_left_out_by_name_with_the_first_such_cell(
+    tmp_path: Path,
+) -> None:
+    text = "model\ta\tnote\tmixed\tgood\nx\t1\tn/a\t12%\t1\ny\t1,234\tlow\t0.13\t2\nz\t3\thigh\t14%\t3\n"
+    found = correlate_tables(table(tmp_path / "a.tsv", text), table(tmp_path / "b.tsv", text), ["model"])
+    assert [one.first for one in found.pairings] == ["good"]
+    assert [line for line in found.lines() if "left out" in line] == [
+        "a left out: '1,234' in a.tsv, row y, is no number",
+        "note left out: 'low' in a.tsv, row y, is no number",
+        "mixed left out: '0.13' in a.tsv, row y, is not in percent as other cells are, or alone is",
+    ]
+    assert found.as_json()["left_out"][0] == {
+        "column": "a", "table": "a.tsv", "row": ("y",), "cell": "1,234", "why": "is no number"
+    }  # fmt: skip
+    tables = [read_table(tmp_path / name) for name in ("a.tsv", "b.tsv")]
+    with pytest.raises(InputError, match=r"expected all numbers in percent, or none, found '0\.13'"):
+        correlate_tables(*tables, ["model"], [("mixed", "good")])
+
+
+def test_a_column_when_the_strange_cell_is_in_no_shared_row_is_compared(tmp_path: Path) -> None:
+    first = table(tmp_path / "a.tsv", "model\ta\nx\t1\ny\t2\nz\t3\nmean\tsee text\nold\t?\n")
+    second = table(tmp_path / "b.tsv", "model\ta\nx\t1\ny\t2\nz\t3\nold\t0\n")
+    found = correlate_tables(first, second, ["model"], exclude=["old"])
+    assert [one.first for one in found.pairings] == ["a"]
+
+
+def test_tables_when_no_column_is_of_numbers_say_which_cells_are_none(tmp_path: Path) -> None:
+    text = "model\ta\nx\t5 ms\n"
+    with pytest.raises(ConfigError, match=r"a left out: '5 ms' in a\.tsv, row x, is no number"):
+        correlate_tables(table(tmp_path / "a.tsv", text), table(tmp_path / "b.tsv", text), ["model"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("\N{MINUS SIGN}0.5", -0.5), ("**0.5**", 0.5), ("__0.5__", 0.5), ("*-0.5*", -0.5),
+        ("<b>0.5</b>", 0.5),
+        (r"\textbf{0.5}", 0.5), (r"$\mathbf{-0.5}$", -0.5), (r"\underline{\textbf{12.5\%}}", 12.5),
+        ("12%", 12), (".5", 0.5), ("5.", 5), ("1e-3", 0.001), ("+2", 2), (" 3\N{NO-BREAK SPACE}", 3),
+        ("\N{FULLWIDTH DIGIT ONE}\N{FULLWIDTH FULL STOP}\N{FULLWIDTH DIGIT FIVE}", 1.5),
+        ("\N{FULLWIDTH HYPHEN-MINUS}1", -1),
+    ],
+)  # fmt: skip
+def test_a_cell_when_its_number_is_typeset_is_read(cell: str, number: float) -> None:
+    assert number_of(cell) == number
+
+
+@pytest.mark.parametrize(
+    "cell", ["", "-", "--", "\N{MINUS SIGN}", "\N{EN DASH}", "n/a", "NaN", "null", r"\textbf{-}"]
+)
+def test_a_cell_when_it_says_that_there_is_no_number_is_missing(cell: str) -> None:
+    assert math.isnan(number_of(cell) or 0)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1,234", "0,5", "1 234", "1_000", "0.5\N{SUPERSCRIPT TWO}", "10\N{SUPERSCRIPT TWO}", "0.5*",
+        "0.5 ± 0.1",
+        "5 ms", "inf", "1e999", "true", "\N{EN DASH}0.5", "0.5 (2)", "0x1F", "1/2",
+        "\N{ARABIC-INDIC DIGIT THREE}",
+    ],
+)  # fmt: skip
+def test_a_cell_when_it_may_mean_another_number_is_none(cell: str) -> None:
+    assert number_of(cell) is None

@@ -152,3 +152,14 @@ def test_a_folder_when_scored_uses_its_suite_and_refuses_another(
     write_suite(tmp_path / "other.json", Suite({"a.mp4": suite.prompts["a.mp4"]}))
     with pytest.raises(InputError, match="SHA-256"):
         score_folder(tmp_path, tmp_path / "other.json")
+
+
+@pytest.mark.parametrize("flags", [[1, 2], [1, -1], [True, False], [1.0, 0.0], ["1", "0"], "10", None])
+def test_an_answer_when_a_flag_is_neither_0_nor_1_is_refused_and_not_taken_for_silence(
+    archive: Make, suite: Suite, flags: object
+) -> None:
+    made = archive(WORKED)
+    first = made.judgements[0].model_copy(update={"parsed": {"completion": flags, "description": ""}})
+    changed = Archive(made.manifest, (first, *made.judgements[1:]))
+    with pytest.raises(InputError, match="a list of flags, each 0 or 1"):
+        score_archive(changed, suite, Definitions())

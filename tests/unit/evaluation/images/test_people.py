@@ -74,6 +74,18 @@ def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
     assert (pearson["value"], pearson["reason"]) == (None, "1 pair; at least 3 are needed")
 
 
+def test_scores_when_they_have_no_value_of_what_was_rated_are_named_with_no_pair(
+    evaluated: Path, tmp_path: Path
+) -> None:
+    people = written(tmp_path / "people.jsonl", rating("model-x", "02/shot_03", 3))  # has no picture
+    report = calibrate(evaluated, people, settings=SETTINGS)
+    shots = report.as_json()["scores"]["alignment"]["shots"]
+    assert shots["clip_score"]["shots"]["spearman"]["reason"] == "0 pairs; at least 3 are needed"
+    assert "aesthetic: over 0 shots -, -; over 0 methods -, -; 1 rated without a score" in "\n".join(
+        report.lines()
+    )
+
+
 def test_people_when_careless_are_left_out_and_named(evaluated: Path, tmp_path: Path) -> None:
     failed = {"kind": "attention", "rater": "p2", "item": "check", "value": 0}
     rows = [rating("model-x", "01", 4), rating("model-x", "01", 0, "p2"), failed]

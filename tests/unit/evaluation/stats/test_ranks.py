@@ -1,9 +1,18 @@
-"""Ranks of methods and their intervals over stories, by hand."""
+"""Ranks: equal up to rounding is equal, with scipy on exact fractions; ranks of methods, by hand."""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from fabula.evaluation.stats.bootstrap import draws, rank_intervals, ranks, resampled_sums
+from fabula.evaluation.stats.bootstrap import draws, resampled_sums
+from fabula.evaluation.stats.correlation import correlate, kendall, pearson, rank_correlations, spearman
+from fabula.evaluation.stats.paired import EXACT, Pair, paired, signed_rank
+from fabula.evaluation.stats.ranks import TOLERANCE, levelled, mean_ranks, rank_intervals, ranks, scale_of
+from fabula.evaluation.stats.uncertainty import Uncertainty
 
 
 def test_ranks_when_values_differ_count_those_that_are_better() -> None:
@@ -48,3 +57,118 @@ def test_drawings_when_asked_for_again_are_the_same_and_cannot_be_changed() -> N
         first[0, 0] = 7
     assert resampled_sums(np.ones((5, 1)), 100).tolist() == [[5.0]] * 100
     assert list(draws(5, 0)) == []
+
+
+WHOLE = lcm(*range(1, 13))
+
+
+def fractions(seed: int, count: int, most: int = 12) -> list[tuple[Fraction, Fraction]]:
+    """Two shares each, such as completion rates of 1 to 12 events."""
+    random = np.random.default_rng(seed)
+    below = random.integers(1, most + 1, count)
+    above = random.integers(0, below[:, None] + 1, (count, 2)) if count else []
+    return [
+        (Fraction(int(a), int(d)), Fraction(int(b), int(d)))
+        for (a, b), d in zip(above, below, strict=True)
+    ]  # fmt: skip
+
+
+def both(shares: list[tuple[Fraction, Fraction]]) -> tuple[np.ndarray, np.ndarray]:
+    """Differences as doubles, and exactly as whole numbers, for which scipy ranks without rounding."""
+    doubles = np.array([float(a) - float(b) for a, b in shares])
+    return doubles, np.array([float((a - b) * WHOLE) for a, b in shares])
+
+
+def test_values_when_equal_up_to_rounding_become_equal_and_zero() -> None:
+    third, close = 1 / 3, 1 - 2 / 3
+    assert third != close != 2 / 3 - third
+    values = levelled(np.array([close, 0.1 + 0.2 - 0.3, third, -0.0, np.nan, np.inf, 0.5, np.inf]))
+    assert values[0] == values[2] and values[[1, 3]].tolist() == [0, 0]
+    assert np.isnan(values[4]) and values[[5, 6, 7]].tolist() == [np.inf, 0.5, np.inf]
+    assert levelled(np.zeros((0, 3))).shape == (0, 3)
+    rows = levelled(np.array([[third, 1.0, close], [close, third, 1.0]]))
+    assert rows[:, 0].tolist() == rows[[0, 1], [2, 1]].tolist()
+
+
+def test_values_when_they_differ_by_more_than_rounding_stay_apart() -> None:
+    # 1/999,999 - 1/1,000,000 is the least difference of two fractions with denominators up to a million
+    apart = np.array([1 / 999_999, 1 / 1_000_000, 1e9, 1e9 + 0.1])
+    assert TOLERANCE < 1 / 999_999 - 1 / 1_000_000
+    assert (levelled(apart) == apart).all()
+
+
+def test_all_fractions_when_made_as_differences_of_others_have_the_ranks_of_the_exact_ones() -> None:
+    shares = [
+        (Fraction(a, d), Fraction(b, d)) for d in range(1, 13) for a in range(d + 1) for b in range(d + 1)
+    ]
+    doubles, exact = both(shares)
+    assert len(np.unique(doubles)) > len(np.unique(exact))
+    assert (mean_ranks(doubles) == stats.rankdata(exact)).all()
+
+
+@pytest.mark.parametrize("count", [EXACT + 10, 200])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_signed_ranks_of_fractions_when_many_are_those_of_scipy_on_the_exact_ones(count, alternative) -> None:
+    doubles, exact = both([pair for pair in fractions(count, 4 * count) if pair[0] != pair[1]][:count])
+    wanted = stats.wilcoxon(exact, alternative=alternative, zero_method="wilcox", method="approx")
+    found = signed_rank(doubles, alternative)
+    assert found.p_value == pytest.approx(wanted.pvalue)
+    assert found.positive == stats.rankdata(abs(exact))[exact > 0].sum()
+
+
+def test_signed_ranks_when_equal_differences_differ_in_the_last_bit_are_the_sign_test() -> None:
+    # 20 prompts of three events: 13 better and 7 worse by 1/3, so that all ranks are tied
+    better = [1 - 2 / 3, 2 / 3 - 1 / 3, 1 / 3] * 4 + [1 - 2 / 3]
+    differences = np.array([*better, *[-(2 / 3 - 1 / 3)] * 4, *[2 / 3 - 1] * 3])
+    found = signed_rank(differences, "two-sided")
+    assert found.p_value == pytest.approx(stats.binomtest(13, 20).pvalue)  # 0.263
+    assert found.rank_biserial == pytest.approx((13 - 7) / 20)
+
+
+def test_zeros_when_they_are_rounding_alone_drop_out_and_make_no_effect() -> None:
+    noise = np.array([0.1 + 0.2 - 0.3, 0.3 - 0.1 - 0.2, 1 - 0.9 - 0.1] * 12)
+    assert (noise != 0).all()
+    found = signed_rank(noise, "two-sided")
+    assert (found.count, found.zeros, found.p_value) == (0, 36, 1.0)
+    for some in (noise, noise[:9], np.abs(noise[:9])):  # the bootstrap, and Student's t
+        (pair,) = paired([Pair("a", "b", some)], "story", Uncertainty(resamples=200))
+        assert (pair.higher, pair.lower, pair.equal) == (0, 0, len(some))
+        assert (pair.p_wilcoxon, pair.p_bootstrap, pair.cohen_d) == (1.0, 1.0, None)
+
+
+def test_bootstrap_when_gains_and_losses_cancel_counts_its_zeros_on_both_sides() -> None:
+    # 40 thirds up, 40 down: whatever is drawn, the exact sum is a number of thirds, often none
+    shares = [(Fraction(1), Fraction(2, 3)), (Fraction(1, 3), Fraction(2, 3))] * 40
+    doubles, exact = both(shares)
+    found, wanted = (
+        paired([Pair("a", "b", some)], "prompt", Uncertainty(resamples=500))[0].p_bootstrap
+        for some in (doubles, exact * 3 / WHOLE)
+    )
+    assert found == wanted
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_correlations_of_fractions_are_those_of_scipy_on_the_exact_ones(count: int) -> None:
+    (x, exact_x), (y, exact_y) = (both(fractions(seed, count, 6)) for seed in (count, count + 1))
+    wanted = stats.spearmanr(exact_x, exact_y)
+    found = spearman(x, y)
+    assert (found.value, found.p) == pytest.approx((wanted.statistic, wanted.pvalue))
+    wanted = stats.kendalltau(exact_x, exact_y)
+    found = kendall(x, y)
+    assert (found.value, found.p) == pytest.approx((wanted.statistic, wanted.pvalue))
+    table = rank_correlations(np.stack([x, y]))
+    assert table[0] == pytest.approx(stats.spearmanr(exact_x, exact_y).statistic)
+
+
+def test_correlation_when_a_column_varies_by_rounding_alone_is_undefined() -> None:
+    noise = [1 / 3, 1 - 2 / 3, 2 / 3 - 1 / 3, 1 / 3]
+    for function in (pearson, spearman, kendall):
+        assert function(noise, [1, 2, 3, 4]).reason == "all numbers of a column are the same"
+
+
+def test_tiny_numbers_of_unknown_scale_when_all_are_positive_are_not_taken_for_rounding() -> None:
+    p_values, gaps = np.array([3e-23, 4e-23, 0.5]), np.array([1 - 2 / 3 - 1 / 3, 0.0, 0.4, -0.4])
+    assert (scale_of(p_values), scale_of(gaps)) == (0.0, 0.4)
+    assert all(a < b for a, b in pairwise(levelled(p_values, scale_of(p_values))))
+    found = correlate("spearman", p_values, [1, 2, 3], scales=(scale_of(p_values), 1.0))
+    assert found.value == pytest.approx(1)
