@@ -48,16 +48,20 @@ def read_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
     Args:
         path: the journal's file.
         problems: takes what is wrong with the file itself, in the words of SQLite.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened, which says nothing of what is in it.
     """
-    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(journal_file.connect(path, read_only=True)) as connection:
             connection.text_factory = _text
             answers = connection.execute(f"PRAGMA integrity_check({_PROBLEMS})").fetchall()
             problems.extend(line for (line,) in answers if line != "ok")
             for table in TABLES:
                 yield from _listed(connection, table, problems)
     except sqlite3.Error as error:
+        if journal_file.is_unopened(error):
+            raise
         problems.append(str(error))
     if problems:
         yield from _raw(path)

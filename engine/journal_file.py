@@ -1,10 +1,12 @@
 """The file under the journal: its tables, how it is opened, and what its errors mean."""
 
 import math
+import shutil
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import FabulaError, RunError, TargetError, UserError
@@ -134,6 +136,7 @@ CREATE INDEX IF NOT EXISTS results_stage ON results (stage, part);
 
 _FULL = {"SQLITE_FULL"}
 _DAMAGED = {"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_SCHEMA", "SQLITE_MISMATCH"}
+_UNOPENED = {"SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH", "SQLITE_READONLY"}
 _OF_STATEMENT = {"SQLITE_ERROR", "SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISUSE", "SQLITE_RANGE"}
 
 
@@ -156,23 +159,43 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise missing(path)
     # Only who may write takes away the side files of WAL again, which reading needs too. A folder that we may
-    # not write to has no shared-memory file: then nobody writes, and the file can be read as it is.
-    for mode in ("mode=rw", "mode=ro", "mode=ro&immutable=1"):
-        address = f"{path.absolute().as_uri()}?{mode}"
-        connection = sqlite3.connect(
-            address, uri=True, timeout=_WAIT, isolation_level=None, check_same_thread=False
-        )
+    # not write to has no shared-memory file: then nobody writes, and the file can be read as it is, or, with
+    # what its log holds, as a copy.
+    for mode in ("mode=rw", "mode=ro"):
         try:
-            connection.execute("PRAGMA query_only=1")
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            connection.create_aggregate("exact_sum", 1, _ExactSum)
-        except sqlite3.DatabaseError as error:
-            connection.close()
-            if "immutable" in mode or not isinstance(error, sqlite3.OperationalError):
+            return _opened_to_read(f"{path.absolute().as_uri()}?{mode}")
+        except sqlite3.OperationalError as error:
+            if _kind_of(error) in ("SQLITE_BUSY", "SQLITE_LOCKED"):
                 raise
-        else:
-            return connection
-    raise AssertionError("unreachable")
+    log = path.with_name(f"{path.name}-wal")
+    if log.is_file() and log.stat().st_size:
+        return _copy_to_read(path, log)
+    return _opened_to_read(f"{path.absolute().as_uri()}?mode=ro&immutable=1")
+
+
+def _opened_to_read(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        address, uri=True, timeout=_WAIT, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA query_only=1")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        connection.create_aggregate("exact_sum", 1, _ExactSum)
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+def _copy_to_read(path: Path, log: Path) -> sqlite3.Connection:
+    """Open a copy of a file and of its log; the copy has no name and goes with the connection."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, path.name)
+        shutil.copyfile(path, copy)
+        shutil.copyfile(log, copy.with_name(log.name))
+        with closing(sqlite3.connect(copy, isolation_level=None)) as writing:
+            writing.execute("PRAGMA journal_mode=DELETE").fetchone()  # what the log holds is in the file then
+        return _opened_to_read(f"{copy.as_uri()}?mode=ro&immutable=1")
 
 
 class _ExactSum:
@@ -318,9 +341,20 @@ def _kind_of(error: sqlite3.Error) -> str:
     return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
 
 
+def is_unopened(error: sqlite3.Error) -> bool:
+    """Return whether an error says that a file could not be opened or read, and nothing of what is in it."""
+    return _kind_of(error) in _UNOPENED
+
+
 def _explain(path: Path, error: sqlite3.Error) -> UserError:
     kind = _kind_of(error)
     name = str(getattr(error, "sqlite_errorname", ""))
+    if is_unopened(error):
+        return TargetError(
+            str(path),
+            what=f"the journal cannot be opened: {error} ({name})",
+            fix="check that it may be read, and the disk; nothing in it was looked at or changed",
+        )
     if kind in _DAMAGED or _lacks_tables(error):
         return damaged(path, error)
     if kind in _FULL:

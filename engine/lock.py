@@ -3,6 +3,7 @@
 The first Ctrl-C or SIGTERM lets the work in flight finish, the second does not.
 """
 
+import errno
 import os
 import platform
 import signal
@@ -22,8 +23,12 @@ LOCK, HOLDER = "run.lock", "run.holder.json"
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
+def hold(folder: Path, *, to_read: bool = False) -> Iterator[None]:
     """Hold a run folder for writing.
+
+    Args:
+        folder: the run.
+        to_read: whether nothing of it will be changed; a medium that cannot be written needs no lock then.
 
     Raises:
         RunBusy: another process holds it; the message says which.
@@ -37,6 +42,9 @@ def hold(folder: Path) -> Iterator[None]:
     except Timeout as error:
         raise _busy(folder) from error
     except OSError as error:
+        if to_read and error.errno == errno.EROFS:
+            yield
+            return
         raise unwritable(folder / LOCK, error) from error
     try:
         note = {"pid": os.getpid(), "host": platform.node()}

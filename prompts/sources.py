@@ -96,11 +96,22 @@ def download(address: str, path: Path) -> None:
 
 
 def _clone(folder: Path, commit: str) -> Files | None:
-    """Return the files of a clone at a commit; None where it is no clone, or does not have the commit."""
-    if not (folder / ".git").exists() or _git(folder, "cat-file", "-e", f"{commit}^{{commit}}") is None:
+    """Return the files of a clone at a commit; None where files lie in the folder itself, at whatever commit.
+
+    Raises:
+        InputError: a bare clone, in which no files lie, does not give that commit.
+    """
+    bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    if not bare and not (folder / ".git").exists():
         return None
     named = _git(folder, "rev-parse", "--verify", f"{commit}^{{commit}}")
-    full = commit if named is None else named.decode("ascii").strip()
+    if named is None:
+        if not bare:
+            return None
+        what = f"git does not find commit {commit} in this bare clone"
+        fix = "fetch the commit there, and see that git is installed and the clone is yours"
+        raise InputError([UserError(str(folder), what=what, fix=fix)])
+    full = named.decode("ascii").strip()
     return Files(str(folder), lambda name: _git(folder, "cat-file", "blob", f"{full}:{name}"), full)
 
 

@@ -30,10 +30,10 @@ def finished_run(folder: Path, form: ReleaseForm) -> Iterator[FinishedRun]:
     Raises:
         RunError: it is no run folder, was made by a newer version, is not finished, or its records are not
             what its settings, sources and edits ask for. RunBusy: another process is at it.
-        TargetError: it cannot be locked, because its folder cannot be written.
+        TargetError: it cannot be locked, because its folder cannot be written, though others may write to it.
     """
     read_manifest(folder)  # before the lock, whose file would be put into any folder
-    with hold(folder.absolute()):
+    with hold(folder.absolute(), to_read=True):
         manifest, report = read_manifest(folder), _finished_report(folder)
         if manifest.kind not in form.runs:
             raise RunError(

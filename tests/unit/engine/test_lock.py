@@ -1,11 +1,13 @@
 """One writer per run folder, and the second is told who the first is."""
 
+import errno
 import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from fabula.engine.lock import HOLDER, hold, holder
 from fabula.engine.status import run_status
@@ -69,3 +71,16 @@ def test_execute_when_another_process_works_is_told_and_status_still_answers(
     assert work.made + work.pending == 400
     assert work.reasons == {"new": work.pending}
     assert f"process {child.pid}" in status.lines()[-1]
+
+
+def test_hold_when_the_medium_cannot_be_written_lets_those_through_who_only_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def acquire(_: FileLock) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(FileLock, "acquire", acquire)
+    with hold(tmp_path, to_read=True):
+        pass
+    with pytest.raises(TargetError, match="Read-only file system"), hold(tmp_path):
+        pass

@@ -18,7 +18,7 @@ from fabula.engine.execute import execute
 from fabula.engine.journal_file import NAME, SALVAGED
 from fabula.engine.lock import hold
 from fabula.engine.salvage import salvage
-from fabula.errors import RunBusy, RunError
+from fabula.errors import RunBusy, RunError, TargetError
 from fabula.schemas.canonical import Json
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import Asked, ModelServer
@@ -203,6 +203,51 @@ def test_check_when_the_journal_is_missing_or_of_a_newer_version_refuses(run: Pa
     for work in (check_journal, salvage):
         with pytest.raises(RunError, match=f"no {NAME}"):
             work(run)
+
+
+def only_readable(monkeypatch: pytest.MonkeyPatch, *modes: str) -> None:
+    """Let SQLite fail as it does for a journal on a medium that cannot be written."""
+    real = sqlite3.connect
+
+    def opened(database: str | Path, **options: Any) -> sqlite3.Connection:
+        if str(database).endswith(tuple(f"{NAME}?{mode}" for mode in modes)):
+            raise failing
+        return real(database, **options)
+
+    failing = sqlite3.OperationalError("unable to open database file")
+    failing.sqlite_errorname = "SQLITE_CANTOPEN"
+    monkeypatch.setattr(sqlite3, "connect", opened)
+
+
+@pytest.mark.parametrize("log", [False, True], ids=["whole", "with a log"])
+def test_check_when_the_medium_cannot_be_written_reads_all_that_is_there(
+    run: Path, monkeypatch: pytest.MonkeyPatch, log: bool
+) -> None:
+    path, kept = run / NAME, run / "kept"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        if log:  # as a process that was killed leaves it
+            connection.execute("INSERT INTO meta VALUES ('late', '1')")
+            for name in (NAME, f"{NAME}-wal"):
+                shutil.copy(run / name, f"{kept}-{name}")
+    for file in run.glob("kept-*"):
+        file.replace(run / file.name.removeprefix("kept-"))
+    before = {file.name: file.read_bytes() for file in run.glob(f"{NAME}*")}
+    only_readable(monkeypatch, "mode=rw", "mode=ro")
+    report = check_journal(run)
+    assert report.findings == ()
+    monkeypatch.undo()
+    assert {file.name: file.read_bytes() for file in run.glob(f"{NAME}*")} == before
+    assert report.rows == check_journal(run).rows
+
+
+def test_check_when_the_journal_cannot_be_opened_says_so_and_not_that_it_is_damaged(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_readable(monkeypatch, "mode=rw", "mode=ro", "mode=ro&immutable=1")
+    with pytest.raises(TargetError, match="the journal cannot be opened: unable to open database file"):
+        check_journal(run)
+    assert not (run / SALVAGED).exists()
 
 
 def test_salvage_when_somebody_is_at_the_run_waits_for_nobody(run: Path) -> None:

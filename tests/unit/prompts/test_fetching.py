@@ -82,6 +82,13 @@ def test_clone_when_another_commit_is_checked_out_is_read_at_the_pinned_one(tmp_
     assert fetch_set("mine", source(commit[:7]), clone).manifest.commit_checked is True
     with pytest.raises(InputError, match=r"plain\.txt: this is not the file of commit 0123456"):
         fetch_set("mine", source(), clone)
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "clone", "-q", "--bare", str(clone), str(bare)], check=True)
+    fetched = fetch_set("mine", source(commit[:7]), bare)
+    assert fetched.manifest.commit_checked is True
+    assert (fetched.folder / "LICENSE").read_bytes() == CONTENT["LICENSE"]
+    with pytest.raises(InputError, match="git does not find commit 0123456 in this bare clone"):
+        fetch_set("mine", source(), bare)
 
 
 def test_archives_when_they_say_their_commit_are_checked_by_it(tmp_path: Path) -> None:
