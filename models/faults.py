@@ -45,7 +45,7 @@ _FILTERED_TEXT = re.compile(
 _TOO_LONG_TEXT = re.compile(
     r"context.?(?:length|window|size)|(?:prompt|input|request|messages?) (?:is|are) too (?:long|large)"
     r"|token count.{0,40}exceeds|too many (?:input )?tokens|exceeds? the (?:maximum|model)"
-    r"|tokens.{0,60}must be <=",
+    r"|tokens.{0,60}must be <=|exceeds \S+ \S+ maximum",
     re.I | re.S,
 )
 _REFUSED_SETTING = re.compile(
@@ -79,6 +79,7 @@ _KINDS: dict[int, FaultKind] = {
     409: "server_error",
     425: "server_error",
     429: "rate_limited",
+    498: "server_error",
     501: "not_an_api",
     505: "not_an_api",
 }
@@ -107,8 +108,9 @@ class Problem:
     @property
     def filtered(self) -> bool:
         """Whether the service's filter stopped the prompt, or the reply."""
+        words = " ".join((*self.codes, self.text))
         return self.status in (400, 403, 422, 451) and bool(
-            self.codes & FILTERED or (_FILTERED_TEXT.search(self.text) and not self.page)
+            self.codes & FILTERED or (_FILTERED_TEXT.search(words) and not self.page)
         )
 
 
@@ -156,10 +158,10 @@ def error_in(document: Mapping[str, Any]) -> Problem | None:
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else {}
     choice = choice if isinstance(choice, Mapping) else {}
-    finish = choice.get("finish_reason")
-    if any(isinstance(each.get("error"), dict | str) and each["error"] for each in (document, choice)):
-        holder = document if document.get("error") else choice
-        return _with_status(holder, begun=bool(choice))
+    finish, message = choice.get("finish_reason"), choice.get("message")
+    for holder in (document, choice, message if isinstance(message, Mapping) else {}):
+        if isinstance(holder.get("error"), dict | str) and holder["error"]:
+            return _with_status(holder, begun=bool(choice))
     if isinstance(finish, str) and finish.lower() in BROKEN_OFF:
         return Problem(500, frozenset(), f"the reply broke off (finish_reason {finish!r})", begun=True)
     said = document.get("base_resp")

@@ -18,11 +18,10 @@ class BrokenStream(ValueError):
 def is_stream(content_type: str, body: bytes) -> bool:
     """Return whether a body is a stream of events, or a document with the end of one behind it."""
     text = body.strip()
-    return (
-        "event-stream" in content_type.lower()
-        or text.startswith(_STARTS)
-        or (text.startswith(b"{") and text.endswith(b"[DONE]"))
-    )
+    if text.startswith(b"<"):  # a page, whatever it is called
+        return False
+    ends = text.startswith(b"{") and text.endswith(b"[DONE]")
+    return "event-stream" in content_type.lower() or text.startswith(_STARTS) or ends
 
 
 def stream_document(body: bytes) -> dict[str, Any]:
@@ -53,9 +52,9 @@ def merged_document(events: list[dict[str, Any]], *, is_over: bool) -> dict[str,
     elif len(events) == 1:
         document, ends = events[0], True
     else:
-        raise BrokenStream("the events are of no kind that is known")
+        raise BrokenStream("its events are of no kind that is known" if events else "it has none")
     if not (ends or is_over):
-        raise BrokenStream("the stream ended early")
+        raise BrokenStream("it ended early")
     return document
 
 

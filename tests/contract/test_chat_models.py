@@ -400,6 +400,7 @@ ERRORS: list[tuple[int, Any, str]] = [
     (400, error("Provider returned error", code=400, metadata={"raw": RAW, "provider_name": "A"}), "blocked"),
     (403, {"statusCode": 403, "error": "Forbidden", "message": "Blocked by our moderation."}, "blocked"),
     (451, error("The request is censored."), "blocked"),
+    (400, error("may contain sensitive facts", code="InputTextSensitiveContentDetected"), "blocked"),  # Ark
     # the service refuses the key, or a setting: every item would meet it
     (403, {"code": "permission-denied", "error": "Access to the chat endpoint is denied"}, "key_refused"),
     (403, error("Your account lacks access to this model."), "key_refused"),
@@ -413,7 +414,9 @@ ERRORS: list[tuple[int, Any, str]] = [
     (413, "", "too_long"),
     (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9"}, "too_long"),  # TGI
     (400, error("the request exceeds the available context size, try increasing it"), "too_long"),
+    (400, error("messages.0: image exceeds 5 MB maximum: 6100000 bytes > 5242880 bytes"), "too_long"),
     # nothing of this
+    (498, error("flex capacity exceeded", type="capacity_exceeded"), "server_error"),  # Groq
     (400, error("Invalid content type. image_url is only supported by certain models."), "bad_request"),
     (400, error("messages.0.content: Field required", type="invalid_request_error"), "bad_request"),
     (
@@ -475,6 +478,7 @@ CHOICES: list[tuple[dict[str, Any], str, str]] = [
     ({"choices": [choice("", message={"tool_calls": [{"type": "function"}]})]}, "empty", "but a tool call"),
     ({"choices": [choice(""), choice("{}")]}, "empty", "but another choice with text"),
     ({"choices": [choice("")]}, "empty", ""),
+    ({"choices": [choice("", message={"error": "upstream is down"})]}, "server_error", "status 500"),
 ]
 
 
@@ -560,6 +564,8 @@ STREAMS: list[tuple[str, str, str]] = [
     ("compatible", events(chunk(ONE), {"error": LOST}), "server_error"),
     ("compatible", events(chunk(ONE), chunk("", "length")), "truncated"),
     ("compatible", "data: [DONE]\n\n", "broken_reply"),
+    ("compatible", ": PROCESSING\n\n", "broken_reply"),
+    ("compatible", "<html><title>Sign in</title></html>", "not_an_api"),
     ("openai", events(chunk(ONE), chunk(TWO, "stop", usage=USED)), "ok"),
     ("google", events(*GOOGLE, end=""), "ok"),
     ("google", json.dumps(GOOGLE), "ok"),
