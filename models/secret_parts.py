@@ -24,6 +24,9 @@ _ORDINARY = re.compile(
 )
 _ROWS = "01234567890123456789-98765432109876543210"
 _PUBLIC = re.compile(r"(?:[a-z]{1,8}[0-9]{0,2}[-_]){1,3}|AIza(?:Sy)?")
+_NULS = ("\\x00", "\\u0000", "%00")
+_NUL = re.compile(r"\\+x00|\\+u0000|%00")
+"""What stands between the characters of UTF-16 where they are shown one by one."""
 _SIGNS = ("\\x", "0x", "\\u00", "&#x")
 _SIGN = re.compile(r"\\+x|\b0x|\\+u00|&#x")
 """What stands before two digits in hexadecimal."""
@@ -126,10 +129,8 @@ class SecretParts:
         """Return the text with every part of a secret replaced; the text itself where there is none."""
         if len(text) < LEAST or not self._plain.grams:
             return text
-        digits = text
-        if any(sign in text for sign in _SIGNS):
-            digits = _SIGN.sub(lambda sign: " " * len(sign[0]), text)
-        spans = [*_places(text, self._plain), *_places(digits, self._hexadecimal)]
+        letters, digits = _without(text, _NULS, _NUL), _without(text, _SIGNS, _SIGN)
+        spans = [*_places(letters, self._plain), *_places(digits, self._hexadecimal)]
         if not spans:
             return text
         pieces, position = [], 0
@@ -137,6 +138,13 @@ class SecretParts:
             pieces += [text[position:start], mark]
             position = end
         return "".join((*pieces, text[position:]))
+
+
+def _without(text: str, hints: Iterable[str], pattern: re.Pattern[str]) -> str:
+    """Return a text with blanks in place of a pattern, of which it has none without one of the hints."""
+    if not any(hint in text for hint in hints):
+        return text
+    return pattern.sub(lambda match: " " * len(match[0]), text)
 
 
 def _places(text: str, codes: _Codes) -> Iterator[tuple[int, int]]:
