@@ -1,6 +1,6 @@
 """Corrections of a run's records, and withdrawals: added to ``edits.jsonl`` for the next build or retry."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,15 +199,16 @@ class ItemDraft:
     Attributes:
         editing: how.
         reads: the fields that the editing stage read of it.
-        tools: the tools of that stage.
+        tools: the tools of that stage; None where only a draft that is known is corrected.
     """
 
     editing: Editing
-    reads: dict[str, Json]
-    tools: Tools
+    reads: Mapping[str, Json]
+    tools: Tools | None
 
     def draft(self, edits: Sequence[Edit]) -> Json:
         """Return the draft with corrections; a ValueError says which of them cannot be applied."""
+        assert self.tools is not None
         return self.editing.draft(self.reads, edits, self.tools)
 
     def apply(self, draft: Json, edit: Edit) -> Json:

@@ -295,6 +295,18 @@ def _plan_draft(item: _Item, rows: Sequence[tuple[int, Edit]], plan: _Plan) -> N
     plan.issues += item.draft.new_issues(before, now)
 
 
+def with_corrections(item: ItemDraft, draft: Json, edits: Sequence[Edit]) -> Json:
+    """Return a draft once corrections of a review stand in it, with all that goes with them.
+
+    Raises:
+        ValueError, LookupError: one of them cannot be applied; says why.
+    """
+    own, now = {edit.path for edit in edits}, draft
+    for edit in edits:
+        now = _corrected(item, (draft, now), edit, own, _Plan())
+    return now
+
+
 def _corrected(
     item: ItemDraft, drafts: tuple[Json, Json], edit: Edit, own: Collection[str], plan: _Plan
 ) -> Json:

@@ -195,6 +195,11 @@ class HumanRow(Own):
         default=None, description="SHA-256 of the protocol under which it was said, for votes of a study."
     )
     simulated: bool = Field(default=False, description="Whether a program said it and no person.")
+    seen_sha256: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="Of a vote on a record: SHA-256 of all that the form showed; null where that is unknown.",
+    )
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> "HumanRow":

@@ -160,6 +160,19 @@ class HumanValidation(Own):
     signed_at: str = Field(
         description="When the summary was finalised, RFC 3339.", json_schema_extra={"format": "date-time"}
     )
+    seen_sha256: str | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        pattern=r"^[0-9a-f]{64}$",
+        description="Hash of what the reviewers were shown; absent where that is unknown.",
+    )
+    content_sha256: str | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        pattern=r"^[0-9a-f]{64}$",
+        description="Hash of the content that the review stands for: what was shown, with the corrections "
+        "that were decided; absent where that is unknown.",
+    )
 
 
 class StoryCheck(Check):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..schemas.canonical import Json, canonical_bytes, pretty_bytes
 from ..schemas.layout import REVIEWS
+from ..validators.katha.seen import CONTENT, SEEN, seen_content, seen_sha256
 from ..validators.katha.votes import CONFIDENCE, UNITS, parts_of
 from ..validators.review_marks import VOTES, is_simulated
 from .katha_folders import write_jsonl
@@ -16,8 +17,15 @@ Choose = Callable[[str, str, str, str | None], str | None]
 """Rater, story, criterion and part -> the word that is chosen; None for the word that all is well."""
 
 
-def summary_of(record: Mapping[str, Json], **changes: Json) -> dict[str, Json]:
-    """Return the summary of a record that three reviewers accepted, with some fields changed."""
+def seen_of(bundle: Mapping[str, Json]) -> str:
+    """Return the hash of what reviewers of a bundle see."""
+    record = bundle["record"]
+    return seen_sha256(record["story_id"], seen_content(record, bundle["variants"]))
+
+
+def summary_of(bundle: Mapping[str, Json], **changes: Json) -> dict[str, Json]:
+    """Return the summary of a bundle that three reviewers accepted, with some fields changed."""
+    record = bundle["record"]
     row = {
         "story_id": record["story_id"],
         "decision": "accepted",
@@ -30,6 +38,8 @@ def summary_of(record: Mapping[str, Json], **changes: Json) -> dict[str, Json]:
         "final_moral_label": record["moral_label"],
         "correction_flags": [],
         "signed_at": TIME,
+        SEEN: seen_of(bundle),
+        CONTENT: seen_of(bundle),
     }
     return {**row, **changes}
 
@@ -53,6 +63,7 @@ def votes_on(
             "item": record["story_id"],
             "at": TIME,
             "protocol": PROTOCOL,
+            SEEN: seen_of(bundle),
         }
         common |= {"simulated": True} if is_simulated(rater) else {}
         for criterion, unit in UNITS.items():

@@ -179,7 +179,8 @@ def add_votes(
         place = flips[key]
         events.append(
             event("voted", number, key, answers=dict(answers), flip=place.flip, seat=seat,
-                  block=str(place.block), timeline=[list(entry) for entry in sitting.timeline], language="en")
+                  block=str(place.block), timeline=[list(entry) for entry in sitting.timeline], language="en",
+                  **study.seen(place.item))
         )  # fmt: skip
     events += [event("closed", block, block=block, seat=seat) for block in sitting.closed]
     with VoteJournal(study.folder) as journal:

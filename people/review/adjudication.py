@@ -95,7 +95,7 @@ def decide(
     return Event(
         f"{who}/{sent or token_hex(12)}", at, study.protocol.sha256, who, "decided", case,
         {"value": value, "edits": listed_edits(edits), "reason": reason.strip(), "adjudicator": who,
-         "votes": point.votes_sha256},
+         "votes": point.votes_sha256, **study.seen(point.item)},
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, canonical_bytes, new_folder, sha256_bytes, write_atomic
 from ...schemas.plain_files import json_lines, read_json, read_plain, reason_of
 from ...schemas.values import Own
+from ...validators.katha.seen import SEEN
 from .design import Place as SeatPlace
 from .design import Plan, Seat, Unit, design
 from .exclusions import Rules
@@ -96,6 +97,11 @@ class Study:
         if seat is None:
             return {TRAINING: tuple(SeatPlace(item, 0) for item in self.training)} if self.training else {}
         return in_blocks(self.seats[seat].places)
+
+    def seen(self, item: str) -> dict[str, Json]:
+        """Return what a vote or decision on an item says of what was shown: its hash, of a record only."""
+        seen = self.stands[item].seen
+        return {} if seen is None else {SEEN: seen}
 
     def events(self) -> list[Event]:
         """Return all that happened, oldest first."""

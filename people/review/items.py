@@ -7,6 +7,7 @@ and method, is in :class:`Stands`, which no page reads. A source yields :class:`
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from hmac import new as keyed
 from pathlib import Path
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from ...schemas.canonical import Json
 from ...schemas.values import Own
+from ...validators.katha.seen import content_sha256
 from .task import Texts
 
 ITEMS, KEY = "items.jsonl", "key.jsonl"
@@ -110,6 +112,7 @@ class Stands(Own):
         expected: place of an answer -> the answers that are right; of training and check items.
         explained: what training says after the answer.
         digest: hash of the thing that was read, as the release or run has it.
+        record: of a record under review, its draft and story, as corrections of it are applied.
     """
 
     item: str
@@ -124,6 +127,12 @@ class Stands(Own):
     expected: Mapping[str, tuple[Json, ...]] = {}
     explained: Texts = Field(default={})
     digest: str = ""
+    record: Mapping[str, Json] = {}
+
+    @cached_property
+    def seen(self) -> str | None:
+        """Hash of what reviewers are shown of a record; None of anything else."""
+        return content_sha256(self.about, self.record["draft"]) if self.record else None
 
 
 @dataclass(frozen=True)
@@ -144,6 +153,7 @@ class Drawn:
         digest: hash of what is read.
         expected: place of an answer, with the parts' own ids -> the answers that are right.
         explained: what training says after the answer.
+        record: of a record under review, its draft and story.
     """
 
     about: str
@@ -159,6 +169,7 @@ class Drawn:
     digest: str = ""
     expected: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
     explained: Texts = field(default_factory=dict)
+    record: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def named(self) -> str:
@@ -208,7 +219,7 @@ def hide(drawn: Drawn, secret: bytes, stored: Sequence[Sequence[tuple[str, Media
         seed=drawn.seed, stratum=drawn.stratum, parts={name: real for real, name in own.items()},
         files={name: file for side in named for name, file, _ in side},
         expected={_hidden_place(place, own): answers for place, answers in drawn.expected.items()},
-        explained=drawn.explained, digest=drawn.digest,
+        explained=drawn.explained, digest=drawn.digest, record=drawn.record,
     )  # fmt: skip
     return shown, stands
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...schemas.canonical import Json, digest
+from ...validators.katha.seen import SEEN
 from .corrections import edits_after, edits_in, listed_edits, notes_after
 from .folder import Study
 from .journal import Event
@@ -31,6 +32,7 @@ class Decision:
         who: pseudonym of the adjudicator.
         at: when, RFC 3339.
         votes: hash of the votes that it was made on.
+        seen: hash of what was shown of the record; None where that is unknown.
     """
 
     value: Json
@@ -39,6 +41,7 @@ class Decision:
     who: str
     at: str
     votes: str
+    seen: str | None = None
 
     @classmethod
     def of(cls, event: Event) -> "Decision":
@@ -47,7 +50,7 @@ class Decision:
         edits = {str(edit["path"]): edit["new"] for edit in body.get("edits") or ()}
         return cls(
             body["value"], edits, str(body["reason"]), str(body.get("adjudicator", event.reviewer)), event.at,
-            str(body.get("votes", "")),
+            str(body.get("votes", "")), body.get(SEEN),
         )  # fmt: skip
 
     def says(self, value: Json, edits: Mapping[str, Json], reason: str) -> bool:

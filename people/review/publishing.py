@@ -14,6 +14,7 @@ from typing import Literal
 from ...schemas.canonical import Json, jsonl_lines, new_folder, pretty_bytes, write_atomic
 from ...schemas.judgement import NEEDED, HumanRow
 from ...schemas.text import tallied
+from ...validators.katha.seen import SEEN
 from .folder import Study
 from .items import opaque
 from .points import is_final
@@ -155,6 +156,7 @@ def _rows(
     changes = {
         "rater": public_name(study, counted.person.id),
         "at": _moment(counted.vote.event.at, options.times),
+        SEEN: None,  # of a hidden story it would let anybody try what it says
     }
     for row in rows_of(study, counted):
         text = row.answer if row.answer in written else None

@@ -19,11 +19,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ...builders.corrections import ItemDraft
+from ...builders.edit_files import with_corrections
+from ...builders.katha.pending_edits import EDITING
 from ...schemas.canonical import Json
 from ...schemas.katha import HumanValidation
 from ...schemas.values import Edit
+from ...validators.katha.seen import SEEN, seen_content, seen_sha256
 from .folder import Study
-from .items import Item, Part, Value
+from .items import Item, Part, Stands, Value
+from .journal import Event
 from .points import Point, points
 from .protocol import Protocol
 from .standing import Standing
@@ -58,6 +63,8 @@ class Reviewed:
         flags: what was corrected, is ambiguous or invalid.
         edits: the corrections, labels first.
         signed_at: time of the last vote or decision that counts.
+        seen: hash of what was shown; None where a vote or decision that counts does not name it.
+        content: what the review stands for: what was shown, with the corrections; None as ``seen``.
         points: all that was asked about it.
     """
 
@@ -74,6 +81,8 @@ class Reviewed:
     edits: tuple[Edit, ...]
     signed_at: str
     points: tuple[Point, ...]
+    seen: str | None = None
+    content: Mapping[str, Json] | None = None
 
     def as_validation(self, evidence: str) -> HumanValidation:
         """Return it as a line of ``human_validation.jsonl`` (Table 16); gold is a matter of packing (D.7).
@@ -88,6 +97,8 @@ class Reviewed:
             protocol_complete=self.complete, annotator_ids=self.reviewers, resolution=self.resolution,
             adjudicator_id=self.adjudicators[-1] if self.resolution == "human_adjudicated" else None,
             final_moral_label=self.label or "", correction_flags=self.flags, signed_at=self.signed_at,
+            seen_sha256=self.seen,
+            content_sha256=None if self.content is None else seen_sha256(self.story_id, self.content),
         )  # fmt: skip
 
 
@@ -100,12 +111,12 @@ def reviewed_records(study: Study, standing: Standing) -> list[Reviewed]:
     mute = frozenset(standing.reviewers) - consenting(standing)
     for point in points(study, standing):
         by_item.setdefault(point.item, []).append(point.without_notes(mute))
-    times: dict[str, dict[str, str]] = {}
+    votes: dict[str, dict[str, Event]] = {}
     for counted in counted_votes(study, standing, timed=False):
         if not counted.repeat and not counted.check:
-            times.setdefault(counted.item, {})[counted.person.id] = counted.vote.event.at
+            votes.setdefault(counted.item, {})[counted.person.id] = counted.vote.event
     return [
-        reviewed(study.protocol, study.items[item], study.stands[item].digest, asked, times[item])
+        reviewed(study.protocol, study.items[item], study.stands[item], asked, votes[item])
         for item, asked in by_item.items()
     ]
 
@@ -118,16 +129,16 @@ def consenting(standing: Standing) -> frozenset[str]:
 
 
 def reviewed(
-    protocol: Protocol, item: Item, sha256: str, asked: Sequence[Point], times: Mapping[str, str]
+    protocol: Protocol, item: Item, stands: Stands, asked: Sequence[Point], votes: Mapping[str, Event]
 ) -> Reviewed:
     """Return what the review of one record came to.
 
     Args:
         protocol: the protocol in force.
         item: what was shown of it.
-        sha256: hash of the record that was read.
+        stands: what it stands for.
         asked: all that was asked about it, with the votes.
-        times: reviewer -> when their vote came.
+        votes: reviewer -> what brought their vote.
     """
     reviewers = sorted({each.reviewer for point in asked for each in point.said})
     decided = [point.decision for point in asked if point.decision is not None]
@@ -139,16 +150,28 @@ def reviewed(
     stuck = any(flag.startswith("uncorrected:") for flag in flags)
     decision = "rejected" if rejected else "accepted" if complete and not stuck else "needs_correction"
     label = {edit.path: edit.new for edit in edits}.get(LABEL_PATH, _shown(item, LABEL_PATH))
+    named = {*(votes[name].body.get(SEEN) for name in reviewers), *(each.seen for each in decided)}
+    seen = stands.seen if named == {stands.seen} else None
     return Reviewed(
-        story_id=asked[0].about, item=item.item, digest=sha256, reviewers=tuple(reviewers),
+        story_id=asked[0].about, item=item.item, digest=stands.digest, reviewers=tuple(reviewers),
         adjudicators=tuple(dict.fromkeys(each.who for each in decided)),
         decision=decision,
         resolution="not_reviewed" if not complete else "human_adjudicated" if decided else "unanimous",
         complete=complete, label=label if label is None else str(label), flags=tuple(flags),
         edits=tuple(edits),
-        signed_at=max([*map(times.__getitem__, reviewers), *(each.at for each in decided)], key=_when),
-        points=tuple(asked),
+        signed_at=max([*(votes[name].at for name in reviewers), *(each.at for each in decided)], key=_when),
+        points=tuple(asked), seen=seen, content=None if seen is None else _content(stands, edits),
     )  # fmt: skip
+
+
+def _content(stands: Stands, edits: Sequence[Edit]) -> Mapping[str, Json] | None:
+    """Return what a record shows once the corrections stand in it; None where they cannot be applied."""
+    draft = stands.record["draft"]
+    try:
+        draft = with_corrections(ItemDraft(EDITING, {"story": stands.record["story"]}, None), draft, edits)
+    except (ValueError, LookupError):
+        return None
+    return seen_content(draft, draft["variants"])
 
 
 def _when(time: str) -> datetime:

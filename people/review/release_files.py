@@ -1,6 +1,7 @@
 """The files that a review of records leaves: what packing and correcting take of it.
 
-``human_validation.jsonl`` (Table 16), ``votes.jsonl``, ``edits.jsonl``, ``cases.jsonl`` and ``consent.json``.
+``human_validation.jsonl`` (Table 16), ``votes.jsonl``, ``edits.jsonl``, ``cases.jsonl``, ``consent.json`` and
+``stands_for.jsonl``: of each record the content that its review stands for, so that packing can say what changed.
 Votes of people who did not agree to it are in none of them; pseudonyms of all reviewers are in the first.
 """
 
@@ -13,6 +14,8 @@ from ...errors import ConfigError, TargetError
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ...schemas.judgement import HumanRow
 from ...schemas.layout import REVIEWS
+from ...validators.katha.seen import SEEN
+from ...validators.review_marks import STANDS_FOR
 from .adjudication import cases
 from .corrections import said_value
 from .folder import Study
@@ -25,7 +28,7 @@ from .votes import Counted, counted_votes, rows_of
 
 VOTES, EDITS, CASES, CONSENT = "votes.jsonl", "edits.jsonl", "cases.jsonl", "consent.json"
 FORMAT = 1
-KEPT = ("rater", "item", "seconds", "group", "at", "protocol", "simulated")
+KEPT = ("rater", "item", "seconds", "group", "at", "protocol", "simulated", SEEN)
 """Columns that a line of the moral label has from the other lines of its vote."""
 
 
@@ -94,6 +97,11 @@ def write_review_files(study: Study, standing: Standing, folder: Path, *, withdr
         EDITS: jsonl_lines([edits_header(study, reviewers), *edits]),
         CASES: jsonl_lines(_case(point, willing) for point in listed),
         CONSENT: [pretty_bytes(consent)],
+        STANDS_FOR: jsonl_lines(
+            {"story_id": each.story_id, "content": each.content}
+            for each in records
+            if each.content is not None
+        ),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -145,9 +153,7 @@ def vote_rows(study: Study, counted: Counted) -> Iterator[HumanRow]:
         return
     is_label, label = said_value(study.task, item, question, "", answers)
     if is_label and isinstance(label, str) and rows:
-        kept = rows[0].model_dump(
-            include={"rater", "item", "seconds", "group", "at", "protocol", "simulated"}
-        )
+        kept = rows[0].model_dump(include=set(KEPT))
         yield HumanRow(kind="moral_label", condition="text", labels=(label,), **kept)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...schemas.canonical import Json
 from ...schemas.judgement import HumanRow
+from ...validators.katha.seen import SEEN
 from .active import active_seconds
 from .folder import Study
 from .items import Item, Stands
@@ -94,7 +95,7 @@ def rows_of(study: Study, counted: Counted) -> list[HumanRow]:
     common = {
         "rater": counted.person.id, "seconds": counted.seconds, "repeat": counted.repeat,
         "group": counted.person.group, "at": counted.vote.event.at, "protocol": counted.vote.event.protocol,
-        "simulated": counted.person.id.startswith(SIMULATED),
+        "simulated": counted.person.id.startswith(SIMULATED), SEEN: counted.vote.event.body.get(SEEN),
     }  # fmt: skip
     answers = counted.vote.answers
     if counted.check:

@@ -61,6 +61,7 @@ class Additions:
             an earlier version packed it.
         votes: what became of the votes behind the reviews.
         simulated: whether programs took part in the review.
+        bindings: what the reviews are bound to; None where there are none, or an earlier version packed it.
     """
 
     reviewed: bool
@@ -72,6 +73,7 @@ class Additions:
     review_status: str | None = None
     votes: str = NONE
     simulated: bool = False
+    bindings: Mapping[str, Any] | None = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -185,6 +187,7 @@ def add(
         review_status=options.review_status if reviewed else None,
         votes=NONE if open_votes and not (public / VOTES).exists() else want.reviews.published,
         simulated=want.reviews.simulated,
+        bindings=None if want.reviews.path is None else want.reviews.bindings(selection.public),
     )
 
 

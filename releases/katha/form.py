@@ -28,7 +28,7 @@ from ...schemas.layout import (
 )
 from ...schemas.text import tallied
 from ...schemas.vocabulary import vocabulary
-from ...validators.review_marks import MARK, REVIEWED, VOTES
+from ...validators.review_marks import BINDINGS, MARK, REVIEWED, VOTES
 from ..canary import canary_file
 from ..diff.form import DiffForm, RecordFile
 from ..form import CROISSANT_FILE, Facts, HiddenTest, LeftOut, ReleaseForm
@@ -96,6 +96,7 @@ def _details(facts: Facts) -> dict[str, Any]:
         "commitments": own.more.commitments,
         "reviews_on_file": own.more.reviewed,
         "simulated": own.more.simulated,
+        "bindings": own.more.bindings,
         "review_status": own.more.review_status,
         "votes": own.more.votes,
         "review": review_tables_shown(facts.statistics["review"]),
@@ -296,7 +297,8 @@ def reviewed(more: Additions) -> dict[str, Json]:
     """
     part = {"status": more.review_status, "votes": more.votes}
     said = {REVIEWED: part} if more.review_status is not None else {}
-    return {**said, **({MARK: True} if more.simulated else {})}
+    bindings = {} if more.bindings is None else {BINDINGS: dict(more.bindings)}
+    return {**said, **bindings, **({MARK: True} if more.simulated else {})}
 
 
 def withdrawn(gone: Sequence[LeftOut], hidden: int = 0) -> dict[str, Json]:

@@ -45,7 +45,7 @@ from .composition import (
     record_rows,
 )
 from .evidence import write_evidence, write_retellings
-from .review_data import data_of, public_votes, review_notes
+from .review_data import data_of, public_votes, review_notes, unheld
 from .reviews import check_against
 from .selection import Selection, left_out_files, left_out_reason, require_records
 from .subsets import Subset, draw_subsets, traits_of
@@ -128,7 +128,11 @@ class StoryPacking:
         errors = [one for one in validate(run.folder).issues if one.level == "error"]
         if findings := [one for one in errors if one.code != "rights"]:
             raise InputError([as_user_error(issue) for issue in findings])
-        selection, reviews, labels = self.selection, self._want.reviews, {}
+        selection, labels = self.selection, dict[str, str | None]()
+        reviews = self._want.reviews.bound_to(
+            iter_bundles(run.folder), accept_unbound=self.options.accept_unbound
+        )
+        self._want = replace(self._want, reviews=reviews)
         drafts: list[Json] = []
         hidden_drafts = 0
         traits: list[Traits] = []
@@ -155,7 +159,8 @@ class StoryPacking:
         selection.add_unmade(run.report.items, run.splits)
         require_records(selection, str(run.folder))
         if drafts and not self.options.allow_drafts:
-            raise ConfigError("--allow-drafts", what=_told(drafts, selection), fix=_READ)
+            what = f"{_told(drafts, selection)}{''.join(f'; {note}' for note in unheld(reviews))}"
+            raise ConfigError("--allow-drafts", what=what, fix=_READ)
         self.hidden_drafts = hidden_drafts
         self._draw(traits)
 

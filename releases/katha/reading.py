@@ -1,7 +1,7 @@
 """Verifying stories: the rules of their records, and the facts of a release counted again from its data."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from ...schemas.values import Issue
 from ...validators.katha.dataset import open_dataset
 from ...validators.katha.review_files import tables_of_release
 from ...validators.lines import ignore
-from ...validators.review_marks import MARK, REVIEWED
+from ...validators.review_marks import BINDINGS, MARK, REVIEWED
 from ..diff.since import Since
 from ..form import Facts, LeftOut, ReleaseForm
 from ..subsets.requests import read_subsets
@@ -109,6 +109,7 @@ class StoryReading:
             review_status=str(part.get("status")) if isinstance(part, dict) else None,
             votes=PUBLISHED if votes else kept if kept in (KEPT, NONE) else NONE,
             simulated=document.get(MARK) is True or reviews.simulated,
+            bindings=_bindings(document, reviews, hashes[ANNOTATIONS]),
         )
         gone = document.get(GONE, {})
         own = StoryFacts(
@@ -174,6 +175,19 @@ class StoryReading:
                 else:
                     counted.add_producers(row["fields"], row["id"])
         return hashes
+
+
+def _bindings(
+    document: Mapping[str, Any], reviews: Reviews, public: Collection[str]
+) -> dict[str, Json] | None:
+    """Return what the reviews are bound to, counted again; what did not enter the release, as it is stated."""
+    stated = document.get(BINDINGS)
+    if not isinstance(stated, dict):
+        return None
+    counted = reviews.bindings(public)
+    kept = {"unbound_accepted": stated.get("unbound_accepted") is True, "changed": stated.get("changed")}
+    outside = stated.get("unbound") if not kept["unbound_accepted"] else None
+    return {**counted, **kept, **({} if counted["unbound"] or outside is None else {"unbound": outside})}
 
 
 def _review(folder: Path, totals: Mapping[str, int]) -> dict[str, Json]:

@@ -4,12 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...schemas.layout import VOTE_FILES
+from ...schemas.text import tallied
 from ...validators.katha.review_tables import Elsewhere, ReviewData, before_adjudication, judged_of
 from ...validators.katha.votes import Vote, order_of
 from .additions import Additions
 from .reviews import Reviews
 from .selection import Selection
 from .subsets import Subset
+
+SHOWN = 5
+"""So many of the stories that changed since their review are named in a note."""
 
 
 def public_votes(votes: Sequence[Vote], reviews: Reviews, selection: Selection) -> list[Vote]:
@@ -38,12 +42,29 @@ def data_of(reviews: Reviews, selection: Selection, subsets: Sequence[Subset]) -
     )
 
 
+def unheld(reviews: Reviews) -> Iterator[str]:
+    """Yield why reviews on file do not count, one sentence each."""
+    if reviews.changed:
+        listed = sorted(
+            f"{name} ({', '.join(paths)})" if paths else name for name, paths in reviews.changed.items()
+        )
+        more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+        them = "it" if len(listed) == 1 else "them"
+        yield f"{len(listed)} changed since people read {them}: {', '.join(listed[:SHOWN])}{more}"
+    if reviews.unbound and not reviews.accept_unbound:
+        number = tallied(len(reviews.unbound), "reviews")
+        yield f"{number} not counted, since they do not name what was read (--accept-unbound counts them)"
+
+
 def review_notes(reviews: Reviews, more: Additions) -> Iterator[str]:
     """Yield what the person who packs should know of the reviews, one sentence each."""
     if reviews.path is None:
         yield "no reviewer votes are on file, so no human validation and no gold files are written"
     elif not set(VOTE_FILES) & set(more.files):
         yield f"no review of {reviews.path} accepts a story that is packed in public"
+    yield from unheld(reviews)
+    if reviews.unbound and reviews.accept_unbound:
+        yield f"{tallied(len(reviews.unbound), 'reviews')} counted that do not name what was read (unbound)"
     if reviews.kept_back is not None:
         yield f"the votes are counted in the tables, and are not in the release: {reviews.kept_back}"
     if more.simulated:

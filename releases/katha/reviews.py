@@ -2,21 +2,23 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.layout import REVIEWS
+from ...schemas.plain_files import json_lines
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ...validators.codes import issue, show
+from ...validators.katha.seen import binding_of, changed_paths, is_unbound, seen_content, seen_sha256
 from ...validators.katha.set_rules import check_review_words, check_reviewers
 from ...validators.katha.votes import Vote
 from ...validators.lines import read_objects
 from ...validators.report import as_user_error
-from ...validators.review_marks import VOTES, is_simulated
+from ...validators.review_marks import STANDS_FOR, VOTES, is_simulated
 from ...validators.schema_check import check_schema
 from ...validators.view import Part
 from .votes import KEPT, NONE, PUBLISHED, kept_back, read_votes
@@ -43,12 +45,18 @@ class Reviews:
         rows: story id -> its review.
         votes: the votes behind them; None where none are at hand.
         kept_back: why the votes are not to be published; None where they may be, or there are none.
+        changed: story id -> the paths of what changed since people read it, as far as that is known.
+        unbound: the stories whose review does not name what was read.
+        accept_unbound: whether such a review counts.
     """
 
     path: Path | None
     rows: Mapping[str, Mapping[str, Json]]
     votes: Sequence[Vote] | None = None
     kept_back: str | None = None
+    changed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unbound: frozenset[str] = frozenset()
+    accept_unbound: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -67,9 +75,57 @@ class Reviews:
         """The votes that a release may hold."""
         return self.votes or () if self.published == PUBLISHED else ()
 
+    def bound_to(self, bundles: Iterable[Mapping[str, Any]], *, accept_unbound: bool) -> "Reviews":
+        """Return the reviews as they hold for records as they stand: what changed since is told, and unread.
+
+        Args:
+            bundles: the records, with their variants.
+            accept_unbound: whether a review counts that does not name what was read.
+        """
+        if not self.rows:
+            return self
+        votes = votes_by_story(self.votes)
+        now: dict[str, Mapping[str, Json]] = {}
+        unbound = set()
+        for bundle in bundles:
+            name = bundle["record"]["story_id"]
+            row = self.rows.get(name)
+            if row is None or not is_accepting(row):
+                continue
+            content = seen_content(bundle["record"], bundle["variants"])
+            match binding_of(row, votes.get(name, ()), seen_sha256(name, content)):
+                case "changed":
+                    now[name] = content
+                case "unbound":
+                    unbound.add(name)
+        changed: dict[str, tuple[str, ...]] = dict.fromkeys(now, ())
+        stood = self.path / STANDS_FOR if self.path is not None else None
+        for line in json_lines(stood) if now and stood is not None and stood.is_file() else ():
+            if line["story_id"] in now:
+                changed[line["story_id"]] = tuple(changed_paths(line["content"], now[line["story_id"]]))
+        return replace(self, changed=changed, unbound=frozenset(unbound), accept_unbound=accept_unbound)
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a review accepted its story, as it stands, under the whole protocol."""
+        name = row["story_id"]
+        told = name not in self.changed and (self.accept_unbound or name not in self.unbound)
+        return told and is_accepting(row)
+
     def accepted(self, ids: Collection[str]) -> list[Mapping[str, Json]]:
-        """Return the accepting reviews of stories, by id."""
-        return [row for name, row in sorted(self.rows.items()) if name in ids and is_accepting(row)]
+        """Return the reviews that hold of stories, by id."""
+        return [row for name, row in sorted(self.rows.items()) if name in ids and self.holds(row)]
+
+    def bindings(self, public: Collection[str]) -> dict[str, Json]:
+        """Return what ``release.json`` says of what the reviews of public stories are bound to."""
+        holding = [row["story_id"] for row in self.accepted(public)]
+        unbound = self.unbound & set(public)
+        changed = [{"id": name, "paths": list(paths)} for name, paths in sorted(self.changed.items())]
+        return {
+            "bound": sum(name not in unbound for name in holding),
+            "unbound": len(unbound),
+            "unbound_accepted": self.accept_unbound,
+            "changed": [entry for entry in changed if entry["id"] in public],
+        }
 
     def with_statuses(self, gold: Collection[str], words: str) -> "Reviews":
         """Return the reviews with the statuses that a release gives: what is gold is known when it is packed.
@@ -90,7 +146,9 @@ class Reviews:
     def reviewed(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record with the status that its review gives it; the same record where there is none."""
         row = self.rows.get(record["story_id"])
-        if row is None or not is_accepting(row):
+        if record["story_id"] in self.changed:
+            return {**record, "validation_status": UNREAD}
+        if row is None or not self.holds(row):
             return dict(record)
         evidence = {"human_evidence_accepted": True, "resolution": row["resolution"]}
         return {**record, "validation_status": row["validation_status"], "evidence_status": evidence}
@@ -110,6 +168,10 @@ class Reviews:
             return "no review on file"
         if not is_accepting(row):
             return f"decision {row['decision']}" if row["protocol_complete"] else "protocol not complete"
+        if story_id in self.changed:
+            return "changed since its review"
+        if not self.holds(row):
+            return "its votes do not name what was read"
         if row["resolution"] not in vocabulary("resolution").having("reviewed"):
             return f"neither unanimous nor adjudicated ({row['resolution']})"
         if len(row["annotator_ids"]) < GOLD_REVIEWERS:
@@ -119,6 +181,16 @@ class Reviews:
 
 
 NO_REVIEWS = Reviews(None, {})
+UNREAD = "review_needed"
+"""Status of a record that changed since people read it."""
+
+
+def votes_by_story(votes: Iterable[Vote] | None) -> dict[str, list[Vote]]:
+    """Return story id -> the votes on it."""
+    listed: dict[str, list[Vote]] = {}
+    for vote in votes or ():
+        listed.setdefault(str(vote["item"]), []).append(vote)
+    return listed
 
 
 def is_accepting(row: Mapping[str, Any]) -> bool:
@@ -155,7 +227,9 @@ def released_reviews(folder: Path) -> Reviews:
     if not (folder / REVIEWS).is_file():
         return NO_REVIEWS
     votes = read_votes(folder / VOTES) if (folder / VOTES).is_file() else None
-    return Reviews(folder / REVIEWS, _summaries(folder / REVIEWS), votes)
+    rows, said = _summaries(folder / REVIEWS), votes_by_story(votes)
+    unbound = frozenset(name for name, row in rows.items() if is_unbound(row, said.get(name, ())))
+    return Reviews(folder / REVIEWS, rows, votes, unbound=unbound, accept_unbound=True)
 
 
 def _summaries(path: Path) -> dict[str, Mapping[str, Json]]:
@@ -204,7 +278,7 @@ def check_against(reviews: Reviews, labels: Mapping[str, str | None], known: Col
             )
         elif (
             story_id in labels
-            and is_accepting(row)
+            and reviews.holds(row)
             and (row["final_moral_label"] or None) != labels[story_id]
         ):
             problems.append(

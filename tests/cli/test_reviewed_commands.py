@@ -117,7 +117,7 @@ def test_corrections_when_they_cannot_be_applied_leave_the_run_as_it_was(
 def reviewed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A run of ten stories, and its review by three programs."""
     bundles, folder = sample_bundles(10), tmp_path_factory.mktemp("reviewed")
-    rows = [summary_of(bundle["record"], annotator_ids=list(SIMULATED)) for bundle in bundles]
+    rows = [summary_of(bundle, annotator_ids=list(SIMULATED)) for bundle in bundles]
     votes = [vote for bundle in bundles for vote in votes_on(bundle, SIMULATED)]
     return write_run(folder / "run", bundles), write_review(folder / "review", rows, votes, agreed_by())
 

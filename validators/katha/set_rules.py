@@ -1,18 +1,23 @@
 """Rules that look at a data set as a whole: their common face, and those about ids, orphans and reviews."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ...schemas.canonical import Json
-from ...schemas.layout import PRODUCERS
+from ...schemas.layout import PRODUCERS, REVIEWS
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue, show
+from ..lines import ignore
+from ..review_marks import VOTES
 from ..schema_check import check_schema
 from ..view import Part, Story
 from .dataset import Dataset, VariantIndex
 from .field_rules import REVIEW_WORDS, VARIANT_WORDS, check_values, producer_path_fits
+from .seen import CONTENT, SEEN, binding_of, seen_content, seen_sha256
+
+_SHOWN = ("title", "narrative_type", "scenes", "transitions", "questions", "variants")
 
 
 @dataclass(slots=True)
@@ -194,6 +199,7 @@ class _Claim:
     reviewed: bool
     moral_label: str | None
     resolution: str
+    content: str | None
 
 
 @dataclass(slots=True)
@@ -203,6 +209,8 @@ class Reviews(SetRule):
     reads: ClassVar[tuple[str, ...]] = ("story_id", "validation_status", "moral_label", "evidence_status")
     claims: dict[str, _Claim] = field(default_factory=dict)
     reviewed: set[str] = field(default_factory=set)
+    votes: dict[str, list[Mapping[str, Json]]] = field(default_factory=dict)
+    unbound: int = 0
     checked: int = 0
 
     def add(self, story: Story) -> None:
@@ -210,11 +218,18 @@ class Reviews(SetRule):
         record = story.record
         claims = record["validation_status"] in vocabulary("validation_status").having("reviewed")
         resolution = record["evidence_status"]["resolution"]
-        self.claims[story.id] = _Claim(story.where, claims, record["moral_label"], resolution)
+        content = None
+        if claims and story.readable(_SHOWN):
+            variants = [part.data for part in story.variants]
+            content = seen_sha256(story.id, seen_content(record, variants))
+        self.claims[story.id] = _Claim(story.where, claims, record["moral_label"], resolution, content)
 
     def finish(self) -> Iterator[Issue]:
         """Yield what is wrong with the reviews, and the claims that none of them proves."""
         problems: list[Issue] = []
+        for line in self.dataset.lines(VOTES, ignore):
+            seen = line.data.get(SEEN)
+            self.votes.setdefault(str(line.data.get("item")), []).append({SEEN: seen})
         for part in self.dataset.reviews(problems.append):
             self.checked += 1
             yield from self._check_review(part)
@@ -223,6 +238,9 @@ class Reviews(SetRule):
             if claim.reviewed and story_id not in self.reviewed:
                 message = "the record claims a review by people, but no accepting review is on file"
                 yield issue("review-unproven", claim.where, "$.validation_status", message)
+        if self.unbound:
+            message = f"of {self.unbound} reviews nobody can tell what was read: they do not name its content"
+            yield issue("review-unbound", REVIEWS, "$", message)
         yield from self._check_gold()
 
     def _check_review(self, part: Part) -> Iterator[Issue]:
@@ -243,6 +261,24 @@ class Reviews(SetRule):
             self.reviewed.add(story_id)
         yield from _compare(part, "final_moral_label", claim.moral_label)
         yield from _compare(part, "resolution", claim.resolution)
+        if claim.reviewed and claim.content is not None:
+            yield from self._check_binding(part, claim.content)
+
+    def _check_binding(self, part: Part, content: str) -> Iterator[Issue]:
+        row = part.data
+        match binding_of(row, self.votes.get(row["story_id"], ()), content):
+            case "unbound":
+                self.unbound += 1
+            case "changed":
+                message = (
+                    f"{show(row['story_id'])} is not what its reviewers read: it, or a vote, changed since"
+                )
+                yield issue("review-stale", part.where, f"$.{CONTENT}", message)
+            case "bound" if row[SEEN] != row[CONTENT] and not any(
+                flag.startswith(("corrected:", "invalid:")) for flag in row["correction_flags"]
+            ):
+                message = "the review stands for another content than was shown, and names no correction"
+                yield issue("review-differs", part.where, f"$.{CONTENT}", message)
 
     def _check_gold(self) -> Iterator[Issue]:
         problems: list[Issue] = []

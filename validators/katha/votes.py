@@ -25,7 +25,7 @@ FIELDS = (
     "kind", "rater", "item", "criterion", "part", "answer", "labels", "value", "confidence", "condition",
     "seconds", "at", "protocol", "simulated",
 )  # fmt: skip
-"""The columns of a vote, in order."""
+"""The columns of a vote, in order; a line may have ``seen_sha256`` besides."""
 KINDS = ("review", "moral_label")
 """The kinds of lines that are votes."""
 PASSED_OVER = ("attention",)
@@ -104,7 +104,8 @@ def read_vote(part: Part, problems: list[Issue]) -> Vote | None:
     wrong = list(_wrong(row, part.where))
     problems += wrong
     columns = {name: getattr(row, name) for name in FIELDS}
-    return None if wrong else {**columns, "labels": list(row.labels)}
+    seen = {} if row.seen_sha256 is None else {"seen_sha256": row.seen_sha256}
+    return None if wrong else {**columns, "labels": list(row.labels), **seen}
 
 
 def _wrong(row: HumanRow, where: str) -> Iterator[Issue]:

@@ -130,6 +130,7 @@ class Server:
         event = self.event(
             person.id, "voted", key, sent, answers=answers, flip=place.flip, seat=seat_of(person, block),
             block=block, timeline=_timeline(body.get("timeline")), language=str(body.get("language"))[:16],
+            **self.study.seen(place.item),
         )  # fmt: skip
         await self.put(event, (DROP_DRAFT, (person.id, key)))
         return self.told(person, key)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
+from ....builders.katha.drafts import LABELS
 from ....engine.edits import run_ids
 from ....errors import InputError, UserError
 from ....evaluation.archive.protocols import release_sha256
@@ -21,6 +22,7 @@ from ....schemas.layout import ANNOTATIONS
 from ....schemas.values import Own
 from ....schemas.vocabulary import vocabulary
 from ....validators.katha.dataset import iter_bundles
+from ....validators.katha.seen import UNSEEN
 from ..items import Drawn, Part, Value
 from .source import Drawing, Material, Source, known_only
 
@@ -55,11 +57,12 @@ _NUMBER = re.compile(r"(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A record with its variants, and the hash under which its release or run has it."""
+    """A record with its variants, the hash under which its release or run has it, and who made its fields."""
 
     record: StoryRecord
     variants: tuple[Variant, ...]
     sha256: str
+    producers: Sequence[Mapping[str, Json]] = ()
 
 
 def draw_records(material: Material) -> Drawing:
@@ -88,11 +91,13 @@ def draw_records(material: Material) -> Drawing:
 def _of_release(material: Material) -> tuple[list[Story], dict[str, Json]]:
     release = material.load(material.path)
     stated = dict(release.info.get("records", {})).get(ANNOTATIONS, {})
+    made = {line.id: [entry.as_json() for entry in line.fields] for line in release.producers}
     stories = [
         Story(
             record,
             release.variants_of[record.story_id],
             stated.get(record.story_id) or digest(record.as_json()),
+            made.get(record.story_id, ()),
         )
         for record in release.records
     ]
@@ -110,6 +115,7 @@ def _of_run(material: Material) -> tuple[list[Story], dict[str, Json]]:
                 StoryRecord.model_validate(bundle["record"]),
                 tuple(Variant.model_validate(variant) for variant in bundle["variants"]),
                 digest(bundle["record"]),
+                bundle["producers"],
             )
             for bundle in iter_bundles(material.path)
         ]
@@ -142,8 +148,20 @@ def drawn_record(story: Story) -> Drawn:
     }  # fmt: skip
     return Drawn(
         record.story_id, record.story_id, texts, parts=parts, values=tuple(values),
-        stratum=record.narrative_type or "", digest=story.sha256,
+        stratum=record.narrative_type or "", digest=story.sha256, record=correctable(story),
     )  # fmt: skip
+
+
+def correctable(story: Story) -> dict[str, Json]:
+    """Return the draft and the story of a record as corrections of a run take them."""
+    record = story.record.as_json()
+    variants = [variant.as_json() for variant in sorted(story.variants, key=_draft_order)]
+    draft = {name: record[name] for name in ("title", *LABELS, "scenes", "transitions", "questions")}
+    told = {"id": record["story_id"], "normalized_text": record["story_text"], "language": record["language"]}
+    return {
+        "draft": {**draft, "variants": variants, "producers": list(story.producers)},
+        "story": {**told, "title": record["title"]},
+    }
 
 
 def _draft_order(variant: Own) -> tuple[int, str]:
@@ -194,14 +212,8 @@ def _written(value: Json) -> str:
     return " | ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-HIDDEN = frozenset(
-    (
-        *("story_id", "question_id", "variant_id", "base_story_id", "pair_id", "subset", "has_variant"),
-        *("variant_kind", "narrative_type", "generation_prompt", "generation_prompt_long"),
-        "contrastive_story_text",
-    )
-)
-"""Fields that reviewers do not need to see: ids, which may tell a split, copies, prompts made of the rest."""
+HIDDEN = UNSEEN | {"question_id", "variant_id", "has_variant", "contrastive_story_text"}
+"""Fields that are not shown among the details of a part; the last two can be corrected."""
 SEEN = frozenset(("scene_index", "scene_text"))
 """Fields of a scene that the text of the story shows already."""
 

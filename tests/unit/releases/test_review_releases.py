@@ -28,7 +28,7 @@ def choose(rater, story, criterion, part):
     return MANY.get(story) if (criterion, rater) == ("moral_label", "r3") else None
 
 
-ROWS = [summary_of(bundle["record"]) for bundle in BUNDLES]
+ROWS = [summary_of(bundle) for bundle in BUNDLES]
 ROWS[1] |= {"decision": "rejected"}
 VOTES = [vote for bundle in BUNDLES for vote in votes_on(bundle, choose=choose)]
 TABLES = ("validation", "construction", "workload", "agreement", "confidence")
@@ -305,7 +305,7 @@ def test_a_record_without_a_label_when_reviewed_is_packed_as_the_draft_that_it_i
     bundles[0]["variants"] = [{**variant, "original_moral": None} for variant in bundles[0]["variants"]]
     rehash(bundles[0])
     records = [bundle["record"] for bundle in bundles]
-    rows = [summary_of(each, final_moral_label=each["moral_label"] or "") for each in records]
+    rows = [summary_of(each, final_moral_label=each["record"]["moral_label"] or "") for each in bundles]
     review = write_review(tmp_path / "review", rows)
     options = PackOptions("0.1.0", reviews=review, allow_drafts=True)
     folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder

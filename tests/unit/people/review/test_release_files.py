@@ -72,7 +72,8 @@ def test_files_when_written_have_the_forms_that_their_readers_ask_for(study: Stu
     assert (written.cases, written.open, written.edits) == (2, 0, 1)
     out = tmp_path / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        "cases.jsonl", "consent.json", "edits.jsonl", "human_validation.jsonl", "votes.jsonl",
+        "cases.jsonl", "consent.json", "edits.jsonl", "human_validation.jsonl",
+        "stands_for.jsonl", "votes.jsonl",
     ]  # fmt: skip
     assert sound("katha_human_validation", rows(out / "human_validation.jsonl")) == []
     assert sound("human_row", rows(out / "votes.jsonl")) == []

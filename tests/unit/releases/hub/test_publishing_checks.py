@@ -37,7 +37,7 @@ def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
 ) -> None:
     bundles = sample_bundles(6)
     people = {"annotator_ids": ["simulated-1", "simulated-2", "simulated-3"]}
-    rows = [summary_of(bundle["record"], **people) for bundle in bundles]
+    rows = [summary_of(bundle, **people) for bundle in bundles]
     review = write_review(tmp_path / "review", rows)
     options = PackOptions("0.1.0", reviews=review, gold=True)
     folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
