@@ -79,8 +79,8 @@ class PackOptions:
             strict_gold, 8 %, both evenly over narrative types.
         reviews: what people said of the records: the folder that a review exported, or a file of its
             summaries (Table 16, JSON Lines); gold subsets need them.
-        accept_unbound: count reviews whose votes do not name what was read, as those of earlier versions and of
-            other tools; card and release.json say how many they are.
+        accept_unbound: count reviews whose votes do not name what was read, as those of earlier versions and
+            other tools do not; card and release.json say how many they are.
         review_status: status words of reviewed records, by section of the paper: ``d7`` (in gold subsets
             human_adjudicator_accepted, else pre_release_reviewed) or ``a7`` (human_review_complete) [d7].
         salt: the salt file of an earlier version, for a run that has none yet.

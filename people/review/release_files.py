@@ -1,7 +1,7 @@
 """The files that a review of records leaves: what packing and correcting take of it.
 
 ``human_validation.jsonl`` (Table 16), ``votes.jsonl``, ``edits.jsonl``, ``cases.jsonl``, ``consent.json`` and
-``stands_for.jsonl``: of each record the content that its review stands for, so that packing can say what changed.
+``stands_for.jsonl``: the content that each review stands for, so that packing can say what changed.
 Votes of people who did not agree to it are in none of them; pseudonyms of all reviewers are in the first.
 """
 

@@ -180,7 +180,7 @@ class StoryReading:
 def _bindings(
     document: Mapping[str, Any], reviews: Reviews, public: Collection[str]
 ) -> dict[str, Json] | None:
-    """Return what the reviews are bound to, counted again; what did not enter the release, as it is stated."""
+    """Return what the reviews are bound to, counted again; of what is not in the release, as it is stated."""
     stated = document.get(BINDINGS)
     if not isinstance(stated, dict):
         return None

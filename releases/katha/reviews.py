@@ -164,14 +164,10 @@ class Reviews:
         Strict gold also has no unresolved defect: no flag such as ``ambiguous:moral_label``.
         """
         row = self.rows.get(story_id)
-        if row is None:
-            return "no review on file"
-        if not is_accepting(row):
-            return f"decision {row['decision']}" if row["protocol_complete"] else "protocol not complete"
-        if story_id in self.changed:
-            return "changed since its review"
+        if row is None or not is_accepting(row):
+            return "no review on file" if row is None else _undecided(row)
         if not self.holds(row):
-            return "its votes do not name what was read"
+            return "changed since its review" if story_id in self.changed else "its votes name no content"
         if row["resolution"] not in vocabulary("resolution").having("reviewed"):
             return f"neither unanimous nor adjudicated ({row['resolution']})"
         if len(row["annotator_ids"]) < GOLD_REVIEWERS:
@@ -191,6 +187,10 @@ def votes_by_story(votes: Iterable[Vote] | None) -> dict[str, list[Vote]]:
     for vote in votes or ():
         listed.setdefault(str(vote["item"]), []).append(vote)
     return listed
+
+
+def _undecided(row: Mapping[str, Any]) -> str:
+    return f"decision {row['decision']}" if row["protocol_complete"] else "protocol not complete"
 
 
 def is_accepting(row: Mapping[str, Any]) -> bool:

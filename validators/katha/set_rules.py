@@ -270,10 +270,8 @@ class Reviews(SetRule):
             case "unbound":
                 self.unbound += 1
             case "changed":
-                message = (
-                    f"{show(row['story_id'])} is not what its reviewers read: it, or a vote, changed since"
-                )
-                yield issue("review-stale", part.where, f"$.{CONTENT}", message)
+                message = "is not what its reviewers read: it, or a vote on it, changed since"
+                yield issue("review-stale", part.where, f"$.{CONTENT}", f"{show(row['story_id'])} {message}")
             case "bound" if row[SEEN] != row[CONTENT] and not any(
                 flag.startswith(("corrected:", "invalid:")) for flag in row["correction_flags"]
             ):

@@ -8,6 +8,7 @@ from pathlib import Path
 from ....errors import InputError, UserError
 from ....schemas.canonical import Json, csv_text, without_guard, write_atomic
 from ....schemas.plain_files import read_plain, reason_of
+from ....validators.katha.seen import SEEN
 from ..folder import Study
 from ..task import text_in
 from .cells import answer_of, cell_of, hint
@@ -38,7 +39,8 @@ def write_csv(load: Load, folder: Path) -> tuple[str, ...]:
         page = evidence_page(load, sheet, lambda medium: f"../media/{stored_name(load, medium)}")
         write_atomic(folder / see, [page.encode("utf-8")])
         rows += (_row(load, sheet, asked, see) for asked in sheet.asked)
-    write_atomic(folder / FILE, [csv_text(COLUMNS, rows).encode("utf-8")])
+    columns = (*COLUMNS, SEEN) if any(load.study.seen(sheet.item.item) for sheet in load.sheets) else COLUMNS
+    write_atomic(folder / FILE, [csv_text(columns, rows).encode("utf-8")])
     return LIMITS
 
 
@@ -48,7 +50,8 @@ def _row(load: Load, sheet: Sheet, asked: Asked, see: str) -> tuple[Json, ...]:
     title = text_in(asked.question.title, load.language)
     answer = cell_of(asked, given[asked.name]) if asked.name in given else None
     about = (load.seat, sheet.number, sheet.key, asked.name, see)
-    return (*about, title, part, hint(asked, load.language), answer)
+    seen = load.study.seen(sheet.item.item).values()
+    return (*about, title, part, hint(asked, load.language), answer, *seen)
 
 
 def read_csv(path: Path, study: Study) -> Reading:
@@ -60,6 +63,7 @@ def read_csv(path: Path, study: Study) -> Reading:
     reading = Reading()
     answers: dict[tuple[str, str], dict[str, Json]] = {}
     first: dict[tuple[str, str], tuple[str, str]] = {}
+    seen: dict[tuple[str, str], set[str | None]] = {}
     for where, row in _rows(path, reading):
         if not row["answer"]:
             continue
@@ -69,9 +73,18 @@ def read_csv(path: Path, study: Study) -> Reading:
         if row["place"] in given:
             reading.wrong(where, "this was answered in a row before", "keep one of them")
         given[row["place"]] = _answer(study, row, where, reading)
+        seen.setdefault(about, set()).add(row.get(SEEN) or None)
     for (user, key), given in answers.items():
         where, seat = first[user, key]
-        reading.given.append(Given(where, user, key, given, int(seat) if seat.isdecimal() else None))
+        shown = seen[user, key]
+        if None not in shown and len(shown) > 1:
+            reading.wrong(where, f"its rows name different contents ({SEEN})", "export the seat again")
+        reading.given.append(
+            Given(
+                where, user, key, given, int(seat) if seat.isdecimal() else None,
+                seen=None if None in shown else next(iter(shown)),
+            )
+        )  # fmt: skip
     return reading
 
 

@@ -24,6 +24,7 @@ class Given:
         seat: number of the seat; None where the file does not say.
         at: when, RFC 3339, UTC; None where the tool does not say.
         seconds: how long it took; None where the tool does not say.
+        seen: hash of the record that was shown there; None where the file does not say.
     """
 
     where: str
@@ -33,6 +34,7 @@ class Given:
     seat: int | None = None
     at: str | None = None
     seconds: float | None = None
+    seen: str | None = None
 
 
 @dataclass

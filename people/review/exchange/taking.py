@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....schemas.canonical import Json, digest
+from ....validators.katha.seen import SEEN
 from ..corrections import wrong_corrections
 from ..design import Place
 from ..flow import answered
@@ -130,6 +131,8 @@ class Taking:
         return [dict(vote.answers) for vote in votes if vote.seat is not None]
 
     def _wrong(self, given: Given, dealt: Place) -> dict[str, str]:
+        if given.seen not in (None, self.study.seen(dealt.item).get(SEEN)):
+            return {SEEN: "another content was shown there than the study has"}
         task, item = self.study.task, self.study.items[dealt.item]
         return task.problems(given.answers, item.part_ids) or wrong_corrections(task, item, given.answers)
 
@@ -142,7 +145,7 @@ class Taking:
         source = {**self.source, "seconds": given.seconds, "at": given.at}
         body = {
             "answers": dict(given.answers), "flip": dealt.flip, "seat": seat, "block": str(dealt.block),
-            "timeline": [], "imported": source,
+            "timeline": [], "imported": source, **({} if given.seen is None else {SEEN: given.seen}),
         }  # fmt: skip
         events.append(self._event(reviewer, "voted", content, given.key, given.at, **body))
         self._tell(events[-1:])

@@ -1,4 +1,4 @@
-"""A review is of what was read: what changed since is a draft again, and votes that name nothing do not count."""
+"""A review is of what was read: what changed since is a draft again, and unbound votes do not count."""
 
 import copy
 import json
@@ -29,13 +29,8 @@ def review(folder: Path, bundles: list[dict[str, Any]], *, bound: bool = True) -
     if not bound:
         rows = [{key: row[key] for key in row if key not in (SEEN, CONTENT)} for row in rows]
         votes = [{key: vote[key] for key in vote if key != SEEN} for vote in votes]
-    stood = [
-        {
-            "story_id": bundle["record"]["story_id"],
-            "content": seen_content(bundle["record"], bundle["variants"]),
-        }
-        for bundle in bundles
-    ]
+    contents = {one["record"]["story_id"]: seen_content(one["record"], one["variants"]) for one in bundles}
+    stood = [{"story_id": name, "content": content} for name, content in contents.items()]
     folder = write_review(folder, rows, votes, agreed_by())
     write_jsonl(folder / STANDS_FOR, stood)
     return folder

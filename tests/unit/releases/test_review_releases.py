@@ -304,7 +304,6 @@ def test_a_record_without_a_label_when_reviewed_is_packed_as_the_draft_that_it_i
     ]
     bundles[0]["variants"] = [{**variant, "original_moral": None} for variant in bundles[0]["variants"]]
     rehash(bundles[0])
-    records = [bundle["record"] for bundle in bundles]
     rows = [summary_of(each, final_moral_label=each["record"]["moral_label"] or "") for each in bundles]
     review = write_review(tmp_path / "review", rows)
     options = PackOptions("0.1.0", reviews=review, allow_drafts=True)

@@ -11,6 +11,7 @@ from typing import Any
 from .....errors import InputError, UserError
 from .....schemas.canonical import Json
 from .....schemas.plain_files import read_json, reason_of
+from .....validators.katha.seen import SEEN
 from ...folder import Study
 from ...task import UNCLEAR, is_due
 from ..cells import answer_of, tokens
@@ -61,7 +62,8 @@ class _Reader:
 
     def take_task(self, where: str, task: Mapping[str, Any]) -> None:
         data = task.get("data")
-        key, seat = (data.get("item"), data.get("seat")) if isinstance(data, dict) else (None, None)
+        data = data if isinstance(data, dict) else {}
+        key, seat = data.get("item"), data.get("seat")
         sheet = self._sheet(key, seat)
         if sheet is None:
             fix = "export the project of this study"
@@ -76,7 +78,10 @@ class _Reader:
             own = f"{where}, annotation {annotation.get('id', '?')}"
             answers = self._answers(own, sheet, annotation.get("result") or ())
             moment, seconds = moment_of(annotation.get("created_at")), seconds_of(annotation.get("lead_time"))
-            self.reading.given.append(Given(own, user, sheet.key, answers, sheet.seat, moment, seconds))
+            seen = str(data[SEEN]) if data.get(SEEN) else None
+            self.reading.given.append(
+                Given(own, user, sheet.key, answers, sheet.seat, moment, seconds, seen=seen)
+            )
 
     def _sheet(self, key: Json, seat: Json) -> Sheet | None:
         if not isinstance(seat, int) or seat not in self.study.seats:

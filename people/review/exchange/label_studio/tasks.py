@@ -75,6 +75,7 @@ def _guide(load: Load, root: str) -> str:
 def _data(load: Load, sheet: Sheet, evidence: str) -> dict[str, Json]:
     data: dict[str, Json] = {
         "item": sheet.key, "seat": sheet.seat, "number": sheet.number, EVIDENCE: evidence or ABSENT,
+        **load.study.seen(sheet.item.item),
     }  # fmt: skip
     if load.embed:
         for number, side in enumerate(sheet.shown.sides):

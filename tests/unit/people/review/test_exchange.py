@@ -35,6 +35,7 @@ from fabula.people.review.task import Question, is_due, load_task, task_names
 from fabula.people.review.votes import human_rows
 from fabula.testing.review_page import Field
 from fabula.testing.review_studies import add_votes, toy_answers, toy_items, toy_study
+from fabula.testing.reviewed_records import answers_of, record_study
 from fabula.testing.simulated_reviewers import drawn_answer
 
 NOW = "2026-02-01T08:00:00.000Z"
@@ -755,3 +756,23 @@ def test_answers_to_a_task_of_ours_when_they_went_through_label_studio_or_a_cell
             )
             known = {choice.get("alias") for choice in chosen.iter("Choice")}
             assert set((view.get("whenChoiceValue") or "").split(",")) <= known
+
+
+@pytest.mark.parametrize("tool", ["csv", "label-studio"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_answers_on_a_record_when_the_file_names_what_was_shown_are_bound_to_it(
+    tmp_path: Path, tool: str, kept: bool
+) -> None:
+    study = record_study(tmp_path / "study", 1)
+    item = next(iter(study.items))
+    load = Load(study, 1, sheets_of(study, 1), answers={item: answers_of(study, item)})
+    (tmp_path / "given").mkdir()
+    FORMS[tool].write(load, tmp_path / "given")
+    text = returned(tool, tmp_path / "given", load, 7).read_text("utf-8")
+    seen, person = str(study.stands[item].seen), {"7" if tool == "label-studio" else "": PERSON}
+    (tmp_path / "wrong").write_text(text.replace(seen, "0" * 64), "utf-8")
+    with pytest.raises(InputError, match="another content was shown there"):
+        import_answers(study, tmp_path / "wrong", tool, person, NOW)
+    (tmp_path / "file").write_text(text if kept else text.replace(seen, ""), "utf-8")
+    import_answers(study, tmp_path / "file", tool, person, NOW)
+    assert {row.seen_sha256 for row in human_rows(study, study.standing())} == {seen if kept else None}

@@ -1,5 +1,6 @@
 """What reviewers of records see and are asked; every path that they may correct is one of the run's draft."""
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -29,6 +30,7 @@ from fabula.schemas.paths import get_at
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.reviewed_records import answers_of, edit, item_of, record_study
+from fabula.validators.katha.seen import seen_content, seen_sha256
 from fabula.validators.katha.votes import UNITS
 
 FIRST = "kb25k_0001"
@@ -275,3 +277,52 @@ def test_values_when_offered_are_those_of_the_question_and_part(tmp_path: Path) 
     assert all(
         value.path.startswith("$.questions[2].") for value in values_of(item, asked["qa_correction"], part.id)
     )
+
+
+def fields_of(value: Json, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the places of single values in a record; a list of texts or numbers is one."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if is_parts(value) else None
+    return (
+        [path] if parts is None else [place for key, part in parts for place in fields_of(part, (*path, key))]
+    )
+
+
+def is_parts(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def another(value: Json) -> Json:
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case list():
+            return [value[0] + 1, *value[1:]] if value and isinstance(value[0], int) else [*value, "more"]
+    return f"{value} else"
+
+
+def test_hash_of_what_was_shown_when_a_field_changes_changes_exactly_where_the_form_shows_it() -> None:
+    bundle = sample_bundles(1)[0]
+    whole = {"record": bundle["record"], "variants": bundle["variants"]}
+
+    def shown(changed: Json) -> tuple[str, Json]:
+        record = StoryRecord.model_validate(changed["record"])
+        variants = tuple(map(Variant.model_validate, changed["variants"]))
+        drawn = drawn_record(Story(record, variants, ""))
+        form = [drawn.texts, drawn.values, drawn.parts]
+        return seen_sha256("a", seen_content(changed["record"], changed["variants"])), form
+
+    before = shown(whole)
+    told = set()
+    for place in fields_of(whole):
+        changed = copy.deepcopy(whole)
+        holder = changed
+        for key in place[:-1]:
+            holder = holder[key]
+        holder[place[-1]] = another(holder[place[-1]])
+        after = shown(changed)
+        counts = place[-1] == "scene_index"  # the pages count the scenes themselves
+        assert (after[0] != before[0]) == (after[1] != before[1] or counts), place
+        told.add(after[0] != before[0])
+    assert told == {True, False}

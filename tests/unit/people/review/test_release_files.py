@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,14 @@ from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.journal import Event, VoteJournal
 from fabula.people.review.plan import Plan
 from fabula.people.review.release_files import write_review_files
+from fabula.people.review.standing import Standing
 from fabula.people.review.task import load_task
 from fabula.releases.katha.reviews import is_accepting, read_reviews
 from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json
 from fabula.schemas.judgement import HumanRow
+from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.review_exports import seen_of
 from fabula.testing.review_studies import NOW, toy_study
 from fabula.testing.reviewed_records import Changes, add_adjudicator, edit, record_study, vote_all
 from fabula.validators.katha.votes import read_vote
@@ -224,3 +228,35 @@ def test_review_when_it_goes_back_into_its_run_ends_in_a_reviewed_release(tmp_pa
     assert all(row["evidence_status"] == accepted for row in records.values())
     info = json.loads((tmp_path / "release" / "release.json").read_text("utf-8"))
     assert info["simulated_reviews"] is True
+
+
+def test_summary_when_nobody_corrected_stands_for_what_was_shown_and_else_for_the_correction(
+    study: Study, tmp_path: Path
+) -> None:
+    decide_all(study, {"moral_label": "corrected", "safety": "unsafe"})
+    write_review_files(study, study.standing(), tmp_path / "out")
+    reviews = {row["story_id"]: row for row in rows(tmp_path / "out" / "human_validation.jsonl")}
+    bundles = {one["record"]["story_id"]: one for one in sample_bundles(3)}
+    third = reviews["kb25k_0003"]
+    assert third["seen_sha256"] == third["content_sha256"] == seen_of(bundles["kb25k_0003"])
+    first = reviews[FIRST]
+    assert first["seen_sha256"] == seen_of(bundles[FIRST]) != first["content_sha256"]
+    stood = {row["story_id"]: row["content"] for row in rows(tmp_path / "out" / "stands_for.jsonl")}
+    assert stood[FIRST]["moral_label"] == "kindness"
+    assert {part["moral_target"] for part in stood[FIRST]["transitions"]} == {None, "kindness"}
+    assert {part["original_moral"] for part in stood[FIRST]["variants"]} == {"kindness"}
+    votes = rows(tmp_path / "out" / "votes.jsonl")
+    assert {vote["seen_sha256"] for vote in votes if vote["item"] == FIRST} == {seen_of(bundles[FIRST])}
+
+
+@pytest.mark.parametrize("kind", ["voted", "decided"])
+def test_summary_when_a_vote_or_decision_names_no_content_is_unbound(tmp_path: Path, kind: str) -> None:
+    study = vote_all(record_study(tmp_path / "study", 1), {FIRST: [KIND, KIND, {}]})
+    decide_all(study, {"moral_label": "corrected"})
+    events = [each for each in study.events() if not (each.kind == kind and kind == "decided")]
+    last = next(each for each in reversed(study.events()) if each.kind == kind)
+    body = {name: value for name, value in last.body.items() if name != "seen_sha256"}
+    standing = Standing.of([*events, replace(last, id=f"{last.reviewer}/old", body=body)])
+    write_review_files(study, standing, tmp_path / "out")
+    assert not {"seen_sha256", "content_sha256"} & rows(tmp_path / "out" / "human_validation.jsonl")[0].keys()
+    assert rows(tmp_path / "out" / "stands_for.jsonl") == []
