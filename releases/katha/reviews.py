@@ -108,8 +108,8 @@ class Reviews:
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Return whether a review accepted its story, as it stands, under the whole protocol."""
         name = row["story_id"]
-        told = name not in self.changed and (self.accept_unbound or name not in self.unbound)
-        return told and is_accepting(row)
+        stands = name not in self.changed and (self.accept_unbound or name not in self.unbound)
+        return stands and is_accepting(row)
 
     def accepted(self, ids: Collection[str]) -> list[Mapping[str, Json]]:
         """Return the reviews that hold of stories, by id."""

@@ -157,10 +157,14 @@ def correctable(story: Story) -> dict[str, Json]:
     record = story.record.as_json()
     variants = [variant.as_json() for variant in sorted(story.variants, key=_draft_order)]
     draft = {name: record[name] for name in ("title", *LABELS, "scenes", "transitions", "questions")}
-    told = {"id": record["story_id"], "normalized_text": record["story_text"], "language": record["language"]}
+    story_fields = {
+        "id": record["story_id"],
+        "normalized_text": record["story_text"],
+        "language": record["language"],
+    }
     return {
         "draft": {**draft, "variants": variants, "producers": list(story.producers)},
-        "story": {**told, "title": record["title"]},
+        "story": {**story_fields, "title": record["title"]},
     }
 
 
