@@ -16,7 +16,7 @@ class Settings(Own):
 
 SPEC = StageSpec(
     name="load_questions",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
     writes=("role", "story", "scenes", "questions"),

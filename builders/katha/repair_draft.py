@@ -77,7 +77,7 @@ class RepairSettings(PlannerSettings):
 
 SPEC = StageSpec(
     name="repair_draft",
-    version=6,
+    version=7,
     shape="map",
     reads=("story", *NARRATIVE, "given", *PARTS),
     writes=(*REPAIRS, "repair_log"),

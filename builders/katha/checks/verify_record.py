@@ -27,7 +27,7 @@ class VerifySettings(ModelSettings):
 
 SPEC = StageSpec(
     name="verify_record",
-    version=9,
+    version=10,
     shape="map",
     reads=(
         *("story", *NARRATIVE, "given", "draft", REPEATED),
