@@ -12,28 +12,17 @@ from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.katha_folders import write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.review_exports import summary_of
 
 BUNDLES = sample_bundles(40)
 
 
-def review(record, **changes):
-    row = {
-        "story_id": record["story_id"],
-        "decision": "accepted",
-        "validation_status": "human_adjudicator_accepted",
-        "evidence_source": "story text",
-        "protocol_complete": True,
-        "annotator_ids": ["r1", "r2", "r3"],
-        "adjudicator_id": None,
-        "resolution": "unanimous",
-        "final_moral_label": record["moral_label"],
-        "correction_flags": [],
-        "signed_at": "2025-06-01T00:00:00Z",
-    }
-    return {**row, **changes}
+def review(bundle, **changes):
+    said = {"validation_status": "human_adjudicator_accepted", "evidence_source": "story text"}
+    return summary_of(bundle, **{**said, **changes})
 
 
-REVIEWS = [review(bundle["record"]) for bundle in BUNDLES]
+REVIEWS = [review(bundle) for bundle in BUNDLES]
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +128,7 @@ def test_a_subset_when_there_are_too_few_stories_is_refused_with_counts(packs, s
 
 
 def test_a_story_when_reviewers_rejected_it_is_left_out(packs):
-    rejected = review(BUNDLES[0]["record"], decision="rejected")
+    rejected = review(BUNDLES[0], decision="rejected")
     result = packs(reviews=[rejected, *REVIEWS[1:]])
     assert [(entry.id, entry.code) for entry in result.left_out] == [("kb25k_0001", "reviewers")]
     assert "kb25k_0001" not in load(result.folder).by_id
