@@ -150,13 +150,23 @@ def parse_storable(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
     """Return the JSON value in bytes that somebody sent, if files, tables and databases can hold it.
 
     Raises:
-        ValueError: as for :func:`parse_json`; or it has a whole number beyond 64 bits, a number that is none
-            or infinite, or half of a surrogate pair.
+        ValueError: as for :func:`parse_json` and :func:`check_storable`.
     """
-    parse_json(content)
-    value = json.loads(content, parse_int=_within_64_bits)
-    json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    value = parse_json(content)
+    check_storable(value)
     return value
+
+
+def check_storable(value: Any) -> None:  # noqa: ANN401 - any JSON value
+    """Check that files, tables and databases can hold a JSON value.
+
+    Raises:
+        ValueError: it has a whole number beyond 64 bits, a number that is none or infinite, or half of a
+            surrogate pair.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text.encode("utf-8")
+    json.loads(text, parse_int=_within_64_bits)
 
 
 def _within_64_bits(digits: str) -> int:

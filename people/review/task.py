@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.judgement import HumanKind
-from ...schemas.plain_files import read_plain
+from ...schemas.plain_files import check_storable, read_plain
 from ...schemas.plugins import plugins
 from ...schemas.values import Own
 from ...schemas.vocabulary import vocabulary
@@ -109,6 +109,10 @@ class Question(Own):
 
     def problem(self, answer: Json) -> str | None:
         """Return what is wrong with an answer, or None."""
+        try:
+            check_storable(answer)
+        except (ValueError, RecursionError):
+            return "it has half a character, or a number that cannot be stored"
         if self.unclear and answer == UNCLEAR:
             return None
         if self.type == "text":
@@ -116,6 +120,9 @@ class Question(Own):
             return None if right else f"a text of 1 to {LONGEST_TEXT} characters is expected"
         if self.type == "edits":
             return _problem_of_edits(answer, least=0 if self.optional else 1)
+        return self._problem_of_choice(answer)
+
+    def _problem_of_choice(self, answer: Json) -> str | None:
         allowed = [option.value for option in self.choices]
         chosen = answer if self.type == "labels" else [answer]
         if not isinstance(chosen, list) or not 1 <= len(chosen) <= (

@@ -228,6 +228,28 @@ def test_write_when_a_call_cannot_be_stored_fails_alone(writer: GroupCommit) -> 
     writer.check()  # everybody was told
 
 
+def test_write_when_many_threads_write_and_some_of_it_is_bad_keeps_exactly_the_rest(
+    writer: GroupCommit,
+) -> None:
+    told: dict[str, FabulaError | None] = {}
+
+    def work(thread: int) -> None:
+        for number in range(300):
+            name = f"{'bad' if number % 17 == 0 else 'good'} {thread}.{number}"
+            more = [fact(f"{name}, too", "\ud800")] if number % 17 == 0 else []
+            writer.write(fact(name), *more, done=partial(told.__setitem__, name))
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.flush()
+    good = {name for name in told if name.startswith("good")}
+    assert len(told) == 1200 and names(writer.path) == good
+    assert {name for name, error in told.items() if error is None} == good
+
+
 def test_write_when_whoever_is_told_fails_goes_on(writer: GroupCommit) -> None:
     writer.write(fact("first"), done=lambda _: 1 / 0 and None)
     writer.write_now(fact("second"))

@@ -580,6 +580,22 @@ def test_export_of_label_studio_when_people_answered_on_its_pages_is_read_as_the
     assert made.votes == 4
 
 
+@pytest.mark.parametrize("answer", ["half \ud800", 2**63, float("nan"), [float("inf")]])
+def test_answer_when_it_cannot_be_stored_is_a_problem_of_its_item(tmp_path: Path, answer: Any) -> None:
+    study = toy_study(tmp_path / "study")
+    item = study.items[study.seats[1].places[0].item]
+    wrong = study.task.problems({**toy_answers(study, item.item), "said": answer}, item.part_ids)
+    assert [place.partition("/")[0] for place in wrong] == ["said"]
+    _, document = toy_export(study, tmp_path)
+    results = document[0]["annotations"][0]["result"]
+    text = next(result for result in results if result["type"] == "textarea")
+    text["value"]["text"] = ["half \ud800"]
+    (tmp_path / "export.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="half a character"):
+        import_answers(study, tmp_path / "export.json", "label-studio", {"7": PERSON}, NOW)
+    assert read_events(study.folder) == []
+
+
 def test_pictures_when_embedded_are_lists_of_each_side(tmp_path: Path) -> None:
     study = toy_study(tmp_path / "study")
     export_seat(study, tmp_path / "out", "label-studio", 1, ExportOptions(embed=True))
