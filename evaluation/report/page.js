@@ -32,7 +32,7 @@
 
   const form = document.getElementById("filter");
   if (!form) return;
-  const cases = Array.from(document.querySelectorAll(".case"));
+  const cases = Array.from(form.closest("section").querySelectorAll(".case")); // other sections have cards, too
   const texts = new Map(cases.map((one) => [one, one.textContent.toLowerCase()]));
   const count = form.querySelector("output");
   const apply = () => {

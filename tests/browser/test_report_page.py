@@ -8,6 +8,7 @@ import pytest
 
 from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.report.model import Example, Examples
 from fabula.evaluation.report.people import write_calibration
 from fabula.evaluation.report.writing import write_report
 from fabula.kinds.evaluations import calibrate
@@ -77,6 +78,21 @@ def test_tables_when_a_heading_is_pressed_are_sorted_both_ways(opened: Opened, r
     table.locator("thead th").nth(4).locator("button").click()  # undefined values come last
     assert table.locator("tbody tr").last.locator("td").nth(3).inner_text().startswith("undefined")
     assert page.complaints == []
+
+
+def test_filter_when_it_is_used_hides_no_card_of_another_section(opened: Opened, tmp_path: Path) -> None:
+    levels = ("low", "middle", "high")
+    shown = tuple(Example(level=level, value=value / 2, text=level) for value, level in enumerate(levels))
+    examples = Examples(name="gap", label="Gap", note="What is lost.", total=9, shown=shown)
+    document = made_report().model_copy(update={"examples": (examples,)})
+    write_report(document, tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    others = page.locator("section:not([aria-labelledby=cases]) article.case")
+    assert others.count() == 1 and others.first.is_visible()
+    assert page.locator("form output").inner_text() == "6 of 6 shown"
+    page.fill("input[name=words]", "no case says this")
+    assert page.locator("form output").inner_text() == "0 of 6 shown"
+    assert others.first.is_visible()
 
 
 def test_cases_when_filtered_are_those_that_fit(opened: Opened, report: Path) -> None:
