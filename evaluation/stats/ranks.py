@@ -36,7 +36,7 @@ def levelled(values: Floats, scale: float = 1.0) -> Floats:
     with np.errstate(invalid="ignore"):
         steps = np.diff(ordered, axis=-1)
         size = np.maximum(scale, np.maximum(np.abs(ordered[..., 1:]), np.abs(ordered[..., :-1])))
-        same = (steps <= TOLERANCE * size) & np.isfinite(steps)
+        same = (steps <= np.minimum(TOLERANCE * size, 0.5)) & np.isfinite(steps)  # 1e15 is not 1e15 + 1
     places = np.arange(1, ordered.shape[-1]) * ~same
     firsts = np.maximum.accumulate(np.insert(places, 0, 0, axis=-1), axis=-1)
     level = np.empty_like(ordered)

@@ -358,11 +358,11 @@ def _stranger(column: str, keyed: Mapping[Key, Mapping[str, str]], keys: Sequenc
 
 _SET = re.compile(
     r"\\(?:textbf|mathbf|bm|boldsymbol|textit|emph|underline|mathrm|text)\s*\{(.*)\}"
-    r"|\$(.*)\$|\*\*(.*)\*\*|__(.*)__|\*(.*)\*|<(b|strong|i|em|u)>(.*)</\6>",
+    r"|\{\\(?:bf|it|em)\s+(.*)\}|\$(.*)\$|\*\*(.*)\*\*|__(.*)__|\*(.*)\*|<(b|strong|i|em|u)>(.*)</\7>",
     re.IGNORECASE,
 )
 """What typesets a cell in LaTeX, Markdown or HTML."""
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?%?", re.ASCII | re.IGNORECASE)
+_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*%?", re.ASCII | re.IGNORECASE)
 
 
 def _is_wide(sign: str) -> bool:

@@ -92,7 +92,7 @@ def test_values_when_equal_up_to_rounding_become_equal_and_zero() -> None:
 
 def test_values_when_they_differ_by_more_than_rounding_stay_apart() -> None:
     # 1/999,999 - 1/1,000,000 is the least difference of two fractions with denominators up to a million
-    apart = np.array([1 / 999_999, 1 / 1_000_000, 1e9, 1e9 + 0.1])
+    apart = np.array([1 / 999_999, 1 / 1_000_000, 1e9, 1e9 + 0.1, 1e15, 1e15 + 1])
     assert TOLERANCE < 1 / 999_999 - 1 / 1_000_000
     assert (levelled(apart) == apart).all()
 
