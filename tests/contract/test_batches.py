@@ -10,9 +10,9 @@ import pytest
 from genai_prices.data_snapshot import get_snapshot
 
 from fabula.models.batches.service import BatchService, Order, is_refused, json_lines_of
-from fabula.models.chat import CallFault, ChatRequest, Image, Message, ReplySchema, Usage
+from fabula.models.chat import CallFault, ChatRequest, Image, Message, Reply, ReplySchema, Usage
 from fabula.models.keys import Redactor
-from fabula.models.options import options_for
+from fabula.models.options import ModelOptions, options_for
 from fabula.models.prices import batch_price_of, price_of
 from fabula.models.registry import BATCHES, has_batches, open_batches, open_model
 from fabula.models.spec import parse_spec
@@ -233,3 +233,31 @@ def test_price_when_in_the_settings_counts_at_its_share() -> None:
 def test_price_when_nobody_knows_it_is_none() -> None:
     spec = parse_spec("openai:no-such-model-at-all")
     assert batch_price_of(spec, options_for(spec, {})) is None
+
+
+BROKE_OFF = {"choices": [{"message": {"content": "A fo"}, "finish_reason": "error", "error": {"code": 502}}]}
+
+
+@pytest.mark.parametrize(
+    ("provider", "line", "kind"),
+    [
+        ("openai", {"response": {"status_code": 200, "body": BROKE_OFF}}, "server_error"),
+        ("openai", {"response": {"status_code": 413, "body": "<html>413</html>"}}, "too_long"),
+        ("openai", {"response": None, "error": {"code": "content_filter", "message": "stopped"}}, "blocked"),
+        ("openai", {"response": None, "error": None}, "server_error"),
+        ("google", {"response": {"error": {"code": 503, "message": "overloaded"}}}, "server_error"),
+        ("google", {"error": {"code": 7, "message": "Content violates usage guidelines."}}, "blocked"),
+        ("anthropic", {"type": "errored", "error": {"error": {"type": "overloaded_error"}}}, "server_error"),
+        ("anthropic", {"type": "errored", "error": {"error": {"type": "request_too_large"}}}, "too_long"),
+        ("anthropic", {"type": "errored", "error": None}, "server_error"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_result_when_it_is_an_error_or_broke_off_is_what_the_same_answer_to_one_call_is(
+    provider: str, line: dict[str, Any], kind: str
+) -> None:
+    service = open_batches(parse_spec(f"{provider}:tiny"), ModelOptions(), Redactor())
+    request = ChatRequest(f"{provider}:tiny", (Message("user", ("A fox?",)),))
+    outcome = service._outcome(request, line)  # type: ignore[attr-defined]
+    asyncio.run(service.close())
+    assert (outcome.outcome if isinstance(outcome, Reply) else outcome.kind) == kind, outcome
