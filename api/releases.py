@@ -58,18 +58,25 @@ def pack(
 
 
 def verify(
-    path: Place, *, quick: bool = False, hidden: Place | None = None, salt: Place | None = None
+    path: Place,
+    *,
+    quick: bool = False,
+    hidden: Place | None = None,
+    salt: Place | None = None,
+    against: str | None = None,
 ) -> "VerifyReport":
     """Check a release: checksums, rules, documents, loaders. As ``fabula release verify``.
 
     Args:
         path: release folder, a version on a Hub, or a ``release.json``.
-        quick: check only checksums, schemas, rules and tables.
+        quick: check only checksums, schemas, rules and tables; ``not_looked_at`` names the rest.
         hidden: the hidden-test folder [PATH-hidden if it exists].
         salt: the salt file of the commitments [PATH-hidden.salt if it exists].
+        against: what was published: the SHA-256 of ``release.json``, its http(s) address, a copy of it, or
+            ``user/name@commit``.
 
     Returns:
-        Every finding; ``ok`` if the release is sound.
+        Every finding; ``ok`` if there is no error in what was looked at.
 
     Raises:
         UserError: nothing can be read there.
@@ -83,7 +90,7 @@ def verify(
 
     secret = {"hidden": hidden, "salt": salt}
     paths = {name: None if given is None else Path(given) for name, given in secret.items()}
-    return verbs.verify(released(path), quick=quick, **paths)
+    return verbs.verify(released(path), quick=quick, against=against, **paths)
 
 
 def load(path: Place, *, streaming: bool = False) -> Any:  # noqa: ANN401 - every kind has its own type

@@ -60,6 +60,7 @@ def verify(
     quick: bool = False,
     hidden: Path | None = None,
     salt: Path | None = None,
+    against: str | None = None,
     everything: bool = False,
     as_json: bool = False,
 ) -> int:
@@ -73,21 +74,26 @@ def verify(
     that the hidden stories are those that release.json commits to. For that proof a release.json alone is
     enough.
 
+    Whoever writes a whole release anew contradicts nothing in it. --against compares it with what was
+    published: the SHA-256 of release.json, its address, a copy, or a commit of a Hub.
+
     Options:
         path: Release folder, user/name@tag, or a release.json.
-        quick: Check only checksums, schemas, rules and tables.
+        quick: Check only checksums, schemas, rules and tables; the report names what was not looked at.
         hidden: The hidden-test folder [PATH-hidden if it exists].
         salt: The salt file of the commitments [PATH-hidden.salt if it exists].
+        against: What was published: SHA-256 of release.json, http(s) address, file, or user/name@commit.
 
     Examples:
         fabula release verify dist/mine-0.1.0
+        fabula release verify dist/mine-0.1.0 --against user/mine@0123456789abcdef0123456789abcdef01234567
         fabula release verify old/release.json --hidden dist/mine-0.1.0-hidden --salt
             dist/mine-0.1.0-hidden.salt
     """
     from ..kinds.verbs import verify
 
     folder = released(path)
-    report = verify(folder, quick=quick, hidden=hidden, salt=salt)
+    report = verify(folder, quick=quick, hidden=hidden, salt=salt, against=against)
     if folder != path:  # a version on a Hub is called by its name, wherever the cache has it
         report = replace(report, path=path)
     return show_findings(report, as_json=as_json, everything=everything)

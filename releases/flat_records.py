@@ -124,6 +124,7 @@ class FlatPacking:
         with (draft / lines).open("wb") as file:
             for name in sorted(contents):
                 file.write(contents[name] + b"\n")
+        self._require_sound(draft)
         with TableWriter(draft) as writer:
             for split, table, row in self.form.rows(draft):
                 writer.add(table, split, row)
@@ -142,6 +143,17 @@ class FlatPacking:
             sizes=writer.bytes,
             hashes={lines: {name: sha256_bytes(content) for name, content in contents.items()}},
         )
+
+    def _require_sound(self, draft: Path) -> None:
+        """Refuse what verifying would refuse: records and official files are asked the same."""
+        lines, key = _lines_of(self.form)
+        found = [
+            *(one for record in self.records
+              for one in self.kind.check_record(record, f"{lines}:{getattr(record, key)}")),
+            *self.kind.check_official(draft, self.records),
+        ]  # fmt: skip
+        if problems := [as_user_error(one) for one in found if one.level == "error"]:
+            raise InputError(problems)
 
     def notes(self, facts: Facts) -> Iterator[str]:
         """Yield what the person who packs should know."""

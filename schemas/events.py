@@ -89,6 +89,11 @@ class SuiteRecord(Own):
     )
     producers: dict[str, str] = Field(description="Part of the entry -> who made it.")
 
+    @property
+    def built(self) -> bool:
+        """Whether a build made name and events; whoever gives a suite may word both as they like."""
+        return self.producers.get("event_list") != "given"
+
     def as_json(self) -> dict[str, Any]:
         """Return the record as plain JSON, the entry in its official form."""
         return {**super().as_json(), "entry": self.entry.as_json()}

@@ -7,7 +7,7 @@ from .settings import ConditionSettings
 
 SPEC = StageSpec(
     name="check_conditions",
-    version=2,
+    version=3,
     shape="map",
     reads=("entry", "stays"),
     writes=("unit", "labels"),
@@ -18,6 +18,7 @@ SPEC = StageSpec(
         "too_long": "too long for a short story",
         "too_many_participants": "more kinds of participants than are allowed",
         "facial_expression": "an event is a facial expression, which judges cannot be relied on to see",
+        "event_elsewhere": "an event is not what the prompt tells",
     },
     settings=ConditionSettings,
 )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from ...schemas.entities import EpisodeRecord
 from ...schemas.layout import SOURCE_MANIFEST, STATISTICS, parquet_path
 from ...schemas.values import Issue
 from ...validators.entities.counting import fixed
-from ...validators.entities.view import BLOCKING
+from ...validators.entities.view import BLOCKING, CONTRADICTIONS
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords
 from ..form import Facts, ReleaseForm
@@ -97,7 +97,7 @@ def _write_official(run: Path, draft: Path, records: Sequence[EpisodeRecord]) ->
     problems = [
         UserError(issue.where, what=f"this episode cannot be released: {issue.message}", fix=issue.cure)
         for issue in report.issues
-        if issue.code in BLOCKING
+        if issue.code in BLOCKING | CONTRADICTIONS
     ]
     problems += [
         UserError(where, what=found, fix="finish the run again")
@@ -124,7 +124,10 @@ def _check_record(record: EpisodeRecord, where: str) -> Iterator[Issue]:
 
 
 def _check_official(folder: Path, records: Sequence[EpisodeRecord]) -> Iterator[Issue]:
-    entity_set, _ = read_entity_set(folder, rules=False)
+    entity_set, report = read_entity_set(folder)
+    for contradiction in report.issues:
+        if contradiction.code in CONTRADICTIONS:
+            yield replace(contradiction, level="error")
     for where, found in _differences(entity_set, records):
         yield Issue(where, "$", "official", found, _CURE)
     yield from check_pictures(folder, {record.episode_id: record for record in records})

@@ -12,7 +12,13 @@ from ...schemas.events import DIFFICULTIES, Suite, SuiteRecord
 from ...schemas.layout import SOURCE_MANIFEST, STATISTICS
 from ...schemas.plain_files import read_plain
 from ...schemas.values import Issue
-from ...validators.events.rules import check_entry, prompt_statistics, suite_statistics
+from ...validators.events.rules import (
+    check_entry,
+    check_events,
+    check_names,
+    prompt_statistics,
+    suite_statistics,
+)
 from ...validators.rules import RuleSet
 from ..diff.form import DiffForm, RecordFile
 from ..flat_records import FlatRecords
@@ -140,6 +146,8 @@ def _official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[str]:  #
 
 def _check_record(record: SuiteRecord, where: str) -> Iterator[Issue]:
     yield from check_entry(record.entry, where, ("entry",))
+    if record.built:
+        yield from check_events(record.entry, where, ("entry",))
 
 
 def _check_official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[Issue]:
@@ -147,6 +155,8 @@ def _check_official(folder: Path, records: Sequence[SuiteRecord]) -> Iterator[Is
     if read_plain(folder / SUITE) != wanted:
         message = f"not the prompts of {PROMPTS} in the official form"
         yield Issue(SUITE, "$", "suite", message, "pack the run again")
+    built = {record.unit for record in records if record.built}
+    yield from check_names({record.unit: record.entry for record in records}, PROMPTS, built)
 
 
 def _summary(facts: Facts) -> str:

@@ -15,7 +15,7 @@ from ...schemas.paths import quoted_path
 from ...schemas.plain_files import read_plain, reason_of
 from ...schemas.values import Issue
 from ...validators.codes import show
-from ...validators.events.rules import check_prompts, issue
+from ...validators.events.rules import check_events, check_prompts, issue
 from ...validators.report import IssueBin
 from ...validators.rules import Opened
 from ...validators.view import find_redacted
@@ -170,6 +170,8 @@ def _check_history(records: tuple[SuiteRecord, ...], prompts: Mapping[str, Event
             yield issue("history", where, "$", f"{SUITE} has no such prompt")
         elif entries[record.unit] != prompts[record.unit].as_json():
             yield issue("history", where, "$.entry", f"{SUITE} has another one under this name")
+        elif record.built:
+            yield from check_events(record.entry, where, ("entry",))
         # The texts of the entry are those of the suite, where they were looked through.
         yield from find_redacted({**record.as_json(), "entry": None}, where)
     for name in prompts.keys() - entries.keys():

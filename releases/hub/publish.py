@@ -172,7 +172,7 @@ def _sound(folder: Path, form: ReleaseForm, options: PublishOptions) -> Local:
             raise _unsound(
                 folder / path, "no hidden files in a release", "a file whose path begins with a dot"
             )
-    report = verify(folder, form, quick=True)
+    report = verify(folder, form, readers=False)
     problems = [as_user_error(issue) for issue in report.issues if issue.level == "error"]
     if problems:
         raise InputError(problems)

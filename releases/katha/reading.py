@@ -25,6 +25,7 @@ from ...schemas.layout import WITHDRAWN as GONE
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
 from ...validators.katha.dataset import open_dataset
+from ...validators.katha.field_rules import CHECKS
 from ...validators.katha.review_files import tables_of_release
 from ...validators.lines import ignore
 from ...validators.review_marks import BINDINGS, MARK, REVIEWED
@@ -142,6 +143,7 @@ class StoryReading:
     ) -> Iterator[tuple[str, Iterator[Issue]]]:
         """Yield the checks of what no document shows: reviews and commitments, statuses, and the subsets."""
         yield "documents", self._check_stated(document) if exact else iter(())
+        yield RELEASE, check_codes(document)
         yield SUBSETS, check_subsets(folder)
         yield REVIEWS, check_statuses(folder, document)
         yield RETELLINGS, self._check_retellings(folder)
@@ -194,6 +196,13 @@ def _review(folder: Path, totals: Mapping[str, int]) -> dict[str, Json]:
     """Return the tables of the review, counted again; of votes that are not published, as they are stated."""
     dataset = open_dataset(folder)
     return tables_of_release(dataset, dataset.document(STATISTICS, ignore), totals)
+
+
+def check_codes(document: Mapping[str, Any]) -> Iterator[Issue]:
+    """Yield the checks that ``release.json`` counts and no stage makes."""
+    for code in sorted(document.get("checks", {}).keys() - CHECKS):
+        message = f"no stage of this version or an earlier one makes a check {code!r}"
+        yield Issue(RELEASE, "$.checks", "check-unknown", message, _CURE)
 
 
 def check_statuses(folder: Path, document: Mapping[str, Any]) -> Iterator[Issue]:

@@ -38,6 +38,12 @@ UNDER_RULES = " under rules"
 """How the counts end of what every rule was checked for."""
 _BY_ITSELF = "to see the details, verify the hidden folder on its own, and keep what is printed secret"
 
+_LEFT_OUT = (
+    "card", "licence", "statistics", "list of sources", "Croissant metadata", "changes", "subsets",
+    "whether other libraries read its tables",
+)  # fmt: skip
+"""What only a whole verification compares with the data."""
+
 DAMAGE = (UserError, OSError, ValueError, LookupError, TypeError, AttributeError)
 """What a check stumbles over in a damaged file. Anything else is our bug and keeps its traceback."""
 
@@ -56,6 +62,7 @@ class VerifyReport(CheckReport):
             another version of Fabula or of its libraries made them; ``imported`` where they are those of an
             imported package and were not compared; None where nothing was asked of them.
         made_with: the version of Fabula that packed it, if it says so.
+        published: where what was published was told, if it was compared with that.
     """
 
     path: Path
@@ -63,6 +70,12 @@ class VerifyReport(CheckReport):
     quick: bool
     documents: Documents | None = None
     made_with: str | None = None
+    published: str | None = None
+
+    @property
+    def not_looked_at(self) -> tuple[str, ...]:
+        """What a quick look leaves out, for people."""
+        return _LEFT_OUT if self.quick and not self.path.is_file() else ()
 
     def about(self) -> dict[str, Json]:
         """Return which release was verified, and how."""
@@ -71,6 +84,8 @@ class VerifyReport(CheckReport):
             "version": self.version,
             "quick": self.quick,
             "documents": self.documents,
+            "not_looked_at": list(self.not_looked_at),
+            "published": self.published,
         }
 
     def summary(self) -> str:
@@ -91,11 +106,21 @@ class VerifyReport(CheckReport):
             lines.append("  documents: those of an imported package; not compared with its data")
         counts = Counter(issue.code for issue in self.issues)
         lines += [f"  {count} {code}" for code, count in sorted(counts.items())]
+        if self.not_looked_at:
+            lines.append(f"  not looked at: {', '.join(self.not_looked_at)}")
+        if self.published is not None:
+            told = any(issue.code == "not-published" for issue in self.issues)
+            lines.append(f"  published: {'not ' if told else ''}the release that {self.published} names")
+        return "\n".join([*lines, self._verdict()])
+
+    def _verdict(self) -> str:
         if self.path.is_file():  # a release.json by itself: only its commitments were looked at
-            verdict = "every commitment is proven" if self.ok else "the commitments are not proven"
-        else:
-            verdict = "the release is sound" if self.ok else "the release is not sound"
-        return "\n".join([*lines, verdict])
+            return "every commitment is proven" if self.ok else "the commitments are not proven"
+        if not self.ok:
+            return "the release is not sound"
+        if self.quick:
+            return "nothing wrong was found in what was looked at; without --quick all of it is"
+        return "the release is sound"
 
 
 @dataclass(slots=True)
@@ -105,6 +130,7 @@ class Findings:
     issues: list[Issue] = field(default_factory=list)
     checked: dict[str, int] = field(default_factory=dict)
     documents: Documents | None = None
+    published: str | None = None
 
     def gather(self, name: str, issues: Iterable[Issue]) -> None:
         """Take the issues of one check; what it cannot read is an issue too."""
@@ -144,6 +170,7 @@ class Findings:
             quick,
             self.documents,
             str(tools.get("fabula")) if isinstance(tools, dict) else None,
+            self.published,
         )
 
 

@@ -227,3 +227,5 @@ BLOCKING = frozenset(
     }
 )
 """Codes of what cannot be released: files of no use, and episodes whose shots cannot be told."""
+CONTRADICTIONS = frozenset(("prompt-action", "header-description", "name-map"))
+"""Codes of what an episode says twice and differently: an action, a description, a name."""

@@ -4,8 +4,9 @@
 """
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,6 +30,9 @@ MOST_WORDS, MOST_PARTICIPANTS = 50, 2
 NEAR = 85.0
 """Token-set similarity, 0 to 100, from which two prompts are nearly the same, where nobody says otherwise."""
 
+TOLD = 0.5
+"""Least share of an event's words that its prompt has; no event of the official suite has less than 0.66."""
+
 _FACES = """
     blush blushes cries cry crying frown frowning frowns giggle giggles glares grimace grimaces grin grinning
     grins laugh laughing laughs pout pouts scowl scowls smile smiles smiling smirk smirks sobs weep weeping
@@ -36,7 +40,12 @@ _FACES = """
 """
 _FACIAL = frozenset(_FACES.split())
 _SMALL = frozenset(("a", "an", "the", "and", "then", "finally", "its", "his", "her", "their", "it", "of"))
+_OTHERS = "he she they him them this that these those who which someone somebody"
+_REFERRING = _SMALL | frozenset(_OTHERS.split())
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_STEM = 4
+"""Letters by which two forms of a word are taken for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,24 @@ def objections(
         yield Objection("facial-expression", "event_list", f"{show(face)} is a facial expression")
 
 
+def untold_events(prompt: str, events: Sequence[str]) -> Iterator[Objection]:
+    """Yield the events that a prompt does not tell: it lacks more than half of their words.
+
+    What a build lists of a prompt has to pass; whoever gives a suite may word its events as they like.
+    """
+    told = set(_stems(prompt))
+    for event in events:
+        stems = [stem for stem in _stems(event) if stem not in _REFERRING]
+        if stems and sum(stem in told for stem in stems) < TOLD * len(stems):
+            yield Objection("event-elsewhere", "event_list", f"{show(event)} is not what the prompt tells")
+
+
+def _stems(text: str) -> Iterator[str]:
+    """Yield how each word begins; of scripts without spaces each character."""
+    spaced = _UNSPACED.sub(lambda match: f" {match[0]} ", unicodedata.normalize("NFKC", text).casefold())
+    return (word if word in _REFERRING else word[:_STEM] for word in _WORD.findall(spaced))
+
+
 def participants_in(labels: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of participants that the classes of a prompt name, in their usual order."""
     return tuple(kind for kind in PARTICIPANTS if kind in labels)
@@ -107,6 +134,26 @@ def nearest(text: str, others: Sequence[str], near: float = NEAR) -> tuple[float
     return None if best is None else (float(best[1]), int(best[2]))
 
 
+def check_names(
+    prompts: Mapping[str, EventPrompt], where: str, built: Collection[str] = ()
+) -> Iterator[Issue]:
+    """Yield the prompts that the file name of their video contradicts.
+
+    A suite may name its files as it likes. Where most are named after their prompts, all are.
+
+    Args:
+        prompts: file name of the video -> its prompt.
+        where: the file that holds them.
+        built: the names that a build made of the prompts.
+    """
+    named = {name: video_name(prompt.prompt) for name, prompt in prompts.items()}
+    most = sum(name == made for name, made in named.items()) * 2 > len(named)
+    for name, made in named.items():
+        if name != made and (most or name in built):
+            message = f"the video of this prompt would be called {show(made, 240)}"
+            yield issue("unit-name", where, quoted_path((name, "prompt")), message)
+
+
 def check_prompts(prompts: Mapping[str, EventPrompt], where: str) -> Iterator[Issue]:
     """Yield everything that is wrong with the prompts of a suite.
 
@@ -116,6 +163,7 @@ def check_prompts(prompts: Mapping[str, EventPrompt], where: str) -> Iterator[Is
         prompts: file name of the video -> its prompt.
         where: the file that holds them.
     """
+    yield from check_names(prompts, where)
     names: list[str] = []
     texts: list[str] = []
     for name, prompt in prompts.items():
@@ -147,6 +195,12 @@ def check_entry(prompt: EventPrompt, where: str, steps: Steps) -> Iterator[Issue
     if stated := [label for label in prompt.labels if label.endswith("_events") and label != size]:
         message = f"labelled {', '.join(stated)}, and has {size.replace('_', ' ')}"
         yield issue("event-label", where, quoted_path((*steps, "class")), message)
+
+
+def check_events(prompt: EventPrompt, where: str, steps: Steps) -> Iterator[Issue]:
+    """Yield the events that a build listed and the prompt does not tell; arguments as for an entry."""
+    for untold in untold_events(prompt.prompt, prompt.event_list):
+        yield issue(untold.code, where, quoted_path((*steps, untold.field)), untold.message)
 
 
 def prompt_statistics(prompts: Iterable[EventPrompt]) -> dict[str, Json]:

@@ -22,9 +22,12 @@ from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.imports import import_episodes
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.documents import checksums, file_entries
+from fabula.releases.parquet import TableWriter
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import read_shot_set
-from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes
+from fabula.releases.verify.documents import recount
+from fabula.releases.verify.files import check_records
+from fabula.schemas.canonical import Json, canonical_bytes, digest, pretty_bytes, sha256_file
 from fabula.schemas.layout import CARD, CROISSANT, LICENSE, README, RELEASE, SOURCE_MANIFEST, STATISTICS, SUMS
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.katha_folders import rehash, write_run
@@ -143,6 +146,111 @@ def reseal(folder: Path) -> None:
 def claim(folder: Path) -> None:
     """Somebody reviewed it, say card and README."""
     write(CARD, README, old=r"No (human|person) has reviewed", new="Three experts have reviewed")(folder)
+
+
+def repack(folder: Path) -> None:
+    """Make tables and documents again from forged data, as packing makes them; every checksum is true."""
+    reseal(folder)
+    document = json.loads((folder / RELEASE).read_bytes())
+    form = kind_named(document["kind"]).release()
+    shutil.rmtree(folder / "data")
+    with TableWriter(folder) as writer:
+        for split, table, row in form.rows(folder):
+            writer.add(table, split, row)
+    for _ in range(2):  # Croissant has the hashes of documents that are made with it
+        reading = form.reading(form)
+        list(check_records(folder, document, reading.visit, form.record_ids))
+        list(reading.check_rules(folder))
+        for name, content in recount(folder, document, reading, exact=True).documents.items():
+            (folder / name).write_bytes(content)
+    reseal(folder)
+
+
+def say(old: str, new: str, *names: str) -> Callable[[Path], None]:
+    """The same change of words in several files, wherever they stand."""
+
+    def forge(folder: Path) -> None:
+        for name in names:
+            text = (folder / name).read_text("utf-8")
+            assert old in text, (name, old)
+            (folder / name).write_text(text.replace(old, new), "utf-8")
+
+    return forge
+
+
+def of_action(folder: Path) -> None:
+    """Another action of a shot in both files, and not at the end of its prompt."""
+    records = read_rows(folder / "episodes.jsonl")
+    script = folder / "scripts/ep_a.json"
+    entry = json.loads(script.read_bytes())
+    for one in (records[0]["entry"], entry):
+        one["scenes"][0]["action_descriptions"][0] = "Ana drops the red cup in The Kitchen."
+    script.write_text(json.dumps(entry, indent=2), "utf-8")
+    (folder / "episodes.jsonl").write_bytes(b"".join(canonical_bytes(row) + b"\n" for row in records))
+
+
+SUITE_FILES = ("prompts.jsonl", "all_prompts.json")
+WHOLE: dict[tuple[str, str], tuple[Callable[[Path], None], str | None]] = {
+    ("katha", "a check that no stage makes"): (
+        edit(RELEASE, lambda one: one["checks"].update(approved_by_experts={"passed": 7})), "check-unknown",
+    ),
+    ("events", "an event that is not in its prompt"): (
+        say("The dog begs for a treat", "A plane lands at sea", *SUITE_FILES), "event-elsewhere",
+    ),
+    ("events", "a prompt that its file name contradicts"): (
+        say("A man opens a door, and", "A man paints a door, and", *SUITE_FILES), "unit-name",
+    ),
+    ("events", "prompt and file name"): (
+        say("_opens_a_door", "_closes_a_door", *SUITE_FILES), "unit-name",
+    ),
+    ("shots", "the official copy of a script"): (
+        say("a dry well", "a deep sea", "ViStory/01/story.json"), "official",
+    ),
+    ("shots", "our copy of a script"): (say("a dry well", "a deep sea", "scripts.jsonl"), "official"),
+    ("shots", "both copies of a script"): (
+        say("a dry well", "a deep sea", "scripts.jsonl", *(f"ViStory/{n}/story.json" for n in ("01", "02"))),
+        None,
+    ),
+    ("shots", "an image twice"): (
+        lambda folder: (folder / "ViStory/references.jsonl").write_bytes(
+            (folder / "ViStory/references.jsonl").read_bytes() * 2
+        ), "official",
+    ),
+    ("entities", "the official copy of an episode"): (
+        say("Ana fills", "Ana drops", "scripts/ep_a.json"), "official",
+    ),
+    ("entities", "an action and not its prompt"): (of_action, "prompt-action"),
+    ("entities", "both copies of an episode"): (
+        say("Ana fills", "Ana drops", "scripts/ep_a.json", "episodes.jsonl"), None,
+    ),
+}  # fmt: skip
+"""What whoever packs the forged data anew is told by; None where nothing but a published hash tells."""
+
+
+@pytest.mark.parametrize(("kind", "name"), WHOLE)
+def test_a_forgery_when_all_that_follows_from_it_was_made_again_is_found_where_the_data_say_so(
+    made: dict[str, Path], tmp_path: Path, kind: str, name: str
+) -> None:
+    forge, code = WHOLE[kind, name]
+    folder = copy(made[kind], tmp_path)
+    forge(folder)
+    repack(folder)
+    assert {issue.code for issue in verify(folder, readers=False).issues} == ({code} if code else set())
+    against = sha256_file(made[kind] / RELEASE)
+    assert "not-published" in {issue.code for issue in verify(folder, quick=True, against=against).issues}
+
+
+def test_a_licence_in_the_card_when_forged_is_what_a_quick_look_says_it_leaves_out(
+    made: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = copy(made["events"], tmp_path)
+    FACTS["licence in the front matter"](folder)
+    reseal(folder)
+    quick = verify(folder, quick=True)
+    assert quick.ok and "card" in quick.not_looked_at and "sound" not in quick.summary()
+    assert not verify(folder, readers=False).ok
+    against = str(made["events"])
+    assert not verify(folder, quick=True, against=against).ok
 
 
 FACTS: dict[str, Callable[[Path], None]] = {

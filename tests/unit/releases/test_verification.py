@@ -43,6 +43,9 @@ def test_the_hidden_folder_is_sound_too(packed):
 def test_a_release_without_its_hidden_folder_is_sound(release):
     report = verify(release, quick=True)
     assert report.issues == ()
+    assert {"card", "licence", "changes"} < set(report.not_looked_at)
+    assert "sound" not in report.summary()
+    assert "not looked at: card, licence, " in report.summary()
     assert "rows read back twice" not in report.checked
 
 
@@ -256,7 +259,9 @@ def test_both_reports_of_checks_share_one_base(packed):
     checked = validate(packed.folder)
     assert isinstance(found, CheckReport)
     assert isinstance(checked, CheckReport)
-    assert set(found.as_json()) == {"path", "version", "quick", "documents", "ok", "checked", "issues"}
+    assert set(found.as_json()) == {
+        *("path", "version", "quick", "documents", "not_looked_at", "published", "ok", "checked", "issues"),
+    }
     assert set(checked.as_json()) == {"path", "kind", "counts", "ok", "checked", "issues"}
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
-from fabula.kinds.verbs import plan_publishing, publish
+from fabula.kinds.verbs import pack, plan_publishing, publish
 from fabula.releases.hub.client import open_hub
 from fabula.releases.hub.plan import Local, look, require_same_benchmark
+from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes, sha256_file
 from fabula.schemas.layout import RELEASE
@@ -25,6 +26,8 @@ from fabula.testing.hub import (
     LostReply,
     Refused,
 )
+from fabula.testing.katha_folders import write_run
+from fabula.testing.katha_samples import sample_bundles
 
 REPO = "user/fables"
 Versions = tuple[PackResult, PackResult]
@@ -68,7 +71,7 @@ def test_publishing_when_version_is_the_next_sends_only_what_changed_and_removes
     (first / "subsets").mkdir()
     (first / "subsets" / "lite.jsonl").write_bytes(b"{}\n")
     helpers.reseal(first)
-    publish(first, client.to())
+    client.hub.repository(REPO).tags["0.1.0"] = client.hub.put(REPO, contents(first))
     client.hub.put(REPO, {"images/banner.svg": b"<svg/>"})
     plan = plan_publishing(versions[1].folder, client.to())
     kinds = {one.path: one.kind for one in plan.operations}
@@ -229,12 +232,11 @@ def test_publishing_when_tag_appears_meanwhile_elsewhere_says_so(client: Any, ve
 
 
 def test_publishing_when_same_version_has_other_content_refuses(
-    client: Any, versions: Versions, tmp_path: Path, helpers: Any
+    client: Any, versions: Versions, tmp_path: Path
 ) -> None:
     publish(versions[0].folder, client.to())
-    other = Path(shutil.copytree(versions[1].folder, tmp_path / "other"))
-    helpers.edit_json(other / RELEASE, lambda document: document.update(version="0.1.0"))
-    helpers.reseal(other)
+    run = write_run(tmp_path / "run", sample_bundles(6))
+    other = pack(run, tmp_path / "other", PackOptions("0.1.0", name="fables")).folder
     with pytest.raises(TargetError, match="published already, with other content"):
         publish(other, client.to())
 

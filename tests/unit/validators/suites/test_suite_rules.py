@@ -13,6 +13,7 @@ from fabula.kinds.events import MARKS
 from fabula.kinds.verbs import validate
 from fabula.models.keys import MARK
 from fabula.releases.events.suites import suite_bytes
+from fabula.schemas.events import video_name
 from fabula.validators.events.rules import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
@@ -91,6 +92,26 @@ def _alike(folder: Path) -> Path:
     )
 
 
+def _event_elsewhere(folder: Path) -> Path:
+    document = sound()
+    document["A_dog_runs.mp4"]["event_list"] = ["A dog runs", "And then a plane lands at sea"]
+    rows = lines(document)
+    rows[1]["producers"] = {"prompt": "author", "event_list": "given"}
+    document["A_lamp_glows.mp4"]["event_list"] = rows[1]["entry"]["event_list"] = [
+        "It is on",
+        "It is off",
+        "Dark",
+    ]
+    return write(folder, document, rows)
+
+
+def _unit_name(folder: Path) -> Path:
+    prompts = ("A dog naps, and then eats.", "A man waves, and then leaves.", "A lamp glows, and then fades.")
+    entries = {video_name(one): {"prompt": one, "event_list": ["x", "y"], "class": []} for one in prompts}
+    entries["A_lamp_glows_and_then_fades.mp4"]["prompt"] = "A lamp falls, and then breaks."
+    return write(folder, entries)
+
+
 CASES: dict[str, Callable[[Path], Path]] = {
     "form": _form,
     "history": _history,
@@ -102,6 +123,8 @@ CASES: dict[str, Callable[[Path], Path]] = {
     "too-long": lambda folder: changed(folder, prompt="A dog runs" + " on" * 60),
     "too-many-participants": lambda folder: changed(folder, labels=["object", "human", "animal"]),
     "facial-expression": lambda folder: changed(folder, event_list=["A dog runs", "And then it grins"]),
+    "event-elsewhere": _event_elsewhere,
+    "unit-name": _unit_name,
     "near-duplicate": _alike,
 }
 
