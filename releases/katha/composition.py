@@ -16,6 +16,7 @@ from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryR
 from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
 from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
+from ...validators.codes import CODES
 from ...validators.katha.field_rules import names_judges
 from ...validators.review_marks import VOTES, is_simulated
 from ..tables import PlacedRow, Table, columns_of, read_lines, row_of
@@ -31,6 +32,22 @@ PARTS = ("scenes", "transitions", "questions")
 SOURCES_KEY = "sources"
 """Where a collection of the source manifest says of its stories what is known of each."""
 SIZES = ("stories", *PARTS, "variants")
+
+
+_CHECKS = """
+    answerable answers_cover drafted_language entities_preserved entity_continuity prompt_incomplete
+    prompt_too_long record_rules scenes_fit
+    narrative_adds_nothing narrative_complete narrative_drawable narrative_in_order
+    model_answerable model_answers_equivalent model_consistent model_contrast_described
+    model_contrast_minimal model_contrast_moral model_contrast_read model_label_fits model_renderable
+    label_fits question_answerable question_answers_equivalent question_depends_on_transition
+    question_distinct question_drawable question_not_guessable scene_drawable scene_faithful
+    transition_faithful variant_sound
+    screen_external_knowledge screen_harmful_content screen_mainly_descriptive screen_near_duplicate
+    screen_personal_data screen_rights_unresolved screen_several_moral_targets screen_too_long screen_wordplay
+"""
+CHECKS = frozenset((*_CHECKS.split(), *CODES))
+"""The codes of all checks that stages make of drafts: a rule that a draft breaks is a failed check, too."""
 
 
 def producer_kind(producer: str) -> str:

@@ -25,7 +25,6 @@ from ...schemas.layout import WITHDRAWN as GONE
 from ...schemas.plain_files import read_json
 from ...schemas.values import Issue
 from ...validators.katha.dataset import open_dataset
-from ...validators.katha.field_rules import CHECKS
 from ...validators.katha.review_files import tables_of_release
 from ...validators.lines import ignore
 from ...validators.review_marks import BINDINGS, MARK, REVIEWED
@@ -34,7 +33,7 @@ from ..form import Facts, LeftOut, ReleaseForm
 from ..subsets.requests import read_subsets
 from ..tables import read_lines
 from .additions import Additions, StoryFacts, review_lines
-from .composition import SOURCES_KEY, Composition, Counted, known_details
+from .composition import CHECKS, SOURCES_KEY, Composition, Counted, known_details
 from .evidence import check_retellings
 from .reviews import STATUS_WORDS, Reviews, released_reviews
 from .selection import left_out_files

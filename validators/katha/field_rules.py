@@ -12,7 +12,7 @@ from ...schemas.paths import parse_path
 from ...schemas.text import is_language_tag, is_part_id, is_story_id
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
-from ..codes import CODES, issue, show
+from ..codes import issue, show
 from ..view import Story
 
 REQUIRED_RECORD = ("narrative_type", "moral_label")
@@ -76,22 +76,6 @@ def check_review(story: Story) -> Iterator[Issue]:
 @cache
 def _having(name: str, attribute: str) -> frozenset[str]:
     return frozenset(vocabulary(name).having(attribute))
-
-
-_CHECKS = """
-    answerable answers_cover drafted_language entities_preserved entity_continuity prompt_incomplete
-    prompt_too_long record_rules scenes_fit
-    narrative_adds_nothing narrative_complete narrative_drawable narrative_in_order
-    model_answerable model_answers_equivalent model_consistent model_contrast_described
-    model_contrast_minimal model_contrast_moral model_contrast_read model_label_fits model_renderable
-    label_fits question_answerable question_answers_equivalent question_depends_on_transition
-    question_distinct question_drawable question_not_guessable scene_drawable scene_faithful
-    transition_faithful variant_sound
-    screen_external_knowledge screen_harmful_content screen_mainly_descriptive screen_near_duplicate
-    screen_personal_data screen_rights_unresolved screen_several_moral_targets screen_too_long screen_wordplay
-"""
-CHECKS = frozenset((*_CHECKS.split(), *CODES))
-"""The codes of all checks that stages make of drafts: a rule that a draft breaks is a failed check, too."""
 
 
 def names_judges(checks: Sequence[Mapping[str, Json]]) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import fabula.builders.katha
 from fabula.builders.katha.checks.settling import APPLIED, SCREEN, SCREENED
+from fabula.releases.katha.composition import CHECKS
 from fabula.validators.codes import CODES
-from fabula.validators.katha.field_rules import CHECKS
 
 
 def test_check_codes_when_listed_are_those_that_stages_make_and_no_others() -> None:
