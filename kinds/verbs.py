@@ -303,11 +303,20 @@ def pack(run: Path, out: Path, options: "PackOptions") -> "PackResult":
     return pack_as(run, out, options, form_of_run(run))
 
 
-def verify(path: str | Path, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as the verb has them
-    """Verify a release of any kind; see :func:`fabula.releases.verify.verification.verify`."""
+def verify(path: str | Path, *, against: str | None = None, **how: Any) -> "VerifyReport":  # noqa: ANN401 - as the verb has them
+    """Verify a release of any kind; see :func:`fabula.releases.verify.verification.verify`.
+
+    Args:
+        path: the release.
+        against: what was published; see :func:`fabula.releases.verify.published.published`.
+        how: as the verb has them.
+    """
+    from ..releases.verify.published import compare_with_published, published
     from ..releases.verify.verification import verify as verify_as
 
-    return verify_as(path, form_of_release(Path(path)), **how)
+    known = None if against is None else published(against)
+    report = verify_as(path, form_of_release(Path(path)), **how)
+    return report if known is None else compare_with_published(report, known)
 
 
 def diff(old: str | Path, new: str | Path) -> "ReleaseDiff":

@@ -130,7 +130,6 @@ class Findings:
     issues: list[Issue] = field(default_factory=list)
     checked: dict[str, int] = field(default_factory=dict)
     documents: Documents | None = None
-    published: str | None = None
 
     def gather(self, name: str, issues: Iterable[Issue]) -> None:
         """Take the issues of one check; what it cannot read is an issue too."""
@@ -170,7 +169,6 @@ class Findings:
             quick,
             self.documents,
             str(tools.get("fabula")) if isinstance(tools, dict) else None,
-            self.published,
         )
 
 

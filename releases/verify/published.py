@@ -6,16 +6,18 @@ Whoever writes a whole release anew contradicts nothing in it; only what was pub
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...errors import ConfigError, HubUnavailable
-from ...schemas.canonical import Json, sha256_bytes, sha256_file
+from ...schemas.canonical import Json, sha256_bytes
 from ...schemas.layout import RELEASE
 from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ...schemas.values import Issue
+from ...validators.report import by_line
 from ..hub.address import looks_like_reference, parse_reference
 from ..hub.client import open_hub
+from .findings import VerifyReport
 
 _OPTION = "--against"
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
@@ -32,12 +34,12 @@ class Published:
     Attributes:
         source: where it was told, for people.
         sha256: of its ``release.json``.
-        document: the content of that file; None where only the hash is known.
+        files: path -> size and hash of the files that it lists; None where only its hash is known.
     """
 
     source: str
     sha256: str
-    document: Json = None
+    files: Mapping[str, Json] | None = None
 
 
 def published(text: str) -> Published:
@@ -62,37 +64,60 @@ def published(text: str) -> Published:
             source, content = str(path), read_plain(path, _MOST, follow=True)
         except OSError as error:
             raise _unusable(str(path), f"it cannot be read: {reason_of(error)}") from None
-    try:
-        document = parse_json(content)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict) or not isinstance(document.get("files"), dict):
+    if not (files := _files(content)):
         raise _unusable(source, "this is no release.json")
-    return Published(source, sha256_bytes(content), document)
+    return Published(source, sha256_bytes(content), files)
 
 
-def check_published(folder: Path, stated: Mapping[str, Json], known: Published) -> Iterator[Issue]:
-    """Yield that a release is not the one that was published, and which files are others.
+def compare_with_published(report: VerifyReport, known: Published) -> VerifyReport:
+    """Return a report that also says whether the release is the one that was published.
 
     Args:
-        folder: the release.
-        stated: the content of its ``release.json``.
+        report: of a folder; every file was compared with the hash that ``release.json`` has of it.
         known: what was published.
+
+    Raises:
+        ConfigError: the report is of a ``release.json`` by itself.
     """
-    own = sha256_file(folder / RELEASE)
-    if own == known.sha256:
+    if report.path.is_file():
+        raise ConfigError(
+            _OPTION,
+            what=f"{report.path} is a file: its other files cannot be checked",
+            fix="give the release folder",
+        )
+    found = (*report.issues, *_differences(report.path, known))
+    return replace(report, issues=tuple(sorted(found, key=by_line)), published=known.source)
+
+
+def _differences(folder: Path, known: Published) -> Iterator[Issue]:
+    """Yield that a release is not the one that was published, and which files are others."""
+    cure = "do not use it for the published one: fetch that again; or give the hash of this version"
+    try:
+        content = read_plain(folder / RELEASE)
+    except OSError as error:
+        yield Issue(RELEASE, "$", "not-published", f"it cannot be read: {reason_of(error)}", cure)
+        return
+    if (own := sha256_bytes(content)) == known.sha256:
         return
     message = f"its SHA-256 is {own}; {known.source} has {known.sha256}"
-    if known.document is not None:
-        theirs, ours = known.document["files"], stated.get("files")
-        ours = ours if isinstance(ours, dict) else {}
+    if known.files is not None:
+        theirs, ours = known.files, _files(content)
         others = sorted(path for path in theirs.keys() | ours.keys() if theirs.get(path) != ours.get(path))
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         message += (
             f"; other files: {', '.join(others[:_SHOWN])}{more}" if others else "; no other file differs"
         )
-    cure = "do not use it for the published one: fetch that again; or give the hash of this version"
     yield Issue(RELEASE, "$", "not-published", message, cure)
+
+
+def _files(content: bytes) -> dict[str, Json]:
+    """Return path -> size and hash of the files that a ``release.json`` lists; none where it is damaged."""
+    try:
+        document = parse_json(content)
+    except ValueError:
+        return {}
+    files = document.get("files") if isinstance(document, dict) else None
+    return files if isinstance(files, dict) else {}
 
 
 def _from_hub(text: str) -> tuple[str, bytes]:

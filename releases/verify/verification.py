@@ -25,7 +25,6 @@ from .files import (
     check_tables,
 )
 from .findings import Findings, VerifyReport, document_of, read_back
-from .published import check_published, published
 
 __all__ = ["VerifyReport", "verify"]
 
@@ -38,11 +37,11 @@ def verify(
     readers: bool = True,
     hidden: str | Path | None = None,
     salt: str | Path | None = None,
-    against: str | None = None,
 ) -> VerifyReport:
     """Verify a release, public or hidden; finds every single-byte change in any of its files.
 
-    Whoever writes a whole release anew contradicts nothing in it: only ``against`` tells that one.
+    Whoever writes a whole release anew contradicts nothing in it: only what was published tells that one, see
+    :func:`.published.compare_with_published`.
 
     Args:
         path: the folder of the release. A ``release.json`` by itself, of any version, is enough to prove that
@@ -52,25 +51,16 @@ def verify(
         readers: read it with the libraries of its users too; without them only pyarrow reads its tables.
         hidden: the folder of its hidden-test stories; ``<path>-hidden`` is taken when it is there.
         salt: the salt of the commitments to them; ``<hidden>.salt`` is taken when it is there.
-        against: what was published: see :func:`.published.published`.
 
     Returns:
         All findings; nothing stops at the first.
 
     Raises:
         InputError: the folder does not exist, or the salt cannot be read.
-        ConfigError: the salt or ``release.json`` is given without the hidden folder; or nothing is published
-            where ``against`` says. HubUnavailable: nobody answers there.
+        ConfigError: the salt or ``release.json`` is given without the hidden folder.
     """
     folder = Path(path)
-    known = None if against is None else published(against)
     if folder.is_file():
-        if known is not None:
-            raise ConfigError(
-                "--against",
-                what=f"{folder} is a file: its other files cannot be checked",
-                fix="give the release folder",
-            )
         return _prove(folder, hidden, salt)
     if not folder.is_dir():
         raise InputError(
@@ -78,9 +68,6 @@ def verify(
         )
     findings, reading = Findings(), form.reading(form)
     document = _check_data(folder, reading, findings)
-    if known is not None:
-        findings.published = known.source
-        findings.gather(RELEASE, check_published(folder, document, known))
     _check_hidden_test(folder, form, document, findings, hidden, salt)
     whole = form.hidden is None or document.get("visibility") != "hidden"
     if whole and IMPORTED in document:

@@ -75,4 +75,4 @@ def test_verify_against_what_was_published_when_only_a_document_is_given_asks_fo
     versions: Versions,
 ) -> None:
     with pytest.raises(ConfigError, match="give the release folder"):
-        verify(versions[0].folder / RELEASE, against="0" * 64)
+        verify(versions[0].folder / RELEASE, hidden=versions[0].hidden, against="0" * 64)
