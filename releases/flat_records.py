@@ -147,12 +147,12 @@ class FlatPacking:
     def _require_sound(self, draft: Path) -> None:
         """Refuse what verifying would refuse: records and official files are asked the same."""
         lines, key = _lines_of(self.form)
-        found = [
-            *(one for record in self.records
-              for one in self.kind.check_record(record, f"{lines}:{getattr(record, key)}")),
+        issues = [
+            *(issue for record in self.records
+              for issue in self.kind.check_record(record, f"{lines}:{getattr(record, key)}")),
             *self.kind.check_official(draft, self.records),
         ]  # fmt: skip
-        if problems := [as_user_error(one) for one in found if one.level == "error"]:
+        if problems := [as_user_error(issue) for issue in issues if issue.level == "error"]:
             raise InputError(problems)
 
     def notes(self, facts: Facts) -> Iterator[str]:

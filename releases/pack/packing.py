@@ -197,7 +197,7 @@ def _require_untold(public: Path, hidden: Path, test: HiddenTest, salt: bytes | 
     Raises:
         InputError: it does; every place is listed.
     """
-    found = [*test.check(public, read_json(public / RELEASE), hidden, salt), *search_rows(public)]
-    problems = [as_user_error(issue) for issue in found if issue.level == "error"]
+    issues = [*test.check(public, read_json(public / RELEASE), hidden, salt), *search_rows(public)]
+    problems = [as_user_error(issue) for issue in issues if issue.level == "error"]
     if problems:
         raise InputError(problems)

@@ -179,8 +179,8 @@ def _check_official(folder: Path, records: Sequence[ShotRecord]) -> Iterator[Iss
             yield Issue(where, "$", "rights", message, "take the image out, and pack again")
     yield from _check_beside(folder, shot_set, records)
     stated = folder / FOLDER / REFERENCES
-    ordered = sorted(listed.values(), key=lambda one: (one.story_id, one.file))
-    if read_plain(stated) != b"".join(jsonl_lines(one.as_json() for one in ordered)):
+    ordered = sorted(listed.values(), key=lambda image: (image.story_id, image.file))
+    if read_plain(stated) != b"".join(jsonl_lines(image.as_json() for image in ordered)):
         message = "not one line for each image, sorted, as packing writes them"
         yield Issue(f"{FOLDER}/{REFERENCES}", "$", "official", message, _CURE)
     for line in read_plain(stated).splitlines():

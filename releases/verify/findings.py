@@ -109,8 +109,8 @@ class VerifyReport(CheckReport):
         if self.not_looked_at:
             lines.append(f"  not looked at: {', '.join(self.not_looked_at)}")
         if self.published is not None:
-            told = any(issue.code == "not-published" for issue in self.issues)
-            lines.append(f"  published: {'not ' if told else ''}the release that {self.published} names")
+            differs = any(issue.code == "not-published" for issue in self.issues)
+            lines.append(f"  published: {'not ' if differs else ''}the release that {self.published} names")
         return "\n".join([*lines, self._verdict()])
 
     def _verdict(self) -> str:

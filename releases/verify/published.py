@@ -85,8 +85,8 @@ def compare_with_published(report: VerifyReport, known: Published) -> VerifyRepo
             what=f"{report.path} is a file: its other files cannot be checked",
             fix="give the release folder",
         )
-    found = (*report.issues, *_differences(report.path, known))
-    return replace(report, issues=tuple(sorted(found, key=by_line)), published=known.source)
+    issues = (*report.issues, *_differences(report.path, known))
+    return replace(report, issues=tuple(sorted(issues, key=by_line)), published=known.source)
 
 
 def _differences(folder: Path, known: Published) -> Iterator[Issue]:

@@ -89,10 +89,10 @@ def untold_events(prompt: str, events: Sequence[str]) -> Iterator[Objection]:
 
     What a build lists of a prompt has to pass; whoever gives a suite may word its events as they like.
     """
-    told = set(_stems(prompt))
+    words = set(_stems(prompt))
     for event in events:
         stems = [stem for stem in _stems(event) if stem not in _REFERRING]
-        if stems and sum(stem in told for stem in stems) < TOLD * len(stems):
+        if stems and sum(stem in words for stem in stems) < TOLD * len(stems):
             yield Objection("event-elsewhere", "event_list", f"{show(event)} is not what the prompt tells")
 
 
