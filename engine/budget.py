@@ -133,13 +133,19 @@ def over_budget(budget: Budget, bound: float, stage: str) -> BudgetStop:
     )
 
 
-def check_models(config: RunConfig, max_cost: float | None, stages: Collection[str] = ()) -> None:
+def check_models(
+    config: RunConfig,
+    max_cost: float | None,
+    stages: Collection[str] = (),
+    asked_before: Collection[str] = (),
+) -> None:
     """Check that every model that the settings name can be asked, as far as that shows without asking.
 
     Args:
         config: the settings.
         max_cost: USD that the run may cost; None for no limit.
         stages: those that have a limit of their own.
+        asked_before: models that are not checked: there may be nothing left to ask them.
 
     Raises:
         MissingRequirement: a key or a library is missing.
@@ -147,8 +153,10 @@ def check_models(config: RunConfig, max_cost: float | None, stages: Collection[s
             makes it cost something else than the listed price.
     """
     for text, options in config.models.items():
+        if text in asked_before:
+            continue
         spec = parse_spec(text)
-        check_adapter(spec)
+        check_adapter(spec, options)
         status = key_status(spec, options)
         if not status.found:
             raise MissingRequirement(

@@ -237,8 +237,9 @@ def _execute(
     options = replace(options, reuse=_reused(folder, options))
     for other in options.reuse:
         check_reused(other)  # before anything is paid for
-    if not (folder / JOURNAL).exists() and not options.reuse:  # else there may be nothing left to ask
-        check_models(request.config, options.max_cost, options.stage_costs)
+    asked_before = set(known.models) if known is not None and (folder / JOURNAL).exists() else set()
+    asked_before.update(*(read_manifest(other).models for other in options.reuse))
+    check_models(request.config, options.max_cost, options.stage_costs, asked_before)
     _warn(folder, request, reporter)
     workers = options.workers if options.workers is not None else settings.workers
     pool, device, workers = open_pools(options.pool, workers, _timeout(request))

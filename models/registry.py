@@ -95,11 +95,11 @@ def check_provider(spec: ModelSpec) -> None:
         raise _nobody(spec)
 
 
-def check_adapter(spec: ModelSpec) -> None:
-    """Check that somebody serves a spec's provider and that its SDK is installed; imports nothing.
+def check_adapter(spec: ModelSpec, options: ModelOptions | None = None) -> None:
+    """Check that somebody serves a spec, and all that can be told without asking: SDK, renderer, program.
 
     Raises:
-        ConfigError: nobody serves that provider.
+        ConfigError: nobody serves that provider, it has no such renderer, or its settings are wrong.
         MissingRequirement: the SDK is missing.
     """
     check_provider(spec)
@@ -107,6 +107,12 @@ def check_adapter(spec: ModelSpec) -> None:
         from .generators.diffusers_images import check_library
 
         check_library(spec)
+    if spec.draws and spec.provider == "drawn":
+        open_model(spec, options or ModelOptions(), Redactor())
+    if spec.draws and spec.provider == "command":
+        from .generators.command import check_command
+
+        check_command(spec, options or ModelOptions())
     if spec.provider == "anthropic" and find_spec("anthropic") is None:
         raise MissingRequirement(
             f"model {spec}", what="the library anthropic is not installed",

@@ -12,6 +12,7 @@ part of ``extra``, and so of the request's key: what another command made is not
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from typing import ClassVar
 
 from pydantic import Field, ValidationError
 
+from ...errors import ConfigError
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from ..chat import CallFault, ChatRequest, FaultKind, Reply, ReplyOutcome, Usage
@@ -94,7 +96,7 @@ class CommandImages:
             CallFault: the program is not there, failed, or does not take the request.
         """
         picture = PictureRequest.of(request)
-        given = self._options(extras(request))
+        given = self.settings(extras(request))
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             values = _write_inputs(Path(folder), picture, self.ending)
             words = self._words(given, values)
@@ -104,7 +106,12 @@ class CommandImages:
     async def close(self) -> None:
         """Do nothing: programs end with their call."""
 
-    def _options(self, extra: Mapping[str, Json]) -> CommandOptions:
+    def settings(self, extra: Mapping[str, Json]) -> CommandOptions:
+        """Return the settings of a program.
+
+        Raises:
+            CallFault: they are wrong.
+        """
         try:
             given = CommandOptions.model_validate(dict(extra))
         except ValidationError as error:
@@ -189,6 +196,23 @@ class CommandImages:
 
     def _fault(self, kind: FaultKind, text: str) -> CallFault:
         return CallFault(kind, one_line(self._redactor.redact(text)))
+
+
+def check_command(spec: ModelSpec, options: ModelOptions) -> None:
+    """Check, without starting anything, that a spec's settings name a program that is there.
+
+    Raises:
+        ConfigError: they do not.
+    """
+    fix = f'[models."{spec}"] extra = {{ command = ["PROGRAM", "{{prompt_file}}", "{{out}}"] }}'
+    try:
+        given = CommandImages(spec, options, Redactor()).settings(options.extra)
+    except CallFault as fault:
+        raise ConfigError(f"model {spec}", what=str(fault), fix=f"write in fabula.toml: {fix}") from None
+    first = given.command[0] if isinstance(given.command[0], str) else given.command[0][0]
+    if not _PLACEHOLDER.search(first) and shutil.which(first) is None:
+        what = f"extra.command: {first} is not there, or is no program"
+        raise ConfigError(f"model {spec}", what=what, fix="check the path, and that it may be executed")
 
 
 class CommandVideos(CommandImages):
