@@ -44,7 +44,7 @@ demo: .venv/installed
 		--planner rules --out $(DEMO) --created-at 2026-01-01T00:00:00Z
 	$(BIN)/fabula run status $(DEMO)
 	$(BIN)/fabula validate $(DEMO)
-	$(BIN)/fabula release pack $(DEMO) --version 0.1.0 --license CC-BY-4.0 --out dist/demo-0.1.0 \
+	$(BIN)/fabula release pack $(DEMO) --version 0.1.0 --license CC-BY-4.0 --allow-drafts --out dist/demo-0.1.0 \
 		--name fabula-sample-fables --title "Fabula sample fables" --creator "The Fabula developers"
 	$(BIN)/fabula release verify dist/demo-0.1.0
 	@echo "run report:   $(CURDIR)/$(DEMO)/report.json"

@@ -14,8 +14,8 @@ from ..builders.text.segments import sentence_spans
 from ..builders.text.spans import scene_spans
 from ..evaluation.recoverability.matching import Compare, Key
 from ..evaluation.recoverability.token_f1 import token_f1
-from ..releases.katha.composition import is_draft
 from ..schemas.canonical import Json
+from ..schemas.states import state_of
 from ..schemas.text import normalize_answer
 from ..validators.katha.field_rules import incomplete_reason
 from .boundaries import cuts_of, matched, windows
@@ -94,7 +94,7 @@ class Comparing:
             if not same:
                 self._case("labels", f"$.{name}", (str(gold[name]), str(draft[name])), "another label", 0)
         self._count("complete", int(incomplete_reason(draft, self._draft.variants) is None), 1)
-        self._count("checked", int(not is_draft(draft, self._draft.checks)), 1)
+        self._count("checked", int(state_of(draft["validation_status"], self._draft.checks) != "draft"), 1)
         return self._made
 
     def _count(self, name: str, number: int, total: int) -> None:

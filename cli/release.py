@@ -35,7 +35,7 @@ def pack(run: Path, *, given: dict[str, Any], out: Path, as_json: bool = False) 
         out: New release folder; hidden-test stories go to OUT-hidden.
 
     Examples:
-        fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --out dist/mine-0.1.0
+        fabula release pack runs/mine --version 0.1.0 --license CC-BY-4.0 --allow-drafts --out dist/mine-0.1.0
         fabula release pack runs/mine --version 0.1.0 --license CC0-1.0 --out dist/mine-0.1.0 --name mine
             --creator 'Ana Lee'
         fabula release pack runs/mine --version 0.1.0 --license MIT --out dist/mine-0.1.0 --repo user/mine

@@ -86,8 +86,8 @@ class PackOptions:
         salt: the salt file of an earlier version, for a run that has none yet.
         video_rights: of episodes: JSON Lines with video, rights and source, one line per video; its
             keyframes and crops are released only if the rights are a licence's SPDX id or the public domain.
-        allow_drafts: pack stories, too, that nobody reviewed and whose checks did not all pass, and
-            those that lack required fields.
+        allow_drafts: pack stories that no reviewer has read, drafts and checked ones, and those that lack
+            required fields.
         allow_stand_in: pack records that a stand-in for a model wrote or checked; card and release.json say
             whose they are, and `fabula publish` asks again.
     """

@@ -31,7 +31,7 @@ SEEN = {"model-a": 0.8, "model-b": 0.4}
 """Method -> the share of the questions that the judge answers rightly from its pictures."""
 ABOUT: dict[str, Any] = {
     "version": "0.1.0", "license": "CC-BY-4.0", "name": "fabula-sample-fables",
-    "title": "Fabula sample fables", "creators": ("The Fabula developers",),
+    "title": "Fabula sample fables", "creators": ("The Fabula developers",), "allow_drafts": True,
 }  # fmt: skip
 
 

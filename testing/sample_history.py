@@ -34,6 +34,10 @@ CORRECTIONS = (
 )
 
 
+DRAFTS = (*ABOUT, "--allow-drafts")
+"""No reviewer has read the sample records, and nobody judged the corrected question anew."""
+
+
 def make_history(folder: Path) -> Path:
     """Make both versions in a folder: ``0.1.0`` and ``0.2.0``, with their run beside them.
 
@@ -46,11 +50,9 @@ def make_history(folder: Path) -> Path:
     with as_file(files("fabula.builders.katha") / "samples") as samples:
         stories, records = samples / "stories.jsonl", samples / "gold.jsonl"
         command("build", "katha", stories, "--records", records, "--out", run, "--created-at", CREATED)
-    command("release", "pack", run, "--version", VERSIONS[0], "--out", first, "--salt", salt, *ABOUT)
+    command("release", "pack", run, "--version", VERSIONS[0], "--out", first, "--salt", salt, *DRAFTS)
     go_on(run)
-    # Nobody has judged the corrected question anew, so that its record is a draft again.
-    drafts = (*ABOUT, "--allow-drafts")
-    command("release", "pack", run, "--version", "auto", "--since", first, "--out", second, *drafts)
+    command("release", "pack", run, "--version", "auto", "--since", first, "--out", second, *DRAFTS)
     kept = folder / "history"
     for version in VERSIONS:
         (kept / version).mkdir(parents=True)

@@ -100,6 +100,7 @@ class StoryFacts:
         withdrawn: the stories that were taken out for good, public ones only.
         withdrawn_hidden: how many more there are, of the hidden test split.
         reviews: the file of reviews, where it is counted again and not written yet; ``votes`` likewise.
+        tells_states: whether ``release.json`` counts states; that of an earlier version does not.
     """
 
     composition: Composition
@@ -112,6 +113,7 @@ class StoryFacts:
     withdrawn_hidden: int = 0
     reviews: bytes = b""
     votes: bytes = b""
+    tells_states: bool = True
 
 
 def wanted(options: PackOptions) -> Wanted:

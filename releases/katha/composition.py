@@ -14,6 +14,7 @@ from ...models.stand_ins import MARK, is_stand_in
 from ...schemas.canonical import Json
 from ...schemas.katha import EvidenceStatus, Provenance, Question, Scene, StoryRecord, Transition, Variant
 from ...schemas.layout import ANNOTATIONS, SPLIT_FILES, VARIANTS
+from ...schemas.states import state_of
 from ...schemas.values import SourceDetails
 from ...schemas.vocabulary import vocabulary
 from ...validators.codes import CODES
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _INDEX = re.compile(r"\[\d+\]")
 _RULES = re.compile(r"rules@\d+")
-CHECKED = "auto_checked"
 PARTS = ("scenes", "transitions", "questions")
 SOURCES_KEY = "sources"
 """Where a collection of the source manifest says of its stories what is known of each."""
@@ -65,18 +65,6 @@ def producer_kind(producer: str) -> str:
     return "simulated edit" if by == "edit" and is_simulated(who) else named.get(by, machine)
 
 
-def is_draft(record: Json, checks: Sequence[Json] = ()) -> bool:
-    """Return whether nobody reviewed a record, and not every check that applies was made and passed.
-
-    Args:
-        record: the record.
-        checks: its checks, where they are at hand: earlier versions called drafts ``auto_checked``, too.
-    """
-    if record["validation_status"] in vocabulary("validation_status").having("reviewed"):
-        return False
-    return record["validation_status"] != CHECKED or not all(check["passed"] for check in checks)
-
-
 @dataclass(slots=True)
 class Composition:
     """Counts over the public records; every count adds, so the order of the records does not matter.
@@ -88,7 +76,7 @@ class Composition:
         languages: language tag -> stories.
         collections: source collection -> its counts and references.
         checks: code of a check -> passed, failed, not judged.
-        drafts: records that nobody reviewed and whose checks did not all pass.
+        states: state -> records.
         judged: whether checks say who judged, and which nobody made; those of earlier versions do not.
         names_stand_ins: whether what a stand-in made counts as such; earlier versions called it a model's.
     """
@@ -100,7 +88,7 @@ class Composition:
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     checks: dict[str, Counter[str]] = field(default_factory=dict)
     details: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    drafts: int = 0
+    states: Counter[str] = field(default_factory=Counter)
     judged: bool = False
     names_stand_ins: bool = True
 
@@ -110,7 +98,7 @@ class Composition:
         self.by_split.setdefault(record["split"], Counter()).update(sizes)
         self.scene_counts[len(record["scenes"])] += 1
         self.languages[record["language"]] += 1
-        self.drafts += is_draft(record)
+        self.states[state_of(record["validation_status"])] += 1
         self._add_source(record["story_id"], record["provenance"])
 
     def add_variants(self, split: str, count: int) -> None:

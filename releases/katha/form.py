@@ -20,6 +20,7 @@ from ...schemas.layout import (
     REVIEWS,
     SOURCE_MANIFEST,
     SPLIT_FILES,
+    STATES,
     STATISTICS,
     SUBSETS,
     SUMS,
@@ -87,7 +88,9 @@ def _details(facts: Facts) -> dict[str, Any]:
         "hidden_stories": own.hidden.get("stories", 0),
         "scenes_per_story": _range(sorted(own.composition.scene_counts)),
         "reviewed": _reviewed(facts),
-        "drafts": own.composition.drafts if own.composition.judged else None,
+        "drafts": own.composition.states["draft"] if own.composition.judged else None,
+        "states": states(own),
+        "meanings": MEANINGS,
         "by_producer": _by_producer(facts.statistics),
         "splits": [_split_row(own.composition, split) for split in _splits(facts)],
         "subsets": own.more.subsets,
@@ -267,7 +270,8 @@ def _document(facts: Facts) -> dict[str, Json]:
         "hidden_test": dict(own.hidden),
         "splits": {split: composition.by_split[split]["stories"] for split in _splits(facts)},
         "checks": {code: dict(row) for code, row in composition.checks.items()},
-        **({DRAFTS: composition.drafts} if composition.judged else {}),
+        **({DRAFTS: composition.states["draft"]} if composition.judged else {}),
+        **({STATES: states(own)} if own.tells_states else {}),
         # Ids of hidden stories are as secret as those of the stories that are packed.
         "left_out": {"hidden_test_stories": own.left_out_hidden, "files": list(own.left_out_files)},
         **withdrawn(own.withdrawn, own.withdrawn_hidden),
@@ -288,6 +292,21 @@ def _hidden_document(facts: Facts, packing: StoryPacking) -> dict[str, Json]:
         "records": packing.hidden_hashes,
         **({MARK: True} if facts.own.more.simulated else {}),
     }
+
+
+MEANINGS = {
+    "draft": "nobody has read it",
+    "checked": "rules, models or its author passed all that applies; nobody else has read it",
+    "reviewed": "people read it as it stands, and accepted it",
+    "withdrawn": "taken out for good, and not here",
+}
+"""State of a record -> what it means, wherever it is said."""
+
+
+def states(own: StoryFacts) -> dict[str, int]:
+    """Return state -> how many stories; of hidden ones only those that were withdrawn are counted."""
+    gone = len(own.withdrawn) + own.withdrawn_hidden
+    return {**{state: own.composition.states[state] for state in MEANINGS}, "withdrawn": gone}
 
 
 def reviewed(more: Additions) -> dict[str, Json]:

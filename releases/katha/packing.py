@@ -23,6 +23,7 @@ from ...schemas.layout import (
     VARIANTS,
 )
 from ...schemas.plain_files import json_lines
+from ...schemas.states import UNREAD, state_of
 from ...schemas.text import tallied
 from ...validators.katha.dataset import iter_bundles
 from ...validators.katha.review_tables import review_tables
@@ -40,12 +41,12 @@ from .composition import (
     VARIANT_TABLE,
     Composition,
     Counted,
-    is_draft,
     known_details,
     record_rows,
 )
 from .evidence import write_evidence, write_retellings
 from .review_data import data_of, public_votes, review_notes, unheld
+from .reviews import UNREAD as UNREAD_STATUS
 from .reviews import check_against
 from .selection import Selection, left_out_files, left_out_reason, require_records
 from .subsets import Subset, draw_subsets, traits_of
@@ -97,6 +98,7 @@ class StoryPacking:
         self.subsets: list[Subset] = []
         self.hidden_hashes: Hashes = {}
         self.hidden_drafts = 0
+        self._lacking: set[str] = set()
 
     @property
     def hidden(self) -> set[str]:
@@ -133,7 +135,7 @@ class StoryPacking:
             iter_bundles(run.folder), accept_unbound=self.options.accept_unbound
         )
         self._want = replace(self._want, reviews=reviews)
-        drafts: list[Json] = []
+        unread, drafts = Counter[str](), list[Json]()
         hidden_drafts = 0
         traits: list[Traits] = []
         parts: dict[str, Mapping[str, frozenset[str]]] = {}
@@ -147,10 +149,13 @@ class StoryPacking:
             reason = left_out_reason(record, None if self.options.allow_drafts else lacks, rejected=rejected)
             selection.add(record, reason)
             if reason is None:
-                if is_draft(reviews.reviewed(record), bundle["checks"]):
-                    drafts.append(bundle["checks"])
+                self._lacking |= {record["story_id"]} if lacks is not None else set()
+                status = self._as_packed(record)["validation_status"]
+                state = state_of(status, bundle["checks"])
+                unread[state] += state in UNREAD
+                drafts += [bundle["checks"]] if state == "draft" else []
                 if record["split"] == HIDDEN_SPLIT:
-                    hidden_drafts += is_draft(reviews.reviewed(record)) or lacks is not None
+                    hidden_drafts += state_of(status) == "draft" or lacks is not None
             if self._want.requests and record["story_id"] in selection.public:
                 traits.append(traits_of(record))
         known = {*labels, *(item.id for item in run.report.items)}
@@ -158,11 +163,17 @@ class StoryPacking:
         check_votes(reviews.votes or (), parts, known, reviews.path or run.folder)
         selection.add_unmade(run.report.items, run.splits)
         require_records(selection, str(run.folder))
-        if drafts and not self.options.allow_drafts:
-            what = f"{_told(drafts, selection)}{''.join(f'; {note}' for note in unheld(reviews))}"
+        if unread.total() and not self.options.allow_drafts:
+            what = f"{_told(unread, drafts, selection)}{''.join(f'; {note}' for note in unheld(reviews))}"
             raise ConfigError("--allow-drafts", what=what, fix=_READ)
         self.hidden_drafts = hidden_drafts
         self._draw(traits)
+
+    def _as_packed(self, record: Json) -> Json:
+        """Return a record with the status of its review; a draft where it lacks a required field."""
+        packed = self._want.reviews.reviewed(record)
+        lacks = record["story_id"] in self._lacking and state_of(packed["validation_status"]) == "checked"
+        return {**packed, "validation_status": UNREAD_STATUS} if lacks else packed
 
     def _draw(self, traits: Sequence[Traits]) -> None:
         """Draw the subsets, and give the reviews the statuses that follow from what is gold."""
@@ -237,8 +248,9 @@ class StoryPacking:
                 verb = {"left_out": "left out of the release"}.get(status, f"{status} by the run")
                 hidden = sum(entry in self.selection.left_out_hidden for entry in entries)
                 yield f"{_stories(len(entries))} {verb} ({why}); {_all_but(hidden)}"
-        if drafts := facts.own.composition.drafts:
-            yield f"{_stories(drafts)} packed in public as drafts that nobody has read (review_needed)"
+        states: Mapping[str, int] = facts.own.composition.states
+        if count := sum(states[state] for state in UNREAD):
+            yield f"{_stories(count)} packed in public that nobody has read: {_listed(states)}"
         hidden = len(self.selection.withdrawn_hidden)
         gone = len(self.selection.withdrawn) + hidden
         if gone:
@@ -263,7 +275,7 @@ class StoryPacking:
             open_files = stack.enter_context(_Lines(public))
             secret_files = stack.enter_context(_Lines(hidden)) if selection.hidden else None
             for bundle in iter_bundles(run.folder):
-                bundle["record"] = self._want.reviews.reviewed(bundle["record"])
+                bundle["record"] = self._as_packed(bundle["record"])
                 story_id, provenance = bundle["record"]["story_id"], bundle["record"]["provenance"]
                 provenance["dataset_license"] = provenance["dataset_license"] or license_id
                 if story_id in selection.public or story_id in selection.hidden:
@@ -293,13 +305,17 @@ class StoryPacking:
 
 
 _READ = (
-    "have them read: `fabula release pack --reviews FILE` takes what people said, --records the verdicts of "
-    "an author, and a build with --verifier asks a model; or pack them as what they are, with --allow-drafts"
+    "have them read: `fabula release pack --reviews FILE` takes what people said (checks of rules, of models "
+    "and of an author are no review); or pack them as what they are, with --allow-drafts"
 )
 
 
-def _told(drafts: Sequence[Json], selection: Selection) -> str:
-    """Return how many of the selected records are drafts, and which checks did not pass in most of them."""
+def _listed(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{states[state]} {state}" for state in UNREAD if states[state])
+
+
+def _told(unread: Mapping[str, int], drafts: Sequence[Json], selection: Selection) -> str:
+    """Return how many of the selected records nobody read, and which checks did not pass in most drafts."""
     packed = len(selection.public) + len(selection.hidden)
     open_codes = Counter(code for checks in drafts for code in {
         check["code"] for check in checks if not check["passed"]
@@ -307,7 +323,7 @@ def _told(drafts: Sequence[Json], selection: Selection) -> str:
     shown = ", ".join(f"{code} in {count}" for code, count in open_codes.most_common(4))
     more = f" and {len(open_codes) - 4} more" if len(open_codes) > 4 else ""
     why = f"; not made or not passed: {shown}{more}" if shown else ""
-    return f"{len(drafts)} of {packed} records are drafts that nobody has read (review_needed){why}"
+    return f"nobody has read {sum(unread.values())} of {packed} records ({_listed(unread)}){why}"
 
 
 def _stories(count: int) -> str:

@@ -17,6 +17,7 @@ from ...schemas.layout import (
     RETELLINGS,
     REVIEWS,
     SOURCE_MANIFEST,
+    STATES,
     STATISTICS,
     SUBSETS,
     VARIANTS,
@@ -125,6 +126,7 @@ class StoryReading:
             withdrawn_hidden=gone.get("hidden_test_stories", 0),
             reviews=content,
             votes=votes,
+            tells_states=STATES in document,
         )
         return replace(
             stated,

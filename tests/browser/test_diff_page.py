@@ -27,8 +27,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for bundle in bundles:
         rehash(bundle)
     first, second = write_run(folder / "a", sample_bundles(6)), write_run(folder / "b", bundles)
-    old = pack(first, folder / "old", PackOptions("0.1.0")).folder
-    new = pack(second, folder / "new", PackOptions("0.1.1")).folder
+    old = pack(first, folder / "old", PackOptions("0.1.0", allow_drafts=True)).folder
+    new = pack(second, folder / "new", PackOptions("0.1.1", allow_drafts=True)).folder
     table = [["kind", "condition", "valid"], ["question", "text_image", "12"]]
     write_page(folder / "diff.html", diff(old, new), table)
     return folder / "diff.html"

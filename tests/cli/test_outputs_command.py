@@ -16,7 +16,9 @@ from fabula.testing.katha_samples import sample_bundles
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = write_run(tmp_path_factory.mktemp("runs") / "run", sample_bundles(4))
-    return pack(run, tmp_path_factory.mktemp("packed") / "fables-0.1.0", PackOptions("0.1.0")).folder
+    return pack(
+        run, tmp_path_factory.mktemp("packed") / "fables-0.1.0", PackOptions("0.1.0", allow_drafts=True)
+    ).folder
 
 
 def ids(release: Path) -> list[str]:

@@ -23,7 +23,11 @@ def fabula(*args: object) -> Result:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release ``old``, the run of a second version ``run`` with one corrected answer, and its release."""
     place = tmp_path_factory.mktemp("versions")
-    pack(write_run(place / "first", sample_bundles(6)), place / "old", PackOptions("0.1.0", name="fables"))
+    pack(
+        write_run(place / "first", sample_bundles(6)),
+        place / "old",
+        PackOptions("0.1.0", name="fables", allow_drafts=True),
+    )
     bundles = copy.deepcopy(sample_bundles(6))
     bundles[0]["record"]["questions"][1]["accepted_answers"].append("dread")
     rehash(bundles[0])

@@ -149,7 +149,7 @@ def test_a_review_when_packed_is_told_counted_and_kept_from_being_published(
 @pytest.mark.parametrize(
     ("more", "code", "text"),
     [
-        (("--gold",), 2, "found no file of reviews"),
+        (("--gold", "--allow-drafts"), 2, "found no file of reviews"),
         (("--review-status", "gold"), 2, "expected d7 or a7"),
         (("--reviews", "/nowhere"), 1, "there is no file with this name"),
     ],

@@ -81,5 +81,9 @@ def test_merge_when_killed_at_any_moment_ends_with_the_bytes_of_one_run(
 def test_pack_when_the_folder_is_a_shard_says_to_merge_first(stories: Path, tmp_path: Path) -> None:
     build("shots", stories, tmp_path / "part", ShotOptions(created_at=CREATED, workers=0, shard="1/2"))
     with pytest.raises(RunError, match="shard 1/2 of a run") as raised:
-        pack(tmp_path / "part", tmp_path / "release", PackOptions("0.1.0", license="CC0-1.0"))
+        pack(
+            tmp_path / "part",
+            tmp_path / "release",
+            PackOptions("0.1.0", license="CC0-1.0", allow_drafts=True),
+        )
     assert "fabula run merge" in raised.value.fix

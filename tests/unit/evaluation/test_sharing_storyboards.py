@@ -23,7 +23,7 @@ from fabula.testing.sample_history import command
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
     run = write_run(tmp_path / "run", sample_bundles(4), ())
-    return pack(run, tmp_path / "release", PackOptions("0.1.0", name="fables")).folder
+    return pack(run, tmp_path / "release", PackOptions("0.1.0", name="fables", allow_drafts=True)).folder
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ KNOWN = PackOptions(
     "0.1.0", repo="user/fables", arxiv=("2401.01234", "cs.CV/0101001v2"),
     annotations_creators=("expert-generated", "machine-generated"),
     source_datasets=("original", "extended|user/tales"), task_ids=("visual-question-answering",),
+    allow_drafts=True,
 )  # fmt: skip
 
 
@@ -73,9 +74,9 @@ def test_card_when_the_author_says_more_states_it_and_verifies(run: Path, tmp_pa
     about = json.loads((folder / RELEASE).read_bytes())["about"]
     assert about["repo"] == "user/fables" and about["arxiv"] == ["2401.01234", "cs.CV/0101001v2"]
 
-    options = PackOptions("0.1.1", since=folder)
+    options = PackOptions("0.1.1", since=folder, allow_drafts=True)
     again = command("release", "pack", run, "--version", options.version, "--since", folder,
-                    "--out", tmp_path / "next", "--json")  # fmt: skip
+                    "--out", tmp_path / "next", "--allow-drafts", "--json")  # fmt: skip
     assert json.loads(again)["version"] == "0.1.1"
     later = front(tmp_path / "next")
     assert {name: later[name] for name in ("source_datasets", "task_ids")} == {
@@ -91,7 +92,9 @@ def test_card_when_the_author_says_nothing_says_who_annotated_only_where_machine
     assert not {"source_datasets", "task_ids"} & front(packed.folder).keys()
     assert "## Papers" not in (packed.folder / "README.md").read_text("utf-8")
     import_set(draw_shot_set(tmp_path / "data"), tmp_path / "run", "2026-01-01T00:00:00Z")
-    given = pack(tmp_path / "run", tmp_path / "dist", PackOptions("0.1.0", license="MIT")).folder
+    given = pack(
+        tmp_path / "run", tmp_path / "dist", PackOptions("0.1.0", license="MIT", allow_drafts=True)
+    ).folder
     assert "annotations_creators" not in front(given)  # who made what was given, nobody knows
 
 

@@ -29,7 +29,12 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> PackResult:
     """A release of seven public stories and a hidden one; not to be changed."""
     folder = tmp_path_factory.mktemp("old")
     options = PackOptions(
-        "0.1.0", name=NAME, title="Fables", creators=("Ana", "Bo"), contact="ana@example.org"
+        "0.1.0",
+        name=NAME,
+        title="Fables",
+        creators=("Ana", "Bo"),
+        contact="ana@example.org",
+        allow_drafts=True,
     )
     return pack(write_run(folder / "run", sample_bundles(8)), folder / "fables", options)
 
@@ -49,7 +54,7 @@ def make(tmp_path: Path, old: PackResult) -> Callable[..., Path]:
 
 
 def after(old: PackResult, version: str, **more: Any) -> PackOptions:
-    return PackOptions(version, **{"name": NAME, "since": old.folder, **more})
+    return PackOptions(version, **{"name": NAME, "since": old.folder, **more}, allow_drafts=True)
 
 
 def retitled(bundles: list[Json]) -> None:
@@ -207,7 +212,9 @@ def test_options_when_taken_over_are_those_that_a_person_gave(old: PackResult, t
         "name": NAME, "title": "Fables", "creators": ("Ana", "Bo"), "contact": "ana@example.org",
         "usual_license": "CC-BY-4.0",
     }  # fmt: skip
-    given = PackOptions("0.1.0", name=NAME, url="https://example.org/fables", citation="@misc{x,\n}")
+    given = PackOptions(
+        "0.1.0", name=NAME, url="https://example.org/fables", citation="@misc{x,\n}", allow_drafts=True
+    )
     made = pack(write_run(tmp_path / "run", sample_bundles(6)), tmp_path / "other", given)
     found = options_since(made.folder)
     assert (found["url"], found["citation"]) == ("https://example.org/fables", "@misc{x,\n}")
@@ -280,11 +287,15 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
         build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
         return pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder
 
-    first = packed("one", seeds[:1], PackOptions("0.1.0", license="CC-BY-4.0", languages=("zh-Hant", "en")))
+    first = packed(
+        "one",
+        seeds[:1],
+        PackOptions("0.1.0", license="CC-BY-4.0", languages=("zh-Hant", "en"), allow_drafts=True),
+    )
     known = options_since(first)
     assert (known["name"], known["usual_license"]) == ("fabula-event-suite", "CC-BY-4.0")
     assert known["languages"] == ("en", "zh-Hant")
-    second = packed("two", seeds, PackOptions("auto", since=first, **known))
+    second = packed("two", seeds, PackOptions("auto", since=first, **known, allow_drafts=True))
     assert json.loads((second / "croissant_metadata.json").read_bytes())["inLanguage"] == ["en", "zh-Hant"]
     document = json.loads((second / "release.json").read_bytes())
     assert document["version"] == "0.2.0"
@@ -295,14 +306,20 @@ def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> No
     )
     stories = write_run(tmp_path / "stories", sample_bundles(6))
     with pytest.raises(InputError, match=r"\$\.kind: it is katha, and events in"):
-        pack(stories, tmp_path / "new", PackOptions("auto", name="fabula-event-suite", since=first))
+        pack(
+            stories,
+            tmp_path / "new",
+            PackOptions("auto", name="fabula-event-suite", since=first, allow_drafts=True),
+        )
 
 
 def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(
     old: PackResult, make: Callable[..., Path], tmp_path: Path
 ) -> None:
     run = make()
-    pack(run, tmp_path / "alone", PackOptions("0.1.0", name=NAME))  # the run gets a salt of its own
+    pack(
+        run, tmp_path / "alone", PackOptions("0.1.0", name=NAME, allow_drafts=True)
+    )  # the run gets a salt of its own
     notes = pack(run, tmp_path / "next", after(old, "auto")).notes
     assert any("with another salt" in note for note in notes)
 

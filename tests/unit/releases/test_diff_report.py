@@ -27,7 +27,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> ReleaseDiff:
     folders = []
     for version, stories in (("0.1.0", sample_bundles(6)), ("0.1.1", bundles)):
         run = write_run(folder / f"run-{version}", stories)
-        folders.append(pack(run, folder / version, PackOptions(version, title=HOSTILE[:20])).folder)
+        folders.append(
+            pack(run, folder / version, PackOptions(version, title=HOSTILE[:20], allow_drafts=True)).folder
+        )
     return diff(*folders)
 
 

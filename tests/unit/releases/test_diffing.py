@@ -29,7 +29,9 @@ Change = Callable[[list[Json]], Any]
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release of seven public stories and a hidden one; not to be changed."""
     folder = tmp_path_factory.mktemp("old")
-    return pack(write_run(folder / "run", sample_bundles(8)), folder / "fables", PackOptions(OLD)).folder
+    return pack(
+        write_run(folder / "run", sample_bundles(8)), folder / "fables", PackOptions(OLD, allow_drafts=True)
+    ).folder
 
 
 @pytest.fixture
@@ -42,7 +44,9 @@ def changed(tmp_path: Path) -> Callable[..., Path]:
         for bundle in bundles:
             rehash(bundle)
         run = write_run(tmp_path / "run", bundles)
-        return pack(run, tmp_path / f"new-{version}", PackOptions(version, **options)).folder
+        return pack(
+            run, tmp_path / f"new-{version}", PackOptions(version, **options, allow_drafts=True)
+        ).folder
 
     return make
 
@@ -304,7 +308,7 @@ def test_diff_when_the_releases_are_of_suites_goes_prompt_by_prompt(tmp_path: Pa
         file = tmp_path / name / "seeds.jsonl"
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
         build_suite([file], tmp_path / name / "run", SuiteOptions(workers=0))
-        options = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",))
+        options = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",), allow_drafts=True)
         folders.append(pack(tmp_path / name / "run", tmp_path / name / "suite", options).folder)
     found = diff(*folders)
     assert [one.id for one in found.gone] == ["A_man_opens_a_door_and_then_walks_out.mp4"]

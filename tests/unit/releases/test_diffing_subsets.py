@@ -26,7 +26,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def packed(run: Path, tmp_path: Path) -> Pack:
     def make(name: str, version: str, *subsets: str, **more: Any) -> Path:
-        return pack(run, tmp_path / name, PackOptions(version, subsets=subsets, **more)).folder
+        return pack(
+            run, tmp_path / name, PackOptions(version, subsets=subsets, **more, allow_drafts=True)
+        ).folder
 
     return make
 

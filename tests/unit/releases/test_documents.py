@@ -120,7 +120,7 @@ def test_the_card_says_who_made_what(tmp_path, helpers):
         {"path": "$.moral_label", "producer": "some-model-1"},
     ]
     run = helpers.write_run(tmp_path / "run", bundles)
-    pack(run, tmp_path / "out", PackOptions("0.1.0"))
+    pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
     card = (tmp_path / "out/dataset_card.md").read_text("utf-8")
     head = (
         "| part | fields | author | by hand | edit | model | rules@1 |\n|---|---|---:|---:|---:|---:|---:|\n"
@@ -139,7 +139,12 @@ def test_texts_of_others_cannot_break_the_card_or_its_front_matter(tmp_path, hel
     bundles[0]["record"]["provenance"] |= record_hashes(record, bundles[0]["variants"])
     run = helpers.write_run(tmp_path / "run", bundles)
     options = PackOptions(
-        "1.2.3", title='A "fine": #title', name="x", creators=("A & B",), url="https://e.org/x"
+        "1.2.3",
+        title='A "fine": #title',
+        name="x",
+        creators=("A & B",),
+        url="https://e.org/x",
+        allow_drafts=True,
     )
     pack(run, tmp_path / "out", options)
     card = (tmp_path / "out/dataset_card.md").read_text("utf-8")
@@ -152,7 +157,7 @@ def test_texts_of_others_cannot_break_the_card_or_its_front_matter(tmp_path, hel
 
 @pytest.mark.parametrize("title", ["Fables ---", "---", "--- a", "a --- " * 30 + "---"])
 def test_dashes_in_a_title_do_not_end_the_front_matter(run, tmp_path, title):
-    pack(run, tmp_path / "out", PackOptions("1.0.0", title=title))
+    pack(run, tmp_path / "out", PackOptions("1.0.0", title=title, allow_drafts=True))
     assert parse_front_matter((tmp_path / "out/README.md").read_text("utf-8"))["pretty_name"] == title
     assert verify(tmp_path / "out", quick=title != "Fables ---").ok
 

@@ -6,8 +6,9 @@ import re
 import pytest
 
 from fabula.errors import ConfigError
-from fabula.kinds.verbs import pack, verify
+from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.options import PackOptions
+from fabula.schemas.states import state_of
 from fabula.testing.katha_folders import rehash
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.katha.validation import statistics_of, validate
@@ -37,21 +38,44 @@ def test_pack_when_records_are_drafts_is_refused_and_says_how_many(make_run, tmp
     with pytest.raises(ConfigError) as raised:
         pack(make_run(bundles(2)), tmp_path / "out", PackOptions("0.1.0"))
     message = str(raised.value)
-    assert "2 of 6 records are drafts that nobody has read" in message
+    assert "nobody has read 6 of 6 records (2 draft, 4 checked)" in message
     assert "question_drawable in 2" in message and "--allow-drafts" in message and "--reviews" in message
     assert not (tmp_path / "out").exists()
 
 
-def test_pack_when_every_check_passed_needs_no_option(make_run, tmp_path):
-    assert (
-        pack(make_run(bundles(0)), tmp_path / "out", PackOptions("0.1.0")).counts["stories"] == 5
-    )  # one is hidden
+def test_pack_when_every_check_passed_and_nobody_read_them_needs_the_option_as_drafts_do(make_run, tmp_path):
+    run = make_run(bundles(0))
+    with pytest.raises(ConfigError, match=r"nobody has read 6 of 6 records \(6 checked\)"):
+        pack(run, tmp_path / "out", PackOptions("0.1.0"))
+    made = pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert made.counts["stories"] == 5  # one is hidden
+    document = json.loads((tmp_path / "out" / "release.json").read_bytes())
+    assert document["states"] == {"draft": 0, "checked": 5, "reviewed": 0, "withdrawn": 0}
+    assert set(load(tmp_path / "out").states.values()) == {"checked"}
+    assert any("5 stories packed in public that nobody has read: 5 checked" in note for note in made.notes)
+    assert verify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ("drafted", "draft"),
+        ("review_needed", "draft"),
+        ("auto_checked", "checked"),
+        ("human_review_complete", "reviewed"),
+        ("human_adjudicator_accepted", "reviewed"),
+        ("pre_release_reviewed", "reviewed"),
+    ],
+)
+def test_state_of_a_record_when_its_status_is_of_any_version_has_one_meaning(status, state):
+    assert state_of(status) == state
+    assert state_of(status, [{"passed": None}]) == ("draft" if state == "checked" else state)
 
 
 def test_pack_when_drafts_are_allowed_says_how_many_are_what_and_whose(make_run, tmp_path):
     run = make_run(bundles(2))
     result = pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
-    assert any("2 stories packed in public as drafts that nobody has read" in note for note in result.notes)
+    assert any("packed in public that nobody has read: 2 draft, 3 checked" in note for note in result.notes)
     document, statistics = (
         json.loads((tmp_path / "out" / name).read_bytes()) for name in ("release.json", "statistics.json")
     )
@@ -66,7 +90,8 @@ def test_pack_when_drafts_are_allowed_says_how_many_are_what_and_whose(make_run,
     # In the run there is one more, which is hidden.
     assert statistics_of(run)["review"]["by_producer"] == {"author:ana": {"auto_checked": 4}, **rules}
     card = (tmp_path / "out" / "dataset_card.md").read_text("utf-8")
-    assert "2 of 5 are drafts that nobody has read" in card and "of the other 3, every check was made" in card
+    assert "| draft | nobody has read it | 2 |" in card
+    assert re.search(r"\| checked \| [^|]+ \| 3 \|", card)
     assert re.search(r"\| `author:ana` \| 3 \|\s+\|", card) and re.search(r"\| `rules@1` \|\s+\| 2 \|", card)
     assert verify(tmp_path / "out").ok
 
@@ -102,7 +127,7 @@ def test_run_of_an_earlier_version_is_a_draft_where_screening_had_no_verdict(mak
     made[0]["checks"].append({"code": "screen_wordplay", "path": "$.story_text", "passed": None, "note": "n"})
     run = make_run(made)
     assert validate(run).issues == ()  # its version called it auto_checked
-    with pytest.raises(ConfigError, match="1 of 3 records are drafts"):
+    with pytest.raises(ConfigError, match=r"nobody has read 3 of 3 records \(1 draft, 2 checked\)"):
         pack(run, tmp_path / "out", PackOptions("0.1.0"))
     pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
     assert "drafts" not in json.loads((tmp_path / "out" / "release.json").read_bytes())
@@ -125,3 +150,11 @@ def test_release_when_a_hidden_draft_lacks_a_field_verifies_and_counts_it_there(
         report = verify(folder, readers=False)
         assert report.ok, report.issues
         assert {issue.code for issue in report.issues} == {"incomplete"}
+
+
+def test_release_when_a_checked_record_lacks_a_field_calls_it_a_draft_and_verifies(make_run, tmp_path):
+    made = bundles(0, 3)
+    unfilled(made[0])
+    pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert json.loads((tmp_path / "out" / "release.json").read_bytes())["states"]["draft"] == 1
+    assert verify(tmp_path / "out", readers=False).ok

@@ -75,25 +75,29 @@ def collect(tmp_path, run, packed, helpers):
     out = tmp_path / "out"
     texts = {}
     for name, folder in damaged_runs(tmp_path / "runs", helpers):
-        texts[name] = text_of(pack, folder, out, PackOptions("1.0.0"))
+        texts[name] = text_of(pack, folder, out, PackOptions("1.0.0", allow_drafts=True))
     for name, options in {
-        "version": PackOptions("1.0"),
-        "name": PackOptions("1.0.0", name="a b"),
-        "title": PackOptions("1.0.0", title=""),
-        "url": PackOptions("1.0.0", url="here"),
-        "creators": PackOptions("1.0.0", creators=()),
-        "citation": PackOptions("1.0.0", citation="```"),
-        "unknown licence": PackOptions("1.0.0", license="CC BY 4.0"),
-        "hopeless licence": PackOptions("1.0.0", license="%"),
-        "other licence": PackOptions("1.0.0", license="CC0-1.0"),
+        "version": PackOptions("1.0", allow_drafts=True),
+        "name": PackOptions("1.0.0", name="a b", allow_drafts=True),
+        "title": PackOptions("1.0.0", title="", allow_drafts=True),
+        "url": PackOptions("1.0.0", url="here", allow_drafts=True),
+        "creators": PackOptions("1.0.0", creators=(), allow_drafts=True),
+        "citation": PackOptions("1.0.0", citation="```", allow_drafts=True),
+        "unknown licence": PackOptions("1.0.0", license="CC BY 4.0", allow_drafts=True),
+        "hopeless licence": PackOptions("1.0.0", license="%", allow_drafts=True),
+        "other licence": PackOptions("1.0.0", license="CC0-1.0", allow_drafts=True),
     }.items():
         texts[name] = text_of(pack, run, out, options)
     (tmp_path / "file").write_text("mine")
     (tmp_path / "filled").mkdir()
     (tmp_path / "filled" / "note").write_text("mine")
     for name in ("file", "filled"):
-        texts[f"target is {name}"] = text_of(pack, run, tmp_path / name, PackOptions("1.0.0"))
-    texts["target below a file"] = text_of(pack, run, tmp_path / "file" / "out", PackOptions("1.0.0"))
+        texts[f"target is {name}"] = text_of(
+            pack, run, tmp_path / name, PackOptions("1.0.0", allow_drafts=True)
+        )
+    texts["target below a file"] = text_of(
+        pack, run, tmp_path / "file" / "out", PackOptions("1.0.0", allow_drafts=True)
+    )
     texts["verify nothing"] = text_of(verify, tmp_path / "nothing")
     texts["load nothing"] = text_of(load, tmp_path / "nothing")
     return texts

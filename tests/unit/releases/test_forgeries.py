@@ -37,7 +37,9 @@ from fabula.testing.written_episodes import write_episodes
 KINDS = ("katha", "events", "shots", "entities")
 CREATED = "2026-01-01T00:00:00Z"
 OLDER = Path(__file__).parents[2] / "golden" / "releases" / "older"
-FLAT = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en",), contact="ana@example.org")
+FLAT = PackOptions(
+    "0.1.0", license="CC-BY-4.0", languages=("en",), contact="ana@example.org", allow_drafts=True
+)
 
 
 def found(folder: Path) -> list[str]:
@@ -313,7 +315,9 @@ WORDS: dict[str, Callable[[Path], None]] = {
 def make(kind: str, folder: Path) -> Path:
     """Pack a small release of a kind."""
     if kind == "katha":
-        options = PackOptions("0.1.0", subsets=("lite=5", "few=2:lite"), contact="ana@example.org")
+        options = PackOptions(
+            "0.1.0", subsets=("lite=5", "few=2:lite"), contact="ana@example.org", allow_drafts=True
+        )
         return pack(write_run(folder / "run", sample_bundles(8)), folder / "katha", options).folder
     if kind == "events":
         seeds = folder / "seeds.jsonl"
@@ -555,7 +559,7 @@ def test_every_forgery_of_the_changes_is_found(made: dict[str, Path], tmp_path: 
     for bundle in bundles:
         rehash(bundle)
     run = write_run(tmp_path / "run", bundles)
-    options = PackOptions("auto", since=made["katha"], subsets=("lite=6",))
+    options = PackOptions("auto", since=made["katha"], subsets=("lite=6",), allow_drafts=True)
     folder = pack(run, tmp_path / "next", options).folder
     document = json.loads((folder / RELEASE).read_bytes())
     assert found(folder) == []

@@ -67,7 +67,9 @@ def test_a_closing_sentence_when_a_public_source_has_it_too_is_no_leak(tmp_path,
     bundles = sample_bundles(5)
     told(bundles[HIDDEN], 4, SENTENCE, alone=True)
     told(bundles[PUBLIC], place, SENTENCE)
-    packed = pack(write_run(tmp_path / "run", bundles), tmp_path / "made", PackOptions("0.1.0"))
+    packed = pack(
+        write_run(tmp_path / "run", bundles), tmp_path / "made", PackOptions("0.1.0", allow_drafts=True)
+    )
     assert packed.hidden is not None
     assert leaks(packed.folder, quick=True) == []
 
@@ -90,7 +92,7 @@ def test_pack_when_a_public_question_quotes_a_hidden_story_is_refused_and_leaves
     asked(bundles[PUBLIC], bundles[HIDDEN]["record"]["scenes"][0]["scene_text"])
     run = write_run(tmp_path / "run", bundles)
     with pytest.raises(InputError, match=r"(?s)hidden-leak.*withdraw one of the two stories") as refused:
-        pack(run, tmp_path / "made", PackOptions("0.1.0"))
+        pack(run, tmp_path / "made", PackOptions("0.1.0", allow_drafts=True))
     assert "annotations.jsonl:1" in str(refused.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
@@ -99,7 +101,9 @@ def test_a_question_when_public_and_hidden_stories_are_asked_the_same_is_no_leak
     bundles = sample_bundles(5)
     for number in (PUBLIC, HIDDEN):
         asked(bundles[number], "Which moral does the story as a whole bear out, from its opening to its end?")
-    packed = pack(write_run(tmp_path / "run", bundles), tmp_path / "made", PackOptions("0.1.0"))
+    packed = pack(
+        write_run(tmp_path / "run", bundles), tmp_path / "made", PackOptions("0.1.0", allow_drafts=True)
+    )
     assert leaks(packed.folder, quick=True) == []
 
 
@@ -120,7 +124,7 @@ def test_pack_when_stories_share_what_they_happen_to_share_writes_only_what_veri
                 asked(bundles[chosen.randrange(4)], chosen.choice(pieces))
         folder = tmp_path / str(seed)
         try:
-            pack(write_run(folder / "run", bundles), folder / "made", PackOptions("0.1.0"))
+            pack(write_run(folder / "run", bundles), folder / "made", PackOptions("0.1.0", allow_drafts=True))
         except InputError as error:
             assert "hidden-leak" in str(error)
             outcomes.add("refused")
@@ -132,7 +136,7 @@ def test_pack_when_stories_share_what_they_happen_to_share_writes_only_what_veri
 
 def test_tales_of_one_frame_when_packed_are_no_leak(tmp_path):
     run = write_run(tmp_path / "run", [framed(bundle) for bundle in sample_bundles(24)])
-    packed = pack(run, tmp_path / "frame-0.1.0", PackOptions("0.1.0"))
+    packed = pack(run, tmp_path / "frame-0.1.0", PackOptions("0.1.0", allow_drafts=True))
     assert packed.hidden is not None
     assert leaks(packed.folder, quick=True) == []
 

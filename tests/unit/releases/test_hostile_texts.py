@@ -119,6 +119,7 @@ def packed(run: Path, out: Path, title: str) -> PackResult:
             creators=(title, f"B {title}"),
             contact=ALL,
             languages=("en",) if flat else (),
+            allow_drafts=True,
         ),
     )
 

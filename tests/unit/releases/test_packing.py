@@ -17,9 +17,10 @@ from fabula.releases.pack import documents
 from fabula.schemas.canonical import canonical_bytes, digest, sha256_file
 from fabula.testing.katha_folders import read_rows, write_run
 from fabula.testing.katha_samples import CREATED_AT, sample_bundles
+from fabula.testing.review_exports import summary_of, write_review
 from fabula.validators.katha.field_rules import record_hashes
 
-OPTIONS = PackOptions("0.1.0")
+OPTIONS = PackOptions("0.1.0", allow_drafts=True)
 
 
 def tree(folder):
@@ -234,7 +235,9 @@ def test_incomplete_records_are_left_out_and_named(make_run, tmp_path):
     for number in (1, 4):  # the second of them is the hidden one
         bundles[number]["record"]["scenes"][0]["action"] = None
         rehash(bundles[number])
-    result = pack(make_run(bundles, not_made=()), tmp_path / "out", OPTIONS)
+    rows = [summary_of(bundle) for number, bundle in enumerate(bundles) if number not in (1, 4)]
+    reviews = write_review(tmp_path.parent / "review", rows)
+    result = pack(make_run(bundles, not_made=()), tmp_path / "out", PackOptions("0.1.0", reviews=reviews))
     assert [(one.id, one.code) for one in result.left_out] == [
         ("kb25k_0002", "incomplete"),
         ("kb25k_0005", "incomplete"),
@@ -286,7 +289,7 @@ def test_odd_texts_survive(make_run, tmp_path):
 def test_another_process_packs_the_same_bytes(packed, run, tmp_path, environment):
     program = (
         "import sys; from pathlib import Path; from fabula import PackOptions, pack;"
-        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0', allow_drafts=True))"
     )
     os.utime(run / "records.jsonl", (0, 0))
     subprocess.run(
@@ -329,7 +332,7 @@ def test_a_pack_that_is_killed_leaves_no_folder_in_part(run, tmp_path):
         "import sys; from pathlib import Path; from fabula import PackOptions, pack;"
         "import fabula.releases.pack.packing, fabula.validators.katha.validation;"
         "print('ready', flush=True);"
-        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0'))"
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('0.1.0', allow_drafts=True))"
     )
     whole = 0
     for number, moment in enumerate((0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 60.0)):
@@ -359,7 +362,7 @@ def rename_and_die(draft, target):
     if Path(target).name == "out-hidden":
         os.kill(os.getpid(), signal.SIGKILL)
 Path.replace = rename_and_die
-pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions("0.1.0"))
+pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions("0.1.0", allow_drafts=True))
 """
 
 
@@ -436,7 +439,7 @@ def test_a_folder_name_with_wildcards_is_taken_literally(tmp_path):
 )
 def test_a_version_that_is_not_semantic_is_refused(run, tmp_path, version):
     with pytest.raises(ConfigError, match="semantic version"):
-        pack(run, tmp_path / "out", PackOptions(version))
+        pack(run, tmp_path / "out", PackOptions(version, allow_drafts=True))
 
 
 @pytest.mark.parametrize("version", ["0.0.1", "10.20.30", "1.0.0-rc.1", "1.0.0+build.5", "2.1.3-alpha-x.7+q"])
@@ -463,7 +466,7 @@ def test_options_of_a_wrong_form_are_refused(options):
 
 def test_another_licence_than_the_records_state_is_refused(run, tmp_path):
     with pytest.raises(ConfigError, match="24 under CC-BY"):
-        pack(run, tmp_path / "out", PackOptions("1.0.0", license="cc0-1.0"))
+        pack(run, tmp_path / "out", PackOptions("1.0.0", license="cc0-1.0", allow_drafts=True))
 
 
 def test_records_under_two_licences_are_refused(make_run, tmp_path):
@@ -477,7 +480,7 @@ def test_the_licence_of_the_records_is_the_licence_of_the_release(make_run, tmp_
     bundles = sample_bundles(3)
     for bundle in bundles:
         bundle["record"]["provenance"]["dataset_license"] = "CC0-1.0"
-    pack(make_run(bundles), tmp_path / "out", PackOptions("1.0.0", license="cc0-1.0"))
+    pack(make_run(bundles), tmp_path / "out", PackOptions("1.0.0", license="cc0-1.0", allow_drafts=True))
     assert "SPDX-License-Identifier: CC0-1.0\n" in (tmp_path / "out/LICENSE").read_text()
     assert "\nlicense: cc0-1.0\n" in (tmp_path / "out/README.md").read_text()
 
@@ -500,7 +503,7 @@ def test_a_run_without_a_releasable_story_is_refused_with_the_reasons(make_run, 
         rehash(bundle)
     bundles[3]["record"]["provenance"]["source_rights_status"] = "restricted"
     with pytest.raises(InputError) as error:
-        pack(make_run(bundles), tmp_path / "out", OPTIONS)
+        pack(make_run(bundles), tmp_path / "out", PackOptions("0.1.0"))
     found = error.value.problems[0].found
     assert found == (
         "no record can be released: none is complete, in a public split and with rights that allow it "

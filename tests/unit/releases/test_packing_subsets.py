@@ -36,7 +36,7 @@ def packs(run, tmp_path):
 
     def packs_(name="out", version="0.1.0", reviews=None, **options):
         file = None if reviews is None else write_jsonl(tmp_path / f"{name}.reviews.jsonl", reviews)
-        return pack(run, tmp_path / name, PackOptions(version, reviews=file, **options))
+        return pack(run, tmp_path / name, PackOptions(version, reviews=file, **options, allow_drafts=True))
 
     return packs_
 
@@ -55,7 +55,9 @@ def gold(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("gold")
     subsets = ("lite=10", "human_gold_1k=3/category", "strict_gold_400=2/category:human_gold_1k")
     reviews = write_jsonl(folder / "human_validation.jsonl", REVIEWS)
-    return pack(run, folder / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews)).folder
+    return pack(
+        run, folder / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews, allow_drafts=True)
+    ).folder
 
 
 def test_subsets_when_packed_are_files_of_public_ids_nested_as_asked(gold):
@@ -90,7 +92,9 @@ def test_reviewed_records_when_packed_say_so_and_the_release_is_sound(gold):
 def test_a_pack_when_repeated_has_the_same_bytes(gold, run, tmp_path):
     reviews = write_jsonl(tmp_path / "human_validation.jsonl", reversed(REVIEWS))
     subsets = ("strict_gold_400=2/category:human_gold_1k", "lite=10", "human_gold_1k=3/category")
-    again = pack(run, tmp_path / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews)).folder
+    again = pack(
+        run, tmp_path / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews, allow_drafts=True)
+    ).folder
     for path in sorted(gold.rglob("*")):
         if path.is_file() and path.name not in ("subsets.json", "SHA256SUMS", "release.json"):
             other = (again / path.relative_to(gold)).read_bytes()
@@ -157,15 +161,15 @@ def test_a_review_file_when_it_is_damaged_is_refused(run, tmp_path, content):
     file = tmp_path / "reviews.jsonl"
     file.write_bytes(content)
     with pytest.raises(InputError, match=r"reviews\.jsonl"):
-        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=file))
+        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=file, allow_drafts=True))
     with pytest.raises(InputError, match="no file"):
-        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=tmp_path / "none.jsonl"))
+        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=tmp_path / "none.jsonl", allow_drafts=True))
 
 
 def test_a_later_version_when_packed_keeps_members_canary_and_salt(packs, tmp_path):
     first = packs("one", subsets=("lite=10", "even=2/category"))
     bigger = write_run(tmp_path / "bigger", sample_bundles(60))
-    options = PackOptions("0.2.0", since=first.folder, subsets=("lite=14",))
+    options = PackOptions("0.2.0", since=first.folder, subsets=("lite=14",), allow_drafts=True)
     second = pack(bigger, tmp_path / "two", options)
     lite = [set(members(one.folder, "subsets/lite.jsonl")) for one in (first, second)]
     assert lite[0] < lite[1]
@@ -182,7 +186,7 @@ def test_a_later_version_when_packed_keeps_members_canary_and_salt(packs, tmp_pa
 
 def test_a_later_version_when_reviews_were_on_file_must_name_them(run, gold, tmp_path):
     with pytest.raises(ConfigError, match="the earlier release has human reviews"):
-        pack(run, tmp_path / "out", PackOptions("0.1.1", since=gold))
+        pack(run, tmp_path / "out", PackOptions("0.1.1", since=gold, allow_drafts=True))
 
 
 @pytest.fixture
@@ -231,4 +235,4 @@ def test_options_of_stories_when_given_for_a_prompt_suite_are_refused(tmp_path):
     manifest = json.loads((write_run(tmp_path / "run", BUNDLES[:2]) / "run.json").read_bytes())
     (suite / "run.json").write_bytes(pretty_bytes({**manifest, "kind": "events"}))
     with pytest.raises(ConfigError, match="--subset"):
-        pack(suite, tmp_path / "out", PackOptions("0.1.0", subsets=("lite=1",)))
+        pack(suite, tmp_path / "out", PackOptions("0.1.0", subsets=("lite=1",), allow_drafts=True))

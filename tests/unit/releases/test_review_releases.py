@@ -46,7 +46,7 @@ def packs(run, tmp_path):
 
     def packs_(votes=VOTES, consent=None, rows=ROWS, name="out", **options):
         folder = write_review(tmp_path / f"{name}-review", rows, votes, consent)
-        return pack(run, tmp_path / name, PackOptions("0.1.0", reviews=folder, **options))
+        return pack(run, tmp_path / name, PackOptions("0.1.0", reviews=folder, **options, allow_drafts=True))
 
     return packs_
 
@@ -56,7 +56,9 @@ def published(run, tmp_path_factory):
     """A release with gold subsets and the votes of people who agreed to it; not to be changed."""
     folder = tmp_path_factory.mktemp("published")
     review = write_review(folder / "review", ROWS, VOTES, agreed_by())
-    return pack(run, folder / "out", PackOptions("0.1.0", reviews=review, gold=True)).folder
+    return pack(
+        run, folder / "out", PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
+    ).folder
 
 
 def lines_of(path: Path) -> list[dict]:
@@ -152,7 +154,11 @@ def test_consent_when_it_cannot_be_read_is_refused(packs, tmp_path, content):
     folder = write_review(tmp_path / "out-review", ROWS, VOTES, agreed_by())
     (folder / "consent.json").write_bytes(content)
     with pytest.raises(InputError, match=r"consent\.json: this does not say what the reviewers agreed to"):
-        pack(write_run(tmp_path / "run", BUNDLES), tmp_path / "out", PackOptions("0.1.0", reviews=folder))
+        pack(
+            write_run(tmp_path / "run", BUNDLES),
+            tmp_path / "out",
+            PackOptions("0.1.0", reviews=folder, allow_drafts=True),
+        )
 
 
 @pytest.mark.parametrize(
@@ -316,7 +322,7 @@ def test_a_record_without_a_label_when_reviewed_is_packed_as_the_draft_that_it_i
 
 
 def test_releases_when_one_has_votes_are_compared_without_counting_them_as_records(published, run, tmp_path):
-    before = pack(run, tmp_path / "before", PackOptions("0.0.9")).folder
+    before = pack(run, tmp_path / "before", PackOptions("0.0.9", allow_drafts=True)).folder
     changes = diff(before, published)
     assert str(changes.step) == "major"  # a story was rejected
     documents = {row.path: row.kind for row in changes.sections["documents"]}
@@ -326,7 +332,9 @@ def test_releases_when_one_has_votes_are_compared_without_counting_them_as_recor
 
 def test_a_pack_when_repeated_has_the_same_bytes_whatever_the_order_of_the_lines(published, run, tmp_path):
     review = write_review(tmp_path / "review", ROWS[::-1], VOTES[::-1], agreed_by())
-    again = pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=review, gold=True)).folder
+    again = pack(
+        run, tmp_path / "out", PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
+    ).folder
     for path in sorted(published.rglob("*")):
         other = again / path.relative_to(published)
         if path.is_file() and path.name not in (

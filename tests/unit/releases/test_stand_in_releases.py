@@ -26,7 +26,7 @@ def bundles(part, split):
 @pytest.mark.parametrize("split", ["public", "hidden"])
 def test_pack_when_a_stand_in_made_anything_is_refused(make_run, tmp_path, part, split):
     with pytest.raises(ConfigError, match=f"--allow-stand-in: .* so they mean nothing: {NAMED}"):
-        pack(make_run(bundles(part, split)), tmp_path / "out", PackOptions("0.1.0"))
+        pack(make_run(bundles(part, split)), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
     assert not list(tmp_path.glob("out*"))
 
 
@@ -35,7 +35,7 @@ def test_release_when_a_stand_in_is_allowed_says_so_in_its_first_lines_and_stays
     make_run, tmp_path, helpers, part
 ):
     out = tmp_path / "out"
-    pack(make_run(bundles(part, "public")), out, PackOptions("0.1.0", allow_stand_in=True))
+    pack(make_run(bundles(part, "public")), out, PackOptions("0.1.0", allow_stand_in=True, allow_drafts=True))
     assert json.loads((out / "release.json").read_bytes())["stand_ins"] == [NAMED]
     before, _, after = (out / "dataset_card.md").read_text("utf-8").partition("## Summary")
     assert "**Programs that stand in for a model wrote or checked records of this release**" in before

@@ -75,7 +75,7 @@ def test_task_when_read_is_in_english_and_chinese_throughout() -> None:
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     run = write_run(folder / "run", sample_bundles(6))
-    pack(run, folder / "release", PackOptions("0.1.0"))
+    pack(run, folder / "release", PackOptions("0.1.0", allow_drafts=True))
     return folder / "release"
 
 

@@ -110,6 +110,6 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> tuple[PackResult, Pack
     """Two versions of one benchmark; not to be changed."""
     base = tmp_path_factory.mktemp("versions")
     run = write_run(base / "run", sample_bundles(5), ())
-    first = pack(run, base / "fables-0.1.0", PackOptions("0.1.0", name="fables"))
+    first = pack(run, base / "fables-0.1.0", PackOptions("0.1.0", name="fables", allow_drafts=True))
     run = write_run(base / "more", sample_bundles(6), ())
-    return first, pack(run, base / "fables-0.2.0", PackOptions("0.2.0", name="fables"))
+    return first, pack(run, base / "fables-0.2.0", PackOptions("0.2.0", name="fables", allow_drafts=True))

@@ -39,7 +39,7 @@ def test_publishing_when_programs_reviewed_the_release_refuses_marked_or_not(
     people = {"annotator_ids": ["simulated-1", "simulated-2", "simulated-3"]}
     rows = [summary_of(bundle, **people) for bundle in bundles]
     review = write_review(tmp_path / "review", rows)
-    options = PackOptions("0.1.0", reviews=review, gold=True)
+    options = PackOptions("0.1.0", reviews=review, gold=True, allow_drafts=True)
     folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
     for ask in (publish, plan_publishing):
         with pytest.raises(InputError, match="cannot be published: programs took part in its review"):
@@ -56,7 +56,7 @@ def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
 ) -> None:
     bundles = sample_bundles(2)
     bundles[0]["producers"][0]["producer"] = "compatible:stand-in via katha/label_story@1#0a"
-    options = PackOptions("0.1.0", allow_stand_in=True)
+    options = PackOptions("0.1.0", allow_stand_in=True, allow_drafts=True)
     folder = pack(write_run(tmp_path / "run", bundles), tmp_path / "out", options).folder
     for ask in (publish, plan_publishing):
         with pytest.raises(ConfigError, match=r"--allow-stand-in: .*compatible:stand-in"):
