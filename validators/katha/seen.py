@@ -68,7 +68,14 @@ def binding_of(row: Mapping[str, Any], votes: Iterable[Vote], now: str) -> Bindi
     seen = {vote.get(SEEN) for vote in listed} - {None}
     if row.get(CONTENT) not in (None, now) or (row.get(SEEN) is not None and seen - {row[SEEN]}):
         return "changed"
+    if None not in (row.get(SEEN), row.get(CONTENT)) and row[SEEN] != row[CONTENT] and not _corrects(row):
+        return "changed"
     return "unbound" if is_unbound(row, listed) else "bound"
+
+
+def _corrects(row: Mapping[str, Any]) -> bool:
+    """Return whether a summary names a correction, without which it stands for what was shown."""
+    return any(flag.startswith(("corrected:", "invalid:")) for flag in row["correction_flags"])
 
 
 def changed_paths(before: Json, after: Json, path: str = "$") -> Iterator[str]:
