@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "release",
         "pack",
         place / "run",
+        "--allow-drafts",
         "--version",
         "auto",
         "--since",
@@ -100,8 +101,9 @@ def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(
 ) -> None:
     out = tmp_path / "out"
     done = fabula(
-        "release", "pack", folder / "run", "--version", "0.1.1", "--since", folder / "old", "--out", out
-    )
+        "release", "pack", folder / "run", "--version", "0.1.1", "--since", folder / "old", "--allow-drafts",
+        "--out", out,
+    )  # fmt: skip
     assert done.exit_code == 2
     assert "so that 0.2.0 or higher is due" in done.output and not out.exists()
     done = fabula("release", "pack", folder / "run", "--version", "auto", "--out", out)

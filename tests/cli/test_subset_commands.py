@@ -17,7 +17,7 @@ def fabula(*args: object) -> Result:
 
 
 def pack(run: Path, out: Path, *more: object) -> Result:
-    return fabula("release", "pack", run, "--version", "0.1.0", "--out", out, *more)
+    return fabula("release", "pack", run, "--version", "0.1.0", "--allow-drafts", "--out", out, *more)
 
 
 @pytest.fixture(scope="module")

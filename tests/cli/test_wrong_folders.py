@@ -23,7 +23,7 @@ from fabula.testing.simulated_images import Simulated, write_images
 from fabula.testing.written_episodes import write_episodes
 
 CREATED = ("--created-at", "2026-01-01T00:00:00Z")
-ABOUT = ("--version", "0.1.0", "--license", "CC-BY-4.0")
+ABOUT = ("--version", "0.1.0", "--license", "CC-BY-4.0", "--allow-drafts")
 STORY = {
     "id": "hat", "title": "The Hat", "language": "en", "source_collection": "own",
     "text": "Mira walked along the river. An old ferryman saw her. Mira waved. The ferryman laughed.",
