@@ -15,7 +15,6 @@ from ..schemas.katha import ProducerLine, StoryRecord, Variant
 from ..schemas.layout import ANNOTATIONS, CROISSANT, FORMAT, PRODUCERS, RELEASE, VARIANTS
 from ..schemas.paths import format_path
 from ..schemas.plain_files import open_plain, read_json, reason_of
-from ..schemas.states import State, state_of
 from ..schemas.vocabulary import vocabulary
 from ..tables.grid import Grid
 from ..tables.tabular import Tabular
@@ -240,11 +239,6 @@ class Release(LoadedRelease[StoryRecord]):
         order = (*vocabulary("split").values, *sorted({record.split for record in self.records}))
         groups = {name: tuple(record for record in self.records if record.split == name) for name in order}
         return {name: records for name, records in groups.items() if records}
-
-    @cached_property
-    def states(self) -> dict[str, State]:
-        """Story id -> whether it is a draft, checked or reviewed, whichever version packed it."""
-        return {record.story_id: state_of(record.validation_status) for record in self.records}
 
     @cached_property
     def variants_of(self) -> dict[str, tuple[Variant, ...]]:
