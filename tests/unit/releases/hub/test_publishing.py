@@ -236,7 +236,7 @@ def test_publishing_when_same_version_has_other_content_refuses(
 ) -> None:
     publish(versions[0].folder, client.to())
     run = write_run(tmp_path / "run", sample_bundles(6))
-    other = pack(run, tmp_path / "other", PackOptions("0.1.0", name="fables")).folder
+    other = pack(run, tmp_path / "other", PackOptions("0.1.0", name="fables", allow_drafts=True)).folder
     with pytest.raises(TargetError, match="published already, with other content"):
         publish(other, client.to())
 
