@@ -25,6 +25,8 @@ Part = Literal["static", "setting", "plot", "perspective"]
 PARTS: tuple[Part, ...] = get_args(Part)
 """Parts of a shot's text that are compared with its picture."""
 Text = Literal["static", "setting", "plot", "perspective", "mean"]
+DEFINITION: Choice[str] = Choice("clip-score", ("hessel",))
+"""The one way from a cosine to a value; protocols and comparisons name it."""
 TEXT: Choice[Text] = Choice("clip-text", ("static", "setting", "plot", "perspective", "mean"))
 WEIGHT = 2.5
 
@@ -79,7 +81,7 @@ def _terms(story: Story, chosen: Choices) -> Terms | None:
 
 METRIC = Metric(
     name="clip_score", label="CLIP score", group="Prompt alignment", direction="higher", range=(0.0, 2.5),
-    needs=(of_pictures("clip", "clip-vit-l-14"),), terms=_terms, per_shot=True, choices=(TEXT,),
+    needs=(of_pictures("clip", "clip-vit-l-14"),), terms=_terms, per_shot=True, choices=(DEFINITION, TEXT),
     notes=(
         ("without_text", "shots", "shots without English text"),
         ("cut", "shots", "shots with a text that was cut"),
