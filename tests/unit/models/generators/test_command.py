@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import time
@@ -11,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from fabula.errors import ConfigError
 from fabula.models.chat import CallFault, Image, Reply
 from fabula.models.generators.command import CommandImages, CommandVideos
 from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
+from fabula.models.registry import check_adapter
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import plain_png
 
@@ -315,3 +318,23 @@ def test_key_when_the_command_differs_is_another(program: Program) -> None:
 def test_folder_when_the_call_is_over_is_gone(program: Program) -> None:
     program.run(WRITES, "{out}")
     assert not Path(program.seen["rest"][0]).parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "extra", "said"),
+    [
+        ("image:drawn:picture", {}, "drawn has no renderer picture"),
+        ("video:drawn:picture", {}, "drawn has no renderer picture"),
+        ("image:command:mine", {}, "command"),
+        ("image:command:mine", {"command": ["sh", "{prompt_file}"]}, "{out} is missing"),
+        ("video:command:mine", {"command": ["no-such-program", "{prompt_file}", "{out}"]}, "is not there"),
+    ],
+)
+def test_adapter_when_renderer_or_program_is_wrong_is_refused_before_any_call(
+    spec: str, extra: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        check_adapter(parse_spec(spec), ModelOptions(extra=extra))
+    check_adapter(parse_spec("image:drawn:faithful"))
+    fine = ModelOptions(extra={"command": ["sh", "{prompt_file}", "{out}"]})
+    check_adapter(parse_spec("image:command:mine"), fine)
