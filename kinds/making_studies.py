@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..people.tasks import VideoTask
 
 HOURS = 3600
+REPEATS, CHECKS = 2, 3
+"""Items that each seat is shown twice, and gold items of each, where neither a paper nor the user says."""
 GUESSED_SECONDS = 30
 """Seconds that an item takes where nobody knows; a first guess for the workload, and named as one."""
 
@@ -45,6 +47,7 @@ class Made:
         """Return it for people."""
         made, seats = self.document, self.document["seats"]
         yield f"task: {made['task']}"
+        yield from _care_lines(made["care"], made["preset"])
         yield f"items: {made['items']:,} of {made['stories']:,} stories; votes: {made['votes']:,}"
         each = (
             f"{seats['least']}" if seats["least"] == seats["most"] else f"{seats['least']} to {seats['most']}"
@@ -62,6 +65,16 @@ class Made:
         else:
             yield f"protocol: {made['protocol']}"
             yield f"next: fabula review invite {self.folder} --count {seats['count']}"
+
+
+def _care_lines(care: Mapping[str, Any], preset: str) -> Iterator[str]:
+    from ..people.review.protocol import Floor
+
+    floor = "none" if care["floor"] is None else Floor.model_validate(care["floor"]).line()
+    yield f"least time of a vote: {floor}"
+    lacking = f"none, as in the paper of {preset}" if preset else "none, seats have no room for any"
+    unknown = lacking if care["has_gold"] else "none; give some with --gold FILE"
+    yield f"each seat: {care['repeats'] or lacking} repeated, gold items: {care['gold'] or unknown}"
 
 
 def _balance_lines(balance: Mapping[str, Any]) -> Iterator[str]:
@@ -129,6 +142,7 @@ def make(
     """
     from ..people.review.folder import StudyPlan, deal, make_study
     from ..people.review.presets import Preset, load_preset
+    from ..people.review.protocol import Floor
     from ..people.review.task import load_task
 
     if wanted.task is None and wanted.preset is None:
@@ -147,15 +161,44 @@ def make(
         chosen.setdefault("apart", True)
     if not checks:
         chosen.setdefault("checks", 0)
-    plan = base.planned(chosen)
+    plan = _careful(base, chosen, items, checks)
     study_plan = StudyPlan(
         name=wanted.name or folder.name, title=wanted.title or "", task=name, plan=plan,
         rules=_rules(base, wanted.rules), created_at=creation_time(None), source=drawing.source,
-        settings={**base.protocol, **wanted.settings, "simulated": wanted.simulated},
+        settings={
+            "floor": Floor().as_json(), **base.protocol, **wanted.settings, "simulated": wanted.simulated
+        },
     )  # fmt: skip
     study = None if dry_run else make_study(folder, study_plan, items, training, checks, progress)
     dealt = (items, deal(items, checks, plan), plan)
-    return Made(folder, _document(task, base, drawing, dealt, len(training), study))
+    care = {
+        "floor": study_plan.settings["floor"], "repeats": plan.repeats, "gold": plan.checks,
+        "has_gold": bool(checks),
+    }  # fmt: skip
+    document = {**_document(task, base, drawing, dealt, len(training), study), "care": care}
+    return Made(folder, document)
+
+
+def _careful(
+    base: "Preset", chosen: Mapping[str, Any], items: "Sequence[Drawn]", checks: "Sequence[Drawn]"
+) -> "Plan":
+    """Return the plan; without a preset it has repeats and gold items, as many as its seats have room for."""
+    from ..people.review.folder import deal
+
+    if base.name:
+        return base.planned(chosen)
+    usual = {"repeats": REPEATS, "checks": min(CHECKS, len(checks))}
+    while True:
+        try:
+            plan = base.planned({**usual, **chosen})
+            deal(items, checks, plan)
+        except ConfigError as error:
+            name = error.where
+            if name in chosen or not usual.get(name):
+                raise
+            usual[name] -= 1
+        else:
+            return plan
 
 
 def plain_tasks(source: Path, preset: str, given: Mapping[str, Any]) -> "tuple[VideoTask, ...]":
@@ -242,6 +285,7 @@ def _document(
     sizes = [sum(not place.repeat and not place.check for place in seat.places) for seat in seats]
     return {
         "task": task.label,
+        "preset": preset.name,
         "items": len(items),
         "stories": len({each.story for each in items}),
         "votes": sum(sizes),

@@ -88,6 +88,8 @@ class PackOptions:
             keyframes and crops are released only if the rights are a licence's SPDX id or the public domain.
         allow_drafts: pack stories that no reviewer has read, drafts and checked ones, and those that lack
             required fields.
+        accept_careless: pack reviews, too, by people whose answers show signs of carelessness; card and
+            release.json name these.
         allow_stand_in: pack records that a stand-in for a model wrote or checked; card and release.json say
             whose they are, and `fabula publish` asks again.
     """
@@ -117,6 +119,7 @@ class PackOptions:
     video_rights: Path | None = None
     allow_drafts: bool = False
     allow_stand_in: bool = False
+    accept_careless: bool = False
 
     def checked(self) -> "PackOptions":
         """Return the options after checking their form.

@@ -69,7 +69,7 @@ def votes_on(
         for criterion, unit in UNITS.items():
             for part in sorted(parts[unit.parts]) if unit.parts else (None,):
                 word = choose(rater, record["story_id"], criterion, part) or unit.words[0]
-                vote = {**common, "kind": "review", "criterion": criterion, "answer": word, "seconds": 2.5}
+                vote = {**common, "kind": "review", "criterion": criterion, "answer": word, "seconds": 60.0}
                 votes.append(vote if part is None else {**vote, "part": part})
         votes.append({**common, "kind": "review", "criterion": CONFIDENCE, "value": 4})
     return votes

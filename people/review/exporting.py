@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import canonical_bytes, new_folder, pretty_bytes, write_atomic
+from .care import CARELESS, care, care_lines
 from .folder import Study
 from .records import DRAWS
 from .release_files import write_review_files
@@ -23,21 +24,24 @@ class ExportedFiles:
         folder: where.
         counts: what -> how many.
         next: what to do with it.
+        care: what a reader of the votes must know first.
     """
 
     folder: Path
     counts: Mapping[str, int] = field(default_factory=dict)
     next: tuple[str, ...] = ()
+    care: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {"folder": str(self.folder), **self.counts, "next": list(self.next)}
+        return {"folder": str(self.folder), **self.counts, "care": list(self.care), "next": list(self.next)}
 
     def lines(self) -> Iterator[str]:
         """Return it for people."""
         yield f"written to {self.folder}: " + ", ".join(
             f"{count:,} {name}" for name, count in self.counts.items()
         )
+        yield from self.care
         yield from (f"next: {line}" for line in self.next)
 
 
@@ -57,6 +61,9 @@ def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> Expor
     standing = study.standing()
     with new_folder(folder):
         document = results(study, standing)
+        careful = care(study, standing)
+        write_atomic(folder / CARELESS, [pretty_bytes(careful)])
+        told = tuple(care_lines(careful))
         write_atomic(folder / RESULTS, [pretty_bytes(document)])
         write_atomic(folder / PROTOCOLS, [pretty_bytes([each.as_json() for each in versions(study.folder)])])
         if study.task.card.draws == DRAWS:
@@ -67,9 +74,10 @@ def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> Expor
             }  # fmt: skip
             edit = f"fabula edit RUN --from {folder / 'edits.jsonl'}"
             pack = f"fabula release pack RUN --version X --reviews {folder}"
-            return ExportedFiles(folder, counts, (edit, pack))
+            pack += " --accept-careless" if careful["people"] else ""
+            return ExportedFiles(folder, counts, (edit, pack), told)
         rows = human_rows(study, standing)
         write_atomic(folder / VOTES, (canonical_bytes(row.as_json()) + b"\n" for row in rows))
     return ExportedFiles(
-        folder, {"lines": len(rows)}, (f"fabula calibrate EVALUATION --human {folder / VOTES} --save",)
+        folder, {"lines": len(rows)}, (f"fabula calibrate EVALUATION --human {folder / VOTES} --save",), told
     )

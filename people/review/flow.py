@@ -4,6 +4,7 @@ A seat is a share of the work, dealt in advance. Somebody holds it while they wo
 not answered goes, with the seat, to the next person for whom it fits.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -142,6 +143,20 @@ def free_seat(study: Study, standing: Standing, person: Reviewer) -> int | None:
         if todo and fits([study.units[place.item] for place in todo], seen, study.protocol.dealt, checks):
             return number
     return None
+
+
+def dealt_votes(study: Study) -> dict[str, int]:
+    """Return item -> how many votes the design gives it; repetitions and check items are left out."""
+    return dict(
+        sorted(
+            Counter(
+                place.item
+                for seat in study.seats.values()
+                for place in seat.places
+                if not place.repeat and not place.check
+            ).items()
+        )
+    )
 
 
 def expired(study: Study, standing: Standing, now: str) -> Iterator[Reviewer]:

@@ -5,6 +5,7 @@ and method, is in :class:`Stands`, which no page reads. A source yields :class:`
 """
 
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,12 +16,14 @@ from typing import Literal
 
 from pydantic import Field
 
+from ...builders.replies import texts_in
 from ...schemas.canonical import Json
 from ...schemas.values import Own
 from ...validators.katha.seen import content_sha256
 from .task import Texts
 
 ITEMS, KEY = "items.jsonl", "key.jsonl"
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
 class Value(Own):
@@ -59,6 +62,10 @@ class Part(Own):
     values: tuple[Value, ...] = ()
 
 
+def _words(text: str) -> int:
+    return len(text.split()) + len(_UNSPACED.findall(text)) // 2
+
+
 class Media(Own):
     """A picture or a video: the name under which the pages get it, and its size in pixels."""
 
@@ -89,6 +96,13 @@ class Item(Own):
     def part_ids(self) -> dict[str, tuple[str, ...]]:
         """List name -> ids of its parts."""
         return {name: tuple(part.id for part in parts) for name, parts in self.parts.items()}
+
+    @cached_property
+    def words(self) -> int:
+        """How many words it shows; two letters of a script without spaces count as one."""
+        parts = [part for listed in self.parts.values() for part in listed]
+        asked = [text for part in parts for text in (part.text, *part.detail)]
+        return sum(_words(text) for text in texts_in([dict(self.texts), asked]))
 
     @property
     def media(self) -> tuple[Media, ...]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from ...schemas.canonical import Json, digest
 from ...validators.katha.seen import SEEN
 from .corrections import edits_after, edits_in, listed_edits, notes_after
+from .flow import dealt_votes
 from .folder import Study
 from .journal import Event
 from .standing import Reviewer, Standing, Vote
-from .status import dealt_votes
 from .task import Question, place_of
 from .verdicts import Said, Verdict, verdict_of
 from .votes import Counted, counted_votes

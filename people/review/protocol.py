@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
@@ -27,6 +27,31 @@ FIXED = frozenset(
      "source", "seed", "plan", "training", "created_at", "simulated")
 )  # fmt: skip
 """What an amendment cannot change: these make another study."""
+
+
+class Floor(Own):
+    """Least time of a vote, pauses included: for what is read, and for what is answered.
+
+    Nobody reads ten words a second with understanding: 4 are usual (Brysbaert 2019). Both numbers are ours.
+
+    Attributes:
+        words_per_second: of all texts that the page shows of the item.
+        seconds_per_answer: for each answer that was given.
+    """
+
+    words_per_second: float = Field(default=10.0, gt=0)
+    seconds_per_answer: float = Field(default=0.5, ge=0)
+
+    def seconds(self, words: int, answers: int) -> float:
+        """Return the least seconds of a vote."""
+        return words / self.words_per_second + answers * self.seconds_per_answer
+
+    def line(self) -> str:
+        """Return it for people."""
+        return (
+            f"1 s for {self.words_per_second:g} words shown and {self.seconds_per_answer:g} s for each "
+            "answer; faster votes stay on file and do not count"
+        )
 
 
 class Protocol(Own):
@@ -51,6 +76,7 @@ class Protocol(Own):
         training: how many training items come first.
         training_pass: share of training answers that must be right to go on; 0: nobody is turned away.
         rules: who and what is left out, and when; see :class:`.exclusions.Rules`.
+        floor: least time of a vote; None, as in studies from before: there is none.
         consensus: whether two of three decide; else 2 : 1 goes to adjudication. The value false is ours:
             Table 19 takes the majority, A.11 routes corrections and ambiguity to adjudication.
         closed: whether no more votes are wanted: nobody gets a seat, and what is there is decided on.
@@ -88,6 +114,7 @@ class Protocol(Own):
     training: int = Field(default=0, ge=0)
     training_pass: float = Field(default=0.0, ge=0, le=1)
     rules: Rules
+    floor: Floor | None = None
     consensus: bool = False
     closed: bool = False
     break_seconds: int = Field(default=0, ge=0, le=3600)
@@ -103,6 +130,11 @@ class Protocol(Own):
     participant: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
     join_only: Mapping[str, str] = Field(default={})
     simulated: bool = False
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)  # a protocol from before has the hash that it had
+        return {name: value for name, value in document.items() if (name, value) != ("floor", None)}
 
     @property
     def sha256(self) -> str:

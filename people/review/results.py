@@ -1,8 +1,8 @@
 """What came of a study: agreement, shares that pass, ratings, confidence, time, changes, workload.
 
-Everything is counted twice: over all votes, and without what the rules of the protocol leave out. Where the
-protocol was amended, once for each version, too. Check items and training are in none of it; repetitions tell
-of consistency. Intervals are over reviewers and items (:mod:`.two_way`).
+Everything is counted twice: over all votes, and without what the rules and the least time of the protocol
+leave out. Where the protocol was amended, once for each version, too. Check items and training are in none of
+it; repetitions tell of consistency. Intervals are over reviewers and items (:mod:`.two_way`).
 """
 
 from collections import Counter
@@ -86,10 +86,10 @@ def _codes(names: Sequence[Any]) -> "np.ndarray[Any, np.dtype[np.int64]]":
 
 def results(study: Study, standing: Standing) -> dict[str, Any]:
     """Return what came of a study, as plain JSON."""
-    every = [each for each in counted_votes(study, standing) if not each.check]
+    every = [each for each in counted_votes(study, standing, hasty=True) if not each.check]
     kept = kept_votes(study, standing)
     first = [each for each in every if not each.repeat]
-    left = [each for each in first if kept.counts(each)]
+    left = [each for each in first if not each.hasty and kept.counts(each)]
     stated = versions(study.folder)
     by_version = {
         version.sha256: [each for each in left if each.vote.event.protocol == version.sha256]
@@ -106,7 +106,7 @@ def results(study: Study, standing: Standing) -> dict[str, Any]:
             version.sha256: {"version": version.version, "votes": len(by_version[version.sha256])}
             for version in stated
         },
-        "exclusions": kept.as_json(),
+        "exclusions": {**kept.as_json(), "under_floor": sum(each.hasty for each in first)},
         "all": counted(study, first),
         "kept": counted(study, left, kept),
         "by_version": {

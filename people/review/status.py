@@ -7,7 +7,8 @@ from typing import Any
 
 from ...schemas.canonical import Json
 from ...schemas.text import tallied
-from .flow import open_places, work_of
+from .care import care, care_lines
+from .flow import dealt_votes, open_places, work_of
 from .folder import Study
 from .protocol import SIMULATED, versions
 from .standing import TRAINING, Reviewer, Standing
@@ -49,23 +50,10 @@ def status(study: Study, standing: Standing, now: str) -> dict[str, Any]:
         },
         "people": [_person(study, standing, person, now) for _, person in sorted(standing.reviewers.items())],
         "not_loading": _not_loading(study, standing),
+        "care": care(study, standing),
         "changed": sum(each.changes for each in votes),
         "decisions": len(standing.decisions),
     }
-
-
-def dealt_votes(study: Study) -> dict[str, int]:
-    """Return item -> how many votes the design gives it; repetitions and check items are left out."""
-    return dict(
-        sorted(
-            Counter(
-                place.item
-                for seat in study.seats.values()
-                for place in seat.places
-                if not place.repeat and not place.check
-            ).items()
-        )
-    )
 
 
 def _by_version(study: Study, votes: Counter[str]) -> list[dict[str, Json]]:
@@ -80,11 +68,11 @@ def _by_version(study: Study, votes: Counter[str]) -> list[dict[str, Json]]:
 
 def _person(study: Study, standing: Standing, person: Reviewer, now: str) -> dict[str, Any]:
     work = {name: places for name, places in work_of(study, standing, person).items() if name != TRAINING}
-    mine = [each for each in counted_votes(study, Standing(reviewers={person.id: person}))]
+    mine = list(counted_votes(study, Standing(reviewers={person.id: person}), hasty=True))
     times = [each.seconds for each in mine if each.seconds is not None]
     return {
         "reviewer": person.id, "role": person.role, "group": person.group, "state": state_of(person),
-        "seat": person.seat, "answered": len(mine),
+        "seat": person.seat, "answered": len(mine), "under_floor": sum(each.hasty for each in mine),
         "open": max(0, sum(map(len, work.values())) - sum(each.vote.seat == person.seat for each in mine)),
         "median_seconds": median(times) if times else None, "last": person.last or None,
         "training": person.trained, "publish": (person.agreed or {}).get("publish"),
@@ -119,6 +107,7 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"{document['study']}: {document['task']}, protocol version {document['protocol']['version']}"
     if document["simulated"]:
         yield "reviewers are simulated: nothing of it may be published as gold"
+    yield from care_lines(document["care"])
     share = 100 * votes["given"] / votes["wanted"] if votes["wanted"] else 0.0
     items = tallied(document["items"], "items")
     yield f"votes: {votes['given']:,} of {votes['wanted']:,} ({share:.1f} %) on {items}"
@@ -129,7 +118,9 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"votes changed before their part was closed: {document['changed']}"
     yield from _people_lines(document["people"])
     if document["short"]:
-        yield f"short of votes: {tallied(len(document['short']), 'items')}"
+        drop = "; --drop of `fabula review invite` gives what was answered too fast to others"
+        advice = drop if document["care"]["under_floor"] else ""
+        yield f"short of votes: {tallied(len(document['short']), 'items')}{advice}"
         yield from (
             f"  {each['about']} ({each['item']}): {each['votes']} of {each['wanted']}"
             for each in document["short"][:SHOWN]
@@ -148,6 +139,7 @@ def _people_lines(people: list[Mapping[str, Any]]) -> Iterator[str]:
         time = "" if person["median_seconds"] is None else f", {person['median_seconds']:.0f} s each (median)"
         seat = "" if person["seat"] is None else f", seat {person['seat']}, {person['open']} open"
         name = f"{person['reviewer']} ({person['role']}, {person['state']})"
-        yield f"  {name}: {person['answered']} answered{seat}{time}"
+        fast = f", {person['under_floor']} too fast to count" if person["under_floor"] else ""
+        yield f"  {name}: {person['answered']} answered{fast}{seat}{time}"
     if len(people) > SHOWN:
         yield f"  and {len(people) - SHOWN} more; --json lists them"

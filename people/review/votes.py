@@ -3,6 +3,7 @@
 Each kind of line is made by one function, named in the task by ``row``.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,7 @@ class Counted:
         changes: how often it was changed before.
         seconds: active time.
         check: whether it is about a check item.
+        hasty: whether it took less than the least time of the protocol: it stays on file and does not count.
     """
 
     person: Reviewer
@@ -44,17 +46,22 @@ class Counted:
     changes: int
     seconds: float | None
     check: bool
+    hasty: bool = False
 
 
-def counted_votes(study: Study, standing: Standing, *, timed: bool = True) -> Iterator[Counted]:
+def counted_votes(
+    study: Study, standing: Standing, *, timed: bool = True, hasty: bool = False
+) -> Iterator[Counted]:
     """Yield the votes that count, by reviewer and item; those of the training are left out.
 
-    Votes of somebody whose answers were dropped count no more; they stay in the file.
+    Votes of somebody whose answers were dropped, and those below the least time, stay on file and do not
+    count.
 
     Args:
         study: the study.
         standing: where it stands.
         timed: whether active times are computed, which takes most of the time; else they are None.
+        hasty: yield those below the least time, too.
     """
     for _, person in sorted(standing.reviewers.items()):
         if person.dropped or person.role != "reviewer":
@@ -65,7 +72,19 @@ def counted_votes(study: Study, standing: Standing, *, timed: bool = True) -> It
                 item, _, repeat = key.partition("#")
                 seconds = seconds_of(given[-1], study.protocol.idle_seconds) if timed else None
                 check = bool(study.stands[item].expected)
-                yield Counted(person, item, int(repeat or 0), given[-1], len(given) - 1, seconds, check)
+                fast = is_hasty(study, item, given[-1])
+                if hasty or not fast:
+                    yield Counted(
+                        person, item, int(repeat or 0), given[-1], len(given) - 1, seconds, check, fast
+                    )
+
+
+def is_hasty(study: Study, item: str, vote: Vote) -> bool:
+    """Whether a vote took less than the least time; pauses count in full, an unknown time is no haste."""
+    floor = study.protocol.floor
+    if floor is None or (seconds := seconds_of(vote, math.inf)) is None:
+        return False
+    return seconds < floor.seconds(study.items[item].words, len(vote.answers))
 
 
 def seconds_of(vote: Vote, idle: float) -> float | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..form import FinishedRun, LeftOut
 from ..hidden.commitments import commitments_of, committed, keep_salt, salt_beside
 from ..options import PackOptions
 from ..subsets.requests import GOLD, SubsetRequest, read_subsets, requested
+from .care import Signs
 from .composition import Composition
 from .reviews import NO_REVIEWS, Reviews, read_reviews
 from .selection import Selection
@@ -62,6 +63,7 @@ class Additions:
         votes: what became of the votes behind the reviews.
         simulated: whether programs took part in the review.
         bindings: what the reviews are bound to; None where there are none, or an earlier version packed it.
+        careless: reviewers with signs of carelessness, and these.
     """
 
     reviewed: bool
@@ -74,6 +76,7 @@ class Additions:
     votes: str = NONE
     simulated: bool = False
     bindings: Mapping[str, Any] | None = None
+    careless: Signs = field(default_factory=dict)
 
     @property
     def files(self) -> dict[str, str]:
@@ -190,6 +193,7 @@ def add(
         votes=NONE if open_votes and not (public / VOTES).exists() else want.reviews.published,
         simulated=want.reviews.simulated,
         bindings=None if want.reviews.path is None else want.reviews.bindings(selection.public),
+        careless=want.reviews.careless if reviewed else {},
     )
 
 

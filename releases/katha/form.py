@@ -100,6 +100,7 @@ def _details(facts: Facts) -> dict[str, Any]:
         "reviews_on_file": own.more.reviewed,
         "simulated": own.more.simulated,
         "bindings": own.more.bindings,
+        "careless": own.more.careless,
         "review_status": own.more.review_status,
         "votes": own.more.votes,
         "review": review_tables_shown(facts.statistics["review"]),
@@ -147,6 +148,8 @@ def _summary(facts: Facts) -> str:
         review = f"People reviewed {reviewed} of the {totals['stories']} records."
     else:
         review = "No person has reviewed the records."
+    if facts.own.more.careless:
+        review += " Reviewers show signs of carelessness; the card names them."
     return (
         f"{totals['stories']} short stories with {totals['scenes']} scenes, "
         f"{totals['transitions']} transitions, {totals['questions']} recoverability questions and "
@@ -314,7 +317,9 @@ def reviewed(more: Additions) -> dict[str, Json]:
 
     A release without reviews, or of an earlier version, says nothing.
     """
-    part = {"status": more.review_status, "votes": more.votes}
+    part: dict[str, Json] = {"status": more.review_status, "votes": more.votes}
+    if more.careless:
+        part["careless"] = {name: list(signs) for name, signs in more.careless.items()}
     said = {REVIEWED: part} if more.review_status is not None else {}
     bindings = {} if more.bindings is None else {BINDINGS: dict(more.bindings)}
     return {**said, **bindings, **({MARK: True} if more.simulated else {})}

@@ -35,6 +35,7 @@ from ..parquet import TableWriter
 from ..subsets.closeness import Traits
 from ..tables import row_of
 from .additions import Additions, StoryFacts, Wanted, add, wanted
+from .care import signs_in
 from .composition import (
     PARTS,
     SIZES,
@@ -161,6 +162,7 @@ class StoryPacking:
         known = {*labels, *(item.id for item in run.report.items)}
         check_against(reviews, labels, known)
         check_votes(reviews.votes or (), parts, known, reviews.path or run.folder)
+        self._require_care()
         selection.add_unmade(run.report.items, run.splits)
         require_records(selection, str(run.folder))
         if unread.total() and not self.options.allow_drafts:
@@ -174,6 +176,27 @@ class StoryPacking:
         packed = self._want.reviews.reviewed(record)
         lacks = record["story_id"] in self._lacking and state_of(packed["validation_status"]) == "checked"
         return {**packed, "validation_status": UNREAD_STATUS} if lacks else packed
+
+    def _require_care(self) -> None:
+        """Find signs of carelessness in the votes, and refuse them unless the options allow it.
+
+        Raises:
+            ConfigError: they do not.
+        """
+        reviews = self._want.reviews
+        public = public_votes(reviews.open_votes, reviews, self.selection)
+        own = {name for row in reviews.rows.values() for name in row["annotator_ids"]}
+        found = signs_in(reviews.votes or (), public, stated=reviews.careless)
+        signs = {name: each for name, each in found.items() if name in own}
+        if signs and not self.options.accept_careless:
+            told = "; ".join(f"{name}: {', '.join(each)}" for name, each in signs.items())
+            raise ConfigError(
+                "--accept-careless",
+                what=f"reviewers show signs of carelessness, so this is hardly a review by people: {told}",
+                fix="have others review what these did (`fabula review invite STUDY --drop NAME --why WHY`) "
+                "and export again; or, after a look at it, give --accept-careless: the card names them",
+            )
+        self._want = replace(self._want, reviews=replace(reviews, careless=signs))
 
     def _draw(self, traits: Sequence[Traits]) -> None:
         """Draw the subsets, and give the reviews the statuses that follow from what is gold."""

@@ -34,6 +34,7 @@ from ..form import Facts, LeftOut, ReleaseForm
 from ..subsets.requests import read_subsets
 from ..tables import read_lines
 from .additions import Additions, StoryFacts, review_lines
+from .care import signs_in, signs_of
 from .composition import CHECKS, SOURCES_KEY, Composition, Counted, known_details
 from .evidence import check_retellings
 from .reviews import STATUS_WORDS, Reviews, released_reviews
@@ -111,6 +112,7 @@ class StoryReading:
             votes=PUBLISHED if votes else kept if kept in (KEPT, NONE) else NONE,
             simulated=document.get(MARK) is True or reviews.simulated,
             bindings=_bindings(document, reviews, hashes[ANNOTATIONS]),
+            careless=_careless(part, reviews),
         )
         gone = document.get(GONE, {})
         own = StoryFacts(
@@ -191,6 +193,14 @@ def _bindings(
     kept = {"unbound_accepted": stated.get("unbound_accepted") is True, "changed": stated.get("changed")}
     outside = stated.get("unbound") if not kept["unbound_accepted"] else None
     return {**counted, **kept, **({} if counted["unbound"] or outside is None else {"unbound": outside})}
+
+
+def _careless(part: Json, reviews: Reviews) -> dict[str, list[str]]:
+    """Return the signs of carelessness that a release states, and those that its own votes show."""
+    stated = part.get("careless") if isinstance(part, dict) else None
+    if not isinstance(part, dict):
+        return {}
+    return signs_in(reviews.votes or (), stated=signs_of(stated))
 
 
 def _review(folder: Path, totals: Mapping[str, int]) -> dict[str, Json]:

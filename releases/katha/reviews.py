@@ -21,6 +21,7 @@ from ...validators.report import as_user_error
 from ...validators.review_marks import STANDS_FOR, VOTES, is_simulated
 from ...validators.schema_check import check_schema
 from ...validators.view import Part
+from .care import Signs, stated_signs
 from .votes import KEPT, NONE, PUBLISHED, kept_back, read_votes
 
 GOLD_STATUS = "human_adjudicator_accepted"
@@ -48,6 +49,7 @@ class Reviews:
         changed: story id -> the paths of what changed since people read it, as far as that is known.
         unbound: the stories whose review does not name what was read.
         accept_unbound: whether such a review counts.
+        careless: the signs of carelessness that their export states.
     """
 
     path: Path | None
@@ -57,6 +59,7 @@ class Reviews:
     changed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unbound: frozenset[str] = frozenset()
     accept_unbound: bool = False
+    careless: Signs = field(default_factory=dict)
 
     @property
     def simulated(self) -> bool:
@@ -211,11 +214,11 @@ def read_reviews(path: Path) -> Reviews:
     """
     if not path.is_dir():
         return Reviews(path, _summaries(path))
-    rows = _summaries(path / REVIEWS)
+    rows, careless = _summaries(path / REVIEWS), stated_signs(path)
     if not (path / VOTES).exists():
-        return Reviews(path, rows)
+        return Reviews(path, rows, careless=careless)
     votes = read_votes(path / VOTES)
-    return Reviews(path, rows, votes, kept_back(path, votes))
+    return Reviews(path, rows, votes, kept_back(path, votes), careless)
 
 
 def released_reviews(folder: Path) -> Reviews:

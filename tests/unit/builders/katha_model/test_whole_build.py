@@ -10,6 +10,7 @@ import pytest
 
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
+from fabula.models.stand_ins import ANSWERED
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer
@@ -65,8 +66,10 @@ def assert_all_judged(bundle: Any) -> None:
     judged = [check for check in bundle["checks"] if check["code"].startswith("model_")]
     assert judged and {check["passed"] for check in judged} == {True}
     assert {check["passed"] for check in bundle["checks"]} == {True}
-    makers = {entry["producer"].partition(" via ")[0] for entry in bundle["producers"]}
-    assert {check["producer"] for check in judged} <= makers - {"author", "rules@1"}
+    drafted = {entry["producer"] for entry in bundle["producers"]} - {"author", "rules@1"}
+    assert all(maker.endswith(f", {ANSWERED}") or f", {ANSWERED}, " in maker for maker in drafted)
+    makers = {maker.partition(" via ")[0] for maker in drafted}
+    assert {check["producer"] for check in judged} <= {f"{maker}, {ANSWERED}" for maker in makers}
     assert bundle["record"]["validation_status"] == "auto_checked"
 
 

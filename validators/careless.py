@@ -1,0 +1,124 @@
+"""Signs that somebody reviewed without care: one option throughout, agreement like chance, haste.
+
+Question: whose answers say nothing of what was shown?
+Formula: one option: the share of a person's answers by choice that lie at one place among the options, from
+    :data:`SAME` on, over :data:`LEAST` answers or more. Chance: of the answers to each question, the share
+    of the others on the same thing who say the same, less what it would be if the person's answers were
+    dealt anew among these things, as a share of what perfect agreement would give; flagged where even the
+    upper end of its 95 % interval (from the variance of that dealing) is below :data:`CHANCE`. Haste: more
+    than half of a person's votes took less than the least time.
+Undefined when: there are fewer answers than :data:`LEAST`; for chance also where nothing varies, or nobody
+    else answered. Nothing is flagged then.
+Source: the long-string index (Johnson 2005) over all questions; the mean and variance of a linear permutation
+    statistic (Hoeffding 1951), with agreement as its score.
+Departures: a careful reviewer of faultless records accepts throughout, too. A flag is no proof, only what
+    somebody must look at; gold items tell the two apart.
+Example: 40 answers, 39 of them the first option: 0.975, flagged. Two people who throw coins about 100 things
+    agree on about 50: (50 - 50) / (100 - 50) = 0, and up to 0.165 by chance: flagged, as 0.165 is below 0.2.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+SAME = 0.97
+"""Share of answers at one place among the options from which on they are flagged."""
+LEAST = 20
+"""Fewest answers that anything is said of."""
+CHANCE = 0.2
+"""Chance-corrected agreement that is no agreement to speak of."""
+HASTY = 0.5
+"""Share of votes below the least time from which on a person is flagged."""
+_UPPER = 1.645
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One answer by choice.
+
+    Attributes:
+        who: the reviewer.
+        thing: what was asked about: an item, or a part of it.
+        question: what was asked.
+        answer: what was answered; None where people need not agree, as on how sure they are.
+        place: the answer's place among the options as they stand on the page, from 0; None where unknown.
+    """
+
+    who: str
+    thing: Hashable
+    question: str
+    answer: Hashable
+    place: int | None = None
+
+
+def careless(said: Sequence[Said]) -> dict[str, list[str]]:
+    """Return who answered carelessly as far as answers tell, and the signs, one sentence each."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for who in sorted({each.who for each in said}):
+        places = Counter(each.place for each in said if each.who == who and each.place is not None)
+        total = places.total()
+        if total >= LEAST:
+            place, count = places.most_common(1)[0]
+            if count >= SAME * total:
+                found[who].append(f"chose option {place + 1} in {count} of {total} answers")
+        if (agreement := beyond_chance(said, who)) is not None and agreement[1] < CHANCE:
+            value, _, answers = agreement
+            found[who].append(
+                f"agrees with the others no more than chance would ({value:.2f}, over {answers} answers)"
+            )
+    return dict(found)
+
+
+def beyond_chance(said: Iterable[Said], who: str) -> tuple[float, float, int] | None:
+    """Return how far somebody agrees with the others beyond chance: value, upper end, answers it is over.
+
+    None where too few can be compared, or nothing varies.
+    """
+    by_question: dict[str, dict[Hashable, list[Said]]] = defaultdict(lambda: defaultdict(list))
+    for each in said:
+        if each.answer is not None:
+            by_question[each.question][each.thing].append(each)
+    excess = most = variance = 0.0
+    answers = 0
+    for things in by_question.values():
+        pairs = [
+            (mine[0].answer, Counter(each.answer for each in told if each.who != who))
+            for told in things.values()
+            if (mine := [each for each in told if each.who == who]) and len(mine) < len(told)
+        ]
+        if len(pairs) < 2:
+            continue
+        own, shared, spread = _dealt(pairs)
+        excess += own - shared
+        most += len(pairs) - shared
+        variance += spread
+        answers += len(pairs)
+    if answers < LEAST or most <= 0 or variance <= 0:
+        return None
+    return excess / most, (excess + _UPPER * float(variance**0.5)) / most, answers
+
+
+def _dealt(pairs: Sequence[tuple[Hashable, Counter[Hashable]]]) -> tuple[float, float, float]:
+    """Return the agreement of one question, and mean and variance of it where answers are dealt anew."""
+    size = len(pairs)
+    own = Counter(answer for answer, _ in pairs)
+    shares = [{answer: count / told.total() for answer, count in told.items()} for _, told in pairs]
+    agreed = sum(share.get(answer, 0.0) for (answer, _), share in zip(pairs, shares, strict=True))
+    means = {answer: sum(share.get(answer, 0.0) for share in shares) / size for answer in own}
+    overall = sum(own[answer] * means[answer] for answer in own) / size
+    squares = 0.0
+    for share in shares:
+        row = sum(own[answer] * share.get(answer, 0.0) for answer in own) / size
+        squares += sum(
+            own[answer] * (share.get(answer, 0.0) - row - means[answer] + overall) ** 2 for answer in own
+        )
+    return agreed, size * overall, squares / (size - 1)
+
+
+def hasty(under: Mapping[str, int], votes: Mapping[str, int]) -> dict[str, str]:
+    """Return who gave more than half of the votes in less than the least time, and a sentence about it."""
+    return {
+        who: f"{under[who]} of {count} votes took less than the least time"
+        for who, count in sorted(votes.items())
+        if under.get(who, 0) > HASTY * count
+    }
