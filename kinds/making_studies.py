@@ -73,8 +73,8 @@ def _care_lines(care: Mapping[str, Any], preset: str) -> Iterator[str]:
     floor = "none" if care["floor"] is None else Floor.model_validate(care["floor"]).line()
     yield f"least time of a vote: {floor}"
     lacking = f"none, as in the paper of {preset}" if preset else "none, seats have no room for any"
-    unknown = lacking if care["has_gold"] else "none; give some with --gold FILE"
-    yield f"each seat: {care['repeats'] or lacking} repeated, gold items: {care['gold'] or unknown}"
+    unknown = lacking if care["has_gold"] else "none (--gold FILE gives some)"
+    yield f"repeated items of each seat: {care['repeats'] or lacking}; gold items: {care['gold'] or unknown}"
 
 
 def _balance_lines(balance: Mapping[str, Any]) -> Iterator[str]:

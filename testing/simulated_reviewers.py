@@ -39,7 +39,7 @@ class Answered:
     """What a policy says about an item: the answers, and the active time that they took, in seconds."""
 
     answers: Mapping[str, Json]
-    seconds: float = 5.0
+    seconds: float = 120.0
 
 
 Policy = Callable[[Page], Answered | Mapping[str, Json] | None]

@@ -23,7 +23,7 @@ from ...validators.katha.seen import content_sha256
 from .task import Texts
 
 ITEMS, KEY = "items.jsonl", "key.jsonl"
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = re.compile(r"[\u3005\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
 class Value(Own):

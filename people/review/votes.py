@@ -80,11 +80,14 @@ def counted_votes(
 
 
 def is_hasty(study: Study, item: str, vote: Vote) -> bool:
-    """Whether a vote took less than the least time; pauses count in full, an unknown time is no haste."""
-    floor = study.protocol.floor
-    if floor is None or (seconds := seconds_of(vote, math.inf)) is None:
+    """Whether a vote took less than the least time; pauses count in full.
+
+    A page that never said that it was seen took none; what another tool does not time is no haste.
+    """
+    floor, seconds = study.protocol.floor, seconds_of(vote, math.inf)
+    if floor is None or (seconds is None and "imported" in vote.event.body):
         return False
-    return seconds < floor.seconds(study.items[item].words, len(vote.answers))
+    return (seconds or 0.0) < floor.seconds(study.items[item].words, len(vote.answers))
 
 
 def seconds_of(vote: Vote, idle: float) -> float | None:

@@ -148,8 +148,8 @@ def _summary(facts: Facts) -> str:
         review = f"People reviewed {reviewed} of the {totals['stories']} records."
     else:
         review = "No person has reviewed the records."
-    if facts.own.more.careless:
-        review += " Reviewers show signs of carelessness; the card names them."
+    if reviewed and facts.own.more.careless:
+        review = f"{review.removesuffix('.')}, some of them with signs of carelessness."
     return (
         f"{totals['stories']} short stories with {totals['scenes']} scenes, "
         f"{totals['transitions']} transitions, {totals['questions']} recoverability questions and "
