@@ -41,7 +41,7 @@ class Said:
         thing: what was asked about: an item, or a part of it.
         question: what was asked.
         answer: what was answered; None where people need not agree, as on how sure they are.
-        place: the answer's place among the options as they stand on the page, from 0; None where unknown.
+        place: the answer's place among the options as the task lists them, from 0; None where unknown.
     """
 
     who: str
@@ -52,47 +52,62 @@ class Said:
 
 
 def careless(said: Sequence[Said]) -> dict[str, list[str]]:
-    """Return who answered carelessly as far as answers tell, and the signs, one sentence each."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for who in sorted({each.who for each in said}):
-        places = Counter(each.place for each in said if each.who == who and each.place is not None)
+    """Return who answered carelessly as far as answers tell, and the signs, one sentence each.
+
+    Args:
+        said: at most one answer of a reviewer to a question about a thing.
+    """
+    by_reviewer: dict[str, list[Said]] = defaultdict(list)
+    for each in said:
+        by_reviewer[each.who].append(each)
+    everybody = answers_by_thing(said)
+    signs: dict[str, list[str]] = defaultdict(list)
+    for who, own in sorted(by_reviewer.items()):
+        places = Counter(each.place for each in own if each.place is not None)
         total = places.total()
         if total >= LEAST:
-            place, count = places.most_common(1)[0]
+            option, count = places.most_common(1)[0]
             if count >= SAME * total:
-                found[who].append(f"chose option {place + 1} in {count} of {total} answers")
-        if (agreement := beyond_chance(said, who)) is not None and agreement[1] < CHANCE:
+                signs[who].append(f"chose option {option + 1} in {count} of {total} answers")
+        if (agreement := beyond_chance(own, everybody)) is not None and agreement[1] < CHANCE:
             value, _, answers = agreement
-            found[who].append(
+            signs[who].append(
                 f"agrees with the others no more than chance would ({value:.2f}, over {answers} answers)"
             )
-    return dict(found)
+    return dict(signs)
 
 
-def beyond_chance(said: Iterable[Said], who: str) -> tuple[float, float, int] | None:
+Answers = Mapping[tuple[str, Hashable], Counter[Hashable]]
+"""Question and thing -> how often each answer was given."""
+
+
+def answers_by_thing(said: Iterable[Said]) -> Answers:
+    """Return how often each answer was given to each question about each thing."""
+    answers: dict[tuple[str, Hashable], Counter[Hashable]] = defaultdict(Counter)
+    for each in said:
+        if each.answer is not None:
+            answers[each.question, each.thing][each.answer] += 1
+    return answers
+
+
+def beyond_chance(own: Iterable[Said], everybody: Answers) -> tuple[float, float, int] | None:
     """Return how far somebody agrees with the others beyond chance: value, upper end, answers it is over.
 
     None where too few can be compared, or nothing varies.
     """
-    by_question: dict[str, dict[Hashable, list[Said]]] = defaultdict(lambda: defaultdict(list))
-    for each in said:
+    by_question: dict[str, list[tuple[Hashable, Counter[Hashable]]]] = defaultdict(list)
+    for each in own:
         if each.answer is not None:
-            by_question[each.question][each.thing].append(each)
+            others = everybody[each.question, each.thing] - Counter({each.answer: 1})
+            if others:
+                by_question[each.question].append((each.answer, others))
     excess = most = variance = 0.0
     answers = 0
-    for things in by_question.values():
-        pairs = [
-            (mine[0].answer, Counter(each.answer for each in told if each.who != who))
-            for told in things.values()
-            if (mine := [each for each in told if each.who == who]) and len(mine) < len(told)
-        ]
-        if len(pairs) < 2:
-            continue
-        own, shared, spread = _dealt(pairs)
-        excess += own - shared
-        most += len(pairs) - shared
-        variance += spread
-        answers += len(pairs)
+    for pairs in by_question.values():
+        if len(pairs) > 1:
+            agreed, expected, spread = _dealt(pairs)
+            excess, most = excess + agreed - expected, most + len(pairs) - expected
+            variance, answers = variance + spread, answers + len(pairs)
     if answers < LEAST or most <= 0 or variance <= 0:
         return None
     return excess / most, (excess + _UPPER * float(variance**0.5)) / most, answers
@@ -102,7 +117,7 @@ def _dealt(pairs: Sequence[tuple[Hashable, Counter[Hashable]]]) -> tuple[float, 
     """Return the agreement of one question, and mean and variance of it where answers are dealt anew."""
     size = len(pairs)
     own = Counter(answer for answer, _ in pairs)
-    shares = [{answer: count / told.total() for answer, count in told.items()} for _, told in pairs]
+    shares = [{answer: count / others.total() for answer, count in others.items()} for _, others in pairs]
     agreed = sum(share.get(answer, 0.0) for (answer, _), share in zip(pairs, shares, strict=True))
     means = {answer: sum(share.get(answer, 0.0) for share in shares) / size for answer in own}
     overall = sum(own[answer] * means[answer] for answer in own) / size

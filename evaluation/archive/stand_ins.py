@@ -9,9 +9,11 @@ from ...schemas.judgement import EvaluationManifest
 
 def stand_in_judges(manifest: EvaluationManifest) -> list[str]:
     """Return the judges that a stand-in answered for: as their replies say, or else their names."""
-    told = manifest.environment.get("judges")
-    told = told if isinstance(told, Mapping) else {}
-    reported = {judge: one.get("reported_models") for judge, one in told.items() if isinstance(one, Mapping)}
+    judged = manifest.environment.get("judges")
+    accounts = judged.items() if isinstance(judged, Mapping) else ()
+    reported = {
+        judge: account.get("reported_models") for judge, account in accounts if isinstance(account, Mapping)
+    }
     named = {*_texts(manifest.protocol.get("judges")), *reported}
     # What the replies say counts; the name that was asked for, only where they say nothing.
     return sorted(

@@ -34,18 +34,18 @@ def care(study: Study, standing: Standing) -> dict[str, Any]:
     under.update(each.person.id for each in votes if each.hasty)
     signs: dict[str, list[str]] = {who: [sign] for who, sign in hasty(under, given).items()}
     first = [each for each in votes if not each.repeat and not each.check]
-    for who, found in careless([said for each in first for said in _said(study, each)]).items():
-        signs.setdefault(who, []).extend(found)
+    for who, shown in careless([said for each in first for said in _said(study, each)]).items():
+        signs.setdefault(who, []).extend(shown)
     for who, sign in (*_failed(study, votes), *_inconsistent(study, votes)):
         signs.setdefault(who, []).append(sign)
-    places = [place for seat in study.seats.values() for place in seat.places]
+    dealt = [asked for seat in study.seats.values() for asked in seat.places]
     floor = study.protocol.floor
     return {
         "floor": None if floor is None else floor.as_json(),
         "votes": len(votes),
         "under_floor": under.total(),
-        "repeats": sum(place.repeat > 0 for place in places),
-        "gold": sum(place.check for place in places),
+        "repeats": sum(asked.repeat > 0 for asked in dealt),
+        "gold": sum(asked.check for asked in dealt),
         "people": dict(sorted(signs.items())),
     }
 
@@ -61,20 +61,20 @@ def _said(study: Study, vote: Counted) -> Iterator[Said]:
             answer = vote.vote.answers.get(place_of(question.name, part))
             first = answer[0] if isinstance(answer, list) and answer else answer
             if first is not None and not isinstance(first, list):
-                place = values.index(first) if first in values else None
+                number = values.index(first) if first in values else None
                 kind = _kind(question, vote, first, values)
-                yield Said(vote.person.id, (vote.item, part), question.name, kind, place)
+                yield Said(vote.person.id, (vote.item, part), question.name, kind, number)
 
 
 def _kind(question: Question, vote: Counted, answer: Json, values: Sequence[str | int]) -> Json:
     """Return an answer as far as people should agree on it: of a scale, the side of its middle."""
     if question.name == CONFIDENCE:
         return None
-    told = upright(question, vote, answer)
-    if question.type != "scale" or not isinstance(told, int):
-        return told
+    value = upright(question, vote, answer)
+    if question.type != "scale" or not isinstance(value, int):
+        return value
     middle = (min(map(int, values)) + max(map(int, values))) / 2
-    return (told > middle) - (told < middle)
+    return (value > middle) - (value < middle)
 
 
 def _failed(study: Study, votes: Iterable[Counted]) -> Iterator[tuple[str, str]]:

@@ -63,7 +63,7 @@ def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> Expor
         document = results(study, standing)
         careful = care(study, standing)
         write_atomic(folder / CARELESS, [pretty_bytes(careful)])
-        told = tuple(care_lines(careful))
+        signs = tuple(care_lines(careful))
         write_atomic(folder / RESULTS, [pretty_bytes(document)])
         write_atomic(folder / PROTOCOLS, [pretty_bytes([each.as_json() for each in versions(study.folder)])])
         if study.task.card.draws == DRAWS:
@@ -75,9 +75,9 @@ def export_files(study: Study, folder: Path, *, withdraw: bool = False) -> Expor
             edit = f"fabula edit RUN --from {folder / 'edits.jsonl'}"
             pack = f"fabula release pack RUN --version X --reviews {folder}"
             pack += " --accept-careless" if careful["people"] else ""
-            return ExportedFiles(folder, counts, (edit, pack), told)
+            return ExportedFiles(folder, counts, (edit, pack), signs)
         rows = human_rows(study, standing)
         write_atomic(folder / VOTES, (canonical_bytes(row.as_json()) + b"\n" for row in rows))
     return ExportedFiles(
-        folder, {"lines": len(rows)}, (f"fabula calibrate EVALUATION --human {folder / VOTES} --save",), told
+        folder, {"lines": len(rows)}, (f"fabula calibrate EVALUATION --human {folder / VOTES} --save",), signs
     )

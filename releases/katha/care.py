@@ -22,11 +22,11 @@ def signs_in(*votes: Iterable[Vote], stated: Signs | None = None) -> dict[str, l
     """Return the signs that some sets of votes show, each by itself, with those that are stated; sorted."""
     signs: dict[str, list[str]] = {name: list(each) for name, each in (stated or {}).items()}
     for listed in map(list, votes):
-        found = careless(list(_said(listed)))
+        seen = careless(list(_said(listed)))
         for name, sentence in _hasty(listed).items():
-            found.setdefault(name, []).append(sentence)
-        for name in found.keys() - signs.keys():
-            signs[name] = found[name]
+            seen.setdefault(name, []).append(sentence)
+        for name in seen.keys() - signs.keys():
+            signs[name] = seen[name]
     return dict(sorted(signs.items()))
 
 
@@ -38,8 +38,8 @@ def _said(votes: Iterable[Vote]) -> Iterator[Said]:
             yield Said(str(vote["rater"]), thing, criterion, None, vote["value"] - 1)
         elif vote["kind"] == "review" and criterion in UNITS:
             words = UNITS[criterion].words
-            place = words.index(str(answer)) if answer in words else None
-            yield Said(str(vote["rater"]), thing, criterion, answer, place)
+            number = words.index(str(answer)) if answer in words else None
+            yield Said(str(vote["rater"]), thing, criterion, answer, number)
 
 
 def _hasty(votes: Iterable[Vote]) -> dict[str, str]:

@@ -186,13 +186,13 @@ class StoryPacking:
         reviews = self._want.reviews
         public = public_votes(reviews.open_votes, reviews, self.selection)
         own = {name for row in reviews.rows.values() for name in row["annotator_ids"]}
-        found = signs_in(reviews.votes or (), public, stated=reviews.careless)
-        signs = {name: each for name, each in found.items() if name in own}
+        every = signs_in(reviews.votes or (), public, stated=reviews.careless)
+        signs = {name: each for name, each in every.items() if name in own}
         if signs and not self.options.accept_careless:
-            told = "; ".join(f"{name}: {', '.join(each)}" for name, each in signs.items())
+            listed = "; ".join(f"{name}: {', '.join(each)}" for name, each in signs.items())
             raise ConfigError(
                 "--accept-careless",
-                what=f"reviewers show signs of carelessness, so this is hardly a review by people: {told}",
+                what=f"reviewers show signs of carelessness, so this is hardly a review by people: {listed}",
                 fix="have others review what these did (`fabula review invite STUDY --drop NAME --why WHY`) "
                 "and export again; or, after a look at it, give --accept-careless: the card names them",
             )

@@ -21,7 +21,7 @@ from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_studies import NOW, add_votes
 from fabula.testing.reviewed_records import answers_of, record_study, vote_all
-from fabula.validators.careless import Said, beyond_chance, careless
+from fabula.validators.careless import Said, answers_by_thing, beyond_chance, careless
 
 FLOOR = {"words_per_second": 10.0, "seconds_per_answer": 0.5}
 
@@ -130,7 +130,8 @@ def test_agreement_when_counted_by_hand_is_what_is_beyond_chance() -> None:
     # 20 x (0.5 x 0.5 + 0.5 x 0.5) = 10: (14 - 10) / (20 - 10) = 0.4. Variance: the number of a's that meet is
     # hypergeometric, 20 drawn 10 and 10: 10 x 10 x 10 x 10 / (20 x 20 x 19) = 1.316; twice that agree: 5.263.
     ana, ben = "a" * 10 + "b" * 10, "a" * 7 + "b" * 3 + "a" * 3 + "b" * 7
-    value, upper, answers = beyond_chance([*said("ana", ana), *said("ben", ben)], "ana") or (0.0, 0.0, 0)
+    everybody = answers_by_thing([*said("ana", ana), *said("ben", ben)])
+    value, upper, answers = beyond_chance(said("ana", ana), everybody) or (0.0, 0.0, 0)
     assert (value, answers) == (pytest.approx(0.4), 20)
     assert upper == pytest.approx((4 + 1.645 * 5.263**0.5) / 10, abs=1e-3)
 
