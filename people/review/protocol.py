@@ -32,14 +32,15 @@ FIXED = frozenset(
 class Floor(Own):
     """Least time of a vote, pauses included: for what is read, and for what is answered.
 
-    Nobody reads ten words a second with understanding: 4 are usual (Brysbaert 2019). Both numbers are ours.
+    Four words a second are usual (Brysbaert 2019), and not all that is shown is read word for word: twenty
+    are more than anybody reads with understanding. Both numbers are ours.
 
     Attributes:
         words_per_second: of all texts that the page shows of the item.
         seconds_per_answer: for each answer that was given.
     """
 
-    words_per_second: float = Field(default=10.0, gt=0)
+    words_per_second: float = Field(default=20.0, gt=0)
     seconds_per_answer: float = Field(default=0.5, ge=0)
 
     def seconds(self, words: int, answers: int) -> float:

@@ -167,7 +167,7 @@ def test_a_study_when_nothing_is_said_has_a_least_time_and_repeats_and_says_what
     assert study.protocol.floor == Floor() and study.protocol.dealt.repeats == 2
     assert all(sum(place.repeat for place in seat.places) == 2 for seat in study.seats.values())
     second, third = list(made.lines())[1:3]
-    assert second.startswith("least time of a vote: 1 s for 10 words shown and 0.5 s for each answer")
+    assert second.startswith("least time of a vote: 1 s for 20 words shown and 0.5 s for each answer")
     assert third == "repeated items of each seat: 2; gold items: none (--gold FILE gives some)"
     assert "controls of care that this study has not: no gold items" in lines(
         status(study, study.standing(), NOW)
