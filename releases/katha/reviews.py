@@ -218,7 +218,7 @@ def read_reviews(path: Path) -> Reviews:
     if not (path / VOTES).exists():
         return Reviews(path, rows, careless=careless)
     votes = read_votes(path / VOTES)
-    return Reviews(path, rows, votes, kept_back(path, votes), careless)
+    return Reviews(path, rows, votes, kept_back(path, votes), careless=careless)
 
 
 def released_reviews(folder: Path) -> Reviews:

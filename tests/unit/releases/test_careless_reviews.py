@@ -12,7 +12,7 @@ from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
 
 BUNDLES = sample_bundles(6)
-ROWS = [summary_of(bundle["record"]) for bundle in BUNDLES]
+ROWS = [summary_of(bundle) for bundle in BUNDLES]
 
 
 def votes(**of_first):
