@@ -17,9 +17,9 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 from measure import fabula
 
+from fabula.builders.text.analyze_story import analyze
 from fabula.schemas.export import json_schema
 from fabula.schemas.text import normalize_text
-from fabula.testing.katha_rules import Rules
 from fabula.testing.made_stories import write_stories
 
 
@@ -84,7 +84,7 @@ def measure_text(characters: int) -> None:
     for name, unit in SENTENCES.items():
         text = normalize_text((unit * (characters // len(unit) + 1))[:characters])
         started = time.perf_counter()
-        Rules().analyze({"normalized_text": text, "language": "en"})
+        analyze({"normalized_text": text, "language": "en"})
         print(f"| {name} | {characters:,} | {time.perf_counter() - started:.2f} |", flush=True)
 
 

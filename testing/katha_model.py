@@ -1,9 +1,8 @@
 """A stand-in for a language model that knows the prompts of the KathaBench builder and of ``models check``.
 
 It answers each of them in the form that is asked for, from nothing but the request: it takes the story out
-of its marks and lets the rules draft, and where the rules have nothing to say, as in languages other than
-English, it repeats words of the story. So its answers are plausible in form, the same for the same question,
-and say nothing about what a real model would write. As a reviewer it finds everything in order, unless told
+of its marks and repeats words of it. So its answers are right in form, the same for the same question, and
+say nothing about what a real model would write. As a reviewer it finds everything in order, unless told
 otherwise.
 
 Use it as the handler of a model server::
@@ -22,14 +21,15 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..builders.katha.choosing.assess_story import CRITERIA
+from ..builders.katha.draft_scenes import scene_casts
 from ..builders.katha.normalise_story import MOST_WORDS
+from ..builders.text.analyze_story import analyze
 from ..builders.text.spans import scene_spans
 from ..builders.text.words import pick, share
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.text import contains_phrase, is_unspaced, normalize_answer
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import FENCE, prompt_of, user_text
-from .katha_rules import Rules
 from .model_server import Asked
 
 _LINE = re.compile(r"\[\d+\] (.*)")
@@ -103,27 +103,18 @@ class _Request:
 
 
 class _Tale:
-    """A story as the rules read it, known by its scenes alone."""
+    """A story, known by its scenes alone."""
 
     def __init__(self, texts: Sequence[str], language: str) -> None:
         self.texts = list(texts)
         self.text = ("" if is_unspaced("".join(texts)) else " ").join(texts)
         name = "tale_" + sha256_bytes("".join(self.text.split()).encode())[:12]
         self.story = {"id": name, "title": "A tale", "language": language, "normalized_text": self.text}
-        self.analysis = Rules().analyze(self.story)
-        self.english: bool = self.analysis["english"]
+        self.analysis = analyze(self.story)
 
     @property
     def id(self) -> str:
         return str(self.story["id"])
-
-    @cached_property
-    def scenes(self) -> list[Json]:
-        return Rules().scenes(self.story, self.analysis, self.texts)
-
-    @cached_property
-    def transitions(self) -> list[Json]:
-        return Rules().transitions(self.story, self.analysis, self.scenes, None)
 
     def clause(self, scene: int, which: int = 0) -> str:
         """Return the first or the last clause of a scene, by index from 0, without the marks around it."""
@@ -154,22 +145,14 @@ def _divide(request: _Request, _: KathaModel) -> Json:
 
 
 def _described(tale: _Tale) -> list[Json]:
-    entries = []
-    for number, scene in enumerate(tale.scenes):
-        action = scene["action"] or tale.clause(number)
-        state = (scene["state"] or "").partition(": ")[2] or tale.clause(number, -1)
-        entries.append(
-            {
-                "characters": scene["characters"],
-                "objects": scene["objects"],
-                "action": action,
-                "state": state,
-                "emotion": scene["emotion"],
-                "visual_evidence": scene["visual_evidence"],
-                "visual_must_show": list(dict.fromkeys([*scene["characters"], *scene["objects"], action])),
-            }
-        )
-    return entries
+    return [
+        {
+            "characters": cast, "objects": [], "action": tale.clause(number),
+            "state": tale.clause(number, -1),
+            "emotion": None, "visual_evidence": None, "visual_must_show": [*cast, tale.clause(number)],
+        }
+        for number, cast in enumerate(scene_casts(tale.story, tale.analysis, tale.texts))
+    ]  # fmt: skip
 
 
 def _assess(request: _Request, _: KathaModel) -> Json:
@@ -215,56 +198,44 @@ def _describe(request: _Request, _: KathaModel) -> Json:
 
 
 def _label(request: _Request, _: KathaModel) -> Json:
-    text, language = request.fence("The story:"), request.word("Language of the story:")
-    kind, moral = Rules().labels({"normalized_text": text, "language": language})
+    text = request.fence("The story:")
     return {
         "turning_point": "The story turns on what its last scene shows.",
-        "narrative_type": kind or pick(vocabulary("narrative_type").values, text),
-        "moral_label": moral or pick(vocabulary("moral_label").values, text),
+        "narrative_type": pick(vocabulary("narrative_type").values, text),
+        "moral_label": pick(vocabulary("moral_label").values, text),
     }
 
 
 def _connect(request: _Request, _: KathaModel) -> Json:
     tale = request.tale
     transitions = []
-    for number, part in enumerate(tale.transitions):
+    for number in range(len(tale.texts) - 1):
         before, after = tale.clause(number, -1), tale.clause(number + 1)
         transitions.append(
             {
-                "from_scene": number + 1,
-                "to_scene": number + 2,
-                "action": part["action"] or after,
-                "causality": part["causality"] or f"{before}; {after}",
-                "intention": part["intention"],
-                "emotion": part["emotion"],
-                "consequence": part["consequence"] or tale.clause(number + 1, -1),
-                "expected_change": part["expected_change"] or f"{before} / {after}",
-                "recoverability_target": part["recoverability_target"] or f"{before}; {after}",
-                "transition_type": part["transition_type"] or "cause_effect",
+                "from_scene": number + 1, "to_scene": number + 2, "action": after,
+                "causality": f"{before}; {after}", "intention": None, "emotion": None,
+                "consequence": tale.clause(number + 1, -1), "expected_change": f"{before} / {after}",
+                "recoverability_target": f"{before}; {after}", "transition_type": "cause_effect",
             }
-        )
+        )  # fmt: skip
     bearer = None if request.moral is None else len(transitions)
     return {"transitions": transitions, "moral_from_scene": bearer}
 
 
-def _asked_by_rules(tale: _Tale, moral: str | None) -> list[Json]:
-    """Return what rules ask, and in any language about the order of two clauses where they do not."""
-    transitions = [dict(part) for part in tale.transitions]
-    transitions[-1]["moral_target"] = moral
-    asked = Rules().questions(tale.story, tale.analysis, tale.scenes, transitions, moral)
-    if not tale.english:
-        asked = []  # rules ask about a moral in English only
-    if any(part["question_type"] == "temporal_order" for part in asked):
-        return asked
-    return [*asked, _question("temporal_order", 1, (tale.clause(1), tale.clause(0, -1)))]
+def _asked(tale: _Tale) -> list[Json]:
+    """Return a question for each pair of neighbouring scenes, of three types, in words of the story."""
+    kinds = ("temporal_order", "causal", "consequence")
+    pairs = zip(kinds, range(1, len(tale.texts)), strict=False)
+    return [_question(kind, scene, (tale.clause(scene), tale.clause(scene - 1, -1))) for kind, scene in pairs]
 
 
 def _write_questions(request: _Request, _: KathaModel) -> Json:
     if request.corrects:
         return {"questions": json.loads(request.fence("These questions have been written before:"))}
     tale, moral = request.tale, request.moral
-    asked = _asked_by_rules(tale, moral)
-    if moral is not None and all(part["question_type"] != "moral" for part in asked):
+    asked = _asked(tale)
+    if moral is not None:
         last = len(tale.texts)
         asked.append(_question("moral", last - 1, (tale.clause(0), tale.clause(last - 1, -1))))
     return {
@@ -321,18 +292,7 @@ def _write_variants(request: _Request, _: KathaModel) -> Json:
     tale = request.tale
     found = re.findall(r"Write exactly (\d+) contrast", request.text)
     count = int(found[-1])
-    made = Rules().variants(tale.story, tale.analysis, tale.scenes, (None, request.moral), count)
-    variants = [
-        {
-            "changed_scene": part["changed_scene_id"],
-            "change_type": part["change_type"],
-            "semantic_delta": part["semantic_delta"],
-            "contrastive_scene_text": part["contrastive_scene_text"],
-            "contrastive_moral": None,
-        }
-        for part in made
-    ]
-    return {"variants": [*variants, *_turned(tale, count - len(variants))]}
+    return {"variants": _turned(tale, count)}
 
 
 def _turned(tale: _Tale, count: int) -> list[Json]:
@@ -356,12 +316,12 @@ def _turned(tale: _Tale, count: int) -> list[Json]:
 
 def _answer_questions(request: _Request, _: KathaModel) -> Json:
     tale = request.tale
-    known = {part["question"]: part["gold_answer"] for part in _asked_by_rules(tale, None)}
+    known = {part["question"]: part["gold_answer"] for part in _asked(tale)}
     answers = []
     for number, line in enumerate(request.lines("The questions:"), start=1):
         kind, question = line.split(" ", maxsplit=1)
         if kind == "(moral)":
-            said = Rules().labels(tale.story)[1] or pick(vocabulary("moral_label").values, tale.text)
+            said = pick(vocabulary("moral_label").values, tale.text)
         else:
             said = known.get(question) or tale.clause(len(tale.texts) - 1, -1)
         answers.append({"number": number, "status": "recoverable", "answer": said})
@@ -400,17 +360,13 @@ def _judge_contrasts(request: _Request, model: KathaModel) -> Json:
 
 
 def _read_variants(request: _Request, _: KathaModel) -> Json:
-    """Find of each variant what the stand-in, asked for its kind, would have written: it knows no better."""
+    """Find of each variant what the stand-in would have written: it knows no better."""
     count = int(re.findall(r"Read all (\d+) variants", request.text)[-1])
     fine: Json = {"change": "Told otherwise.", "others_changed": False, "entities_kept": True, "fluent": True}
-    tale = request.tale
-    made = Rules().variants(tale.story, tale.analysis, tale.scenes, (None, None), count)
-    kinds = {part["contrastive_scene_text"]: part["change_type"] for part in made}
-    texts = [request.fence(f"Variant {number} rewrites") for number in range(1, count + 1)]
     return {
         "variants": [
-            {"number": number, **fine, "moral_label": None, "change_type": kinds.get(text, "reorder_events")}
-            for number, text in enumerate(texts, start=1)
+            {"number": number, **fine, "moral_label": None, "change_type": "reorder_events"}
+            for number in range(1, count + 1)
         ]
     }
 

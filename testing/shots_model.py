@@ -1,6 +1,6 @@
 """A stand-in for the model of the shot-script builder: it answers every prompt from the request alone.
 
-It lets the rules draft what they can, and fills the rest with plain sentences; its translations are names
+It names whom rules find, and fills the rest with plain sentences; its translations are names
 with numbered sentences around them, which are in the other language and mean nothing. Deterministic, and no
 model's work. Use it as the handler of a model server::
 
@@ -16,14 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..builders.shots.cast import character, named_first, named_in
-from ..builders.shots.design_perspectives import design
 from ..builders.shots.write_characters import find_people
+from ..builders.text.analyze_story import analyze
 from ..builders.text.words import pick
 from ..schemas.canonical import Json
 from ..schemas.text import is_unspaced
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import FENCE, prompt_of, user_text
-from .katha_rules import Rules
 from .model_server import Asked
 
 _LINE = re.compile(r"\[\d+\] (.*)")
@@ -75,7 +74,7 @@ def _script(text: str) -> Json:
     cast = [character(person["key"], person["name"]) for person in people]
     placed = [named_first(cast, shot)[:3] for shot in shots]
     names = {person["key"]: person["name"] for person in people}
-    cameras = design("tale", [len(keys) for keys in placed], [False] * count)
+    cameras = _cameras(placed)
     places = [entry["setting"] for entry in _places(shots)]
     statics = _stills(shots, [[names[key] for key in keys] for keys in placed])
     return {
@@ -132,7 +131,7 @@ def _found(shots: Sequence[str], human: str) -> list[Json]:
         names = [pair for pair, _ in pairs.most_common() if pair.isalpha()][:1]
         return [character(f"Figure {n}", name, tag=human) for n, name in enumerate(names, start=1)]
     story = {"id": "tale", "title": "A tale", "language": "en", "normalized_text": " ".join(shots)}
-    return find_people(story, Rules().analyze(story), human, 5)
+    return find_people(analyze(story), human, 5)
 
 
 def _named(lines: Sequence[str]) -> list[Json]:
@@ -165,9 +164,21 @@ def _casts(text: str) -> list[list[str]]:
     return [[] if line == "-" else line.split(", ") for line in _lines(text, "On stage in each shot:")]
 
 
+def _cameras(casts: Sequence[Sequence[str]]) -> list[Json]:
+    """Return perspectives that go to and fro by one step."""
+    distances = ("medium_long_shot", "medium_shot")
+    return [
+        {
+            "distance": distances[number % 2], "angle": "front_view" if names else None,
+            "type": "eye_level_shot",
+        }
+        for number, names in enumerate(casts)
+    ]  # fmt: skip
+
+
 def _perspectives(text: str) -> Json:
     casts = _casts(text)
-    cameras = design("tale", [len(names) for names in casts], [False] * len(casts))
+    cameras = _cameras(casts)
     return {"shots": [{"shot": number, **camera} for number, camera in enumerate(cameras, start=1)]}
 
 
@@ -226,7 +237,7 @@ def _translated_shots(text: str) -> Json:
                 "shot": number,
                 "plot": said(shot["plot"], number),
                 "setting": setting if shot["setting"] else None,
-                "static": said(shot["static"], number),
+                "static": said(shot["static"], number) if shot["static"] else None,
             }
         )
     return {"shots": entries}

@@ -348,10 +348,7 @@ def _import_all() -> None:
 
 
 def _read_tables() -> None:
-    """Read what a command that drafts or checks a story reads first: the forms of words, and of languages."""
-    lemmas = import_module("lemminflect")
-    lemmas.getAllLemmas("ran")
-    lemmas.getInflection("run", "VBD")
+    """Read what a command that drafts or checks a story reads first: the forms of languages."""
     import_module("fabula.builders.katha.checks.language").detected(_ENGLISH)
 
 

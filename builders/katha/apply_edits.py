@@ -40,7 +40,7 @@ from .drafts import (
     with_answers,
     with_repairs,
 )
-from .question_rules import relabelled
+from .moral_question import relabelled
 from .scene_prompts import with_prompts
 
 SPEC = StageSpec(

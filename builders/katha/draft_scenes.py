@@ -1,9 +1,10 @@
-"""Stage: divide the story into scenes and fill every scene field that the text tells (Table 7).
+"""Stage: divide the story into scenes and describe them (Table 7). Rules divide, and say who is named.
 
 This is the only stage that knows how many scenes a story gets; every later one counts them. So it is also
 the stage that turns away a story that so many scenes cannot tell.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -18,14 +19,11 @@ from ..replies import Drafted, Problems, ask, by_number, language, listed, neede
 from ..step import PlannerSettings, Step, Unfit
 from ..text import boundaries
 from ..text.openings import paragraph_starts
-from ..text.reading import StoryView, main_statement
 from ..text.segments import Analysis, segment_texts, sentence_spans
-from ..text.words import lower_words, word_count, word_set
+from ..text.spans import scene_spans
+from ..text.words import word_count
 from .drafts import NARRATIVE, Sketch, scene_texts
 from .scene_prompts import prompted
-
-ARC = ("setup", "action", "complication", "consequence", "resolution")
-"""The arc of a story (section C.3); with more or fewer scenes its phases are spread evenly."""
 
 
 def draft_scene_texts(story: Json, analysis: Json, count: int) -> tuple[str, ...] | None:
@@ -36,75 +34,30 @@ def draft_scene_texts(story: Json, analysis: Json, count: int) -> tuple[str, ...
     return None if spans is None else tuple(text[start:end] for start, end in spans)
 
 
-def phase(scene: int, count: int) -> str:
-    """Return the phase of the arc that a scene, by index from 0, stands for."""
-    return ARC[round(scene * (len(ARC) - 1) / max(1, count - 1))]
+def describe_scenes(story: Json, analysis: Json, texts: Sequence[str]) -> list[Json]:
+    """Return the scenes with these texts: who is named in each; all that only a reader can tell is null."""
+    casts = scene_casts(story, analysis, texts)
+    scenes = [
+        {
+            "story_id": story["id"], "scene_index": number, "scene_text": text, "characters": cast,
+            "objects": [], "action": None, "state": None, "emotion": None, "visual_evidence": None,
+            "visual_must_show": [],
+        }
+        for number, (text, cast) in enumerate(zip(texts, casts, strict=True), start=1)
+    ]  # fmt: skip
+    return prompted(scenes, story)
 
 
-def describe_scenes(view: StoryView) -> list[Json]:
-    """Return the scenes with all fields; null or empty where the text does not tell."""
-    cast = scene_casts(view)
-    scenes = [_ruled_scene(view, scene, cast[scene]) for scene in range(view.count)]
-    return prompted(scenes, view.story)
-
-
-def scene_casts(view: StoryView) -> list[tuple[str, ...]]:
-    """Return the characters of each scene.
-
-    A scene that names nobody but has a personal pronoun takes over the characters last named: one for a
-    singular pronoun, all of the last naming scene for a plural one.
-    """
-    casts: list[tuple[str, ...]] = []
-    for scene in range(view.count):
-        names = view.entities(scene, characters=True)
-        if not names and casts and view.english:
-            used = set(lower_words(view.scene_text(scene)))
-            if used & word_set("words", "plural_pronouns"):
-                names = casts[-1]
-            elif used & word_set("words", "pronouns"):
-                names = _last_named(view, scene) or casts[-1][-1:]
-        casts.append(names)
-    return casts
-
-
-def _last_named(view: StoryView, scene: int) -> tuple[str, ...]:
-    places = [
-        (at, entity.name)
-        for entity in view.analysis.entities
-        if entity.character
-        for at in entity.at
-        if view.scene_of[at] == scene - 1
+def scene_casts(story: Json, analysis: Json, texts: Sequence[str]) -> list[list[str]]:
+    """Return who is named in each scene, in the order of their first mentions in the story."""
+    spans, read = scene_spans(story["normalized_text"], texts), Analysis.from_json(analysis)
+    assert spans is not None, "scenes cover the story"
+    later = [start for start, _ in spans[1:]]
+    named = [{bisect_right(later, read.segments[at].start) for at in one.at} for one in read.entities]
+    return [
+        [one.name for one, scenes in zip(read.entities, named, strict=True) if scene in scenes]
+        for scene in range(len(texts))
     ]
-    # Within the last clause that names somebody, the first is most often its subject.
-    last = max((at for at, _ in places), default=None)
-    return next(((name,) for at, name in places if at == last), ())
-
-
-def _ruled_scene(view: StoryView, scene: int, cast: tuple[str, ...]) -> Json:
-    action = main_statement(view, scene)
-    action_text = action.text if action else None
-    objects = view.entities(scene, characters=False)
-    emotion = view.emotion(scene)
-    visible = action_text if action and action.verb in word_set("verbs", "motion") else None
-    return {
-        "story_id": view.id,
-        "scene_index": scene + 1,
-        "scene_text": view.scene_text(scene),
-        "characters": list(cast),
-        "objects": list(objects),
-        "action": action_text,
-        "state": _state(view, scene),
-        "emotion": emotion,
-        "visual_evidence": visible,
-        "visual_must_show": [*cast, *objects, *([action_text] if action_text else [])],
-    }
-
-
-def _state(view: StoryView, scene: int) -> str:
-    """Return the phase of the arc and, if the text tells one, the last state that the scene tells."""
-    name = phase(scene, view.count)
-    states = [statement for statement in view.said_in(scene) if statement.kind == "state"]
-    return f"{name}: {states[-1].plain}" if states else name
 
 
 SCENE_FIELDS = (
@@ -139,7 +92,7 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
         texts = list(sketch.narrated)
     elif divided := draft_scene_texts(sketch.story, sketch.analysis, settings.scenes):
         texts = list(divided)
-    return None if texts is None else describe_scenes(sketch.view(texts))
+    return None if texts is None else describe_scenes(sketch.story, sketch.analysis, texts)
 
 
 async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
@@ -289,7 +242,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=6,
+    version=7,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,
@@ -303,6 +256,6 @@ STEP = Step(
         "too_short": "The story has fewer sentences and clauses than scenes.",
         "not_five_scenes": "Contiguous scenes cannot tell the story: too few sentences, or scenes too long.",
     },
-    libraries=("jinja2", "lemminflect"),
+    libraries=("jinja2",),
     prompts=("scene_image",),
 )

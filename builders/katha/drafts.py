@@ -17,7 +17,6 @@ from ...schemas.katha import Question, Scene, Transition, Variant
 from ...schemas.paths import format_path, parse_path
 from ...schemas.values import Own
 from ...validators.katha.field_rules import record_hashes
-from ..text.reading import StoryView
 
 LISTS = ("scenes", "transitions", "questions", "variants")
 LABELS = ("narrative_type", "moral_label")
@@ -66,10 +65,6 @@ class Sketch:
     def texts(self) -> list[str]:
         """The texts of the scenes."""
         return scene_texts(self.scenes)
-
-    def view(self, texts: Sequence[str] | None = None) -> StoryView:
-        """Return the story as the rules read it, scene by scene; ``texts`` are those of other scenes."""
-        return StoryView(self.story, self.analysis, self.texts if texts is None else texts)
 
     def given_list(self, name: str) -> list[Json] | None:
         """Return a list of the hand-written record, or None where it gives none."""

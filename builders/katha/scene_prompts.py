@@ -13,7 +13,7 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, primary_language
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
-from ..text.words import base_form, is_participle, is_verb, lower_words, word_set
+from ..text.words import is_participle, is_verb, lexicon, lower_words, word_set
 
 LIMIT = 77
 """Tokens that CLIP reads, its begin and end token included (Radford et al. 2021, section 2.4)."""
@@ -181,9 +181,11 @@ def _stems(text: str) -> dict[str, str]:
 
 
 def _stem(word: str) -> str:
-    base = base_form(word)
+    """Return what forms of a word have in common: its base form where it is irregular, without its ending."""
+    base = lexicon("verbs")["irregular"].get(word, word)
     stem = _SUFFIX.sub("", base) if len(base) > 3 else base
-    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
+    stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
+    return f"{stem[:-1]}y" if stem.endswith("i") else stem
 
 
 def called_otherwise(scenes: Sequence[Json]) -> Iterator[tuple[int, str]]:

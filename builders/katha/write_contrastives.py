@@ -18,7 +18,6 @@ from ..replies import Problems, check_count, language, needed
 from ..step import PlannerSettings, Step
 from ..text.spans import Span, scene_spans, with_scene
 from ..text.words import share
-from .contrast_rules import write_variants
 from .drafts import NARRATIVE, Sketch
 
 LONGEST_GROWTH = 2
@@ -31,7 +30,7 @@ class Settings(PlannerSettings):
     """Settings of the stage."""
 
     variants: int = Field(
-        default=2, ge=0, le=10, description="Variants per story; rules write fewer where they find fewer."
+        default=2, ge=0, le=10, description="Variants per story that a model writes; rules write none."
     )
 
 
@@ -57,12 +56,8 @@ def wanted_kinds(story_id: str, count: int) -> list[str]:
 
 
 def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
-    labels = (sketch.narrative_type, sketch.moral_label)
-    if settings.rehearsed:
-        return read_variants(
-            _rehearsed(sketch, settings.variants), sketch.story, sketch.scenes, labels, settings.variants
-        )
-    return write_variants(sketch.view(), settings.variants, *labels)
+    """Return none: only a reader can change a meaning; in a rehearsal, as many as are asked for."""
+    return _read(_rehearsed(sketch, settings.variants), sketch, settings) if settings.rehearsed else []
 
 
 def _rehearsed(sketch: Sketch, count: int) -> Json:
@@ -214,14 +209,12 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=7,
-    libraries=("lemminflect",),
+    version=8,
     writes=("variants",),
     reads=(
         "story",
         *NARRATIVE,
         "given",
-        "analysis",
         "scenes",
         "transitions",
         "narrative_type",

@@ -14,7 +14,6 @@ from ...engine.stage import Item
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer, primary_language, unspaced_count
 from ..replies import Drafted, Problems, by_number, needed
-from ..text.reading import StoryView
 
 BASES: Mapping[str, str] = {"en": "en", "zh": "ch"}
 """Primary language of a story -> its key in the format, which has these two."""
@@ -37,7 +36,7 @@ class Sketch:
         onstage: the keys of the characters on stage.
         settings: the places, in the story's language; null where the text tells none.
         cameras: ``{"distance": ..., "angle": ..., "type": ...}``, values of the vocabularies or null.
-        statics: what is seen, in the story's language.
+        statics: what is seen, in the story's language; null until somebody described it.
         given: what the author says about the story, or null; see :mod:`.given`.
         named: names and descriptions in the other language; see :mod:`.translation`.
         narration: the plots as narration and dialogue, or null where they stay the story's words.
@@ -46,13 +45,13 @@ class Sketch:
     """
 
     story: Json
-    analysis: Json
+    analysis: Json = None
     plot: Sequence[str] = ()
     cast: Sequence[Json] = ()
     onstage: Sequence[Sequence[str]] = ()
     settings: Sequence[str | None] = ()
     cameras: Sequence[Json] = ()
-    statics: Sequence[str] = ()
+    statics: Sequence[str | None] = ()
     given: Json = None
     named: Json = None
     narration: Sequence[str] | None = None
@@ -72,10 +71,6 @@ class Sketch:
     def facts(self) -> Json:
         """Return what the author says about the story; empty where that is nothing."""
         return self.given or {}
-
-    def view(self) -> StoryView:
-        """Return the story as the rules read it, shot by shot."""
-        return StoryView(self.story, self.analysis, list(self.plot))
 
     def casts(self) -> list[str]:
         """Return who is on stage in each shot, by the names that the texts use."""

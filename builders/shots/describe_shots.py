@@ -1,40 +1,17 @@
 """Stage: what is seen in each shot, as a still."""
 
-from collections.abc import Sequence
-
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, unspaced_count
 from ...validators.shots.cast_rules import words_of
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
-from ..text.reading import main_action
 from .cast import Sketch, as_planned, by_key
 from .words import camera_texts
 
 
-def _rules(sketch: Sketch, settings: PlannerSettings) -> list[str]:
-    """Return the clause that tells what mainly happens, after who is on stage and not named in it."""
-    view, cast = sketch.view(), by_key(sketch.cast)
-    statics = []
-    for index, part in enumerate(sketch.plot):
-        action = main_action(view, index) if view.english else None
-        said = (view.full(action) if action else part).strip(" ,;:.，。；：")
-        words = set(normalize_answer(said).split())
-        # The rule of the validator: a word of the key stands in the description.
-        missing = [
-            key for key in sketch.onstage[index]
-            if not words & set(normalize_answer(key).split())
-            and not (unspaced_count(said) and cast[key]["name"] in said)
-        ]  # fmt: skip
-        statics.append(_with_names(said, missing, chinese=sketch.base == "ch"))
-    return statics
-
-
-def _with_names(said: str, missing: Sequence[str], *, chinese: bool) -> str:
-    if chinese:
-        return f"{'、'.join(missing)}：{said}。" if missing else f"{said}。"
-    said = f"{', '.join(missing)}: {said}" if missing else said
-    return f"{said[:1].upper()}{said[1:]}."
+def _rules(sketch: Sketch, settings: PlannerSettings) -> list[None]:
+    """Return null for every shot: what a still shows takes a reader."""
+    return [None] * len(sketch.plot)
 
 
 def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
@@ -72,9 +49,9 @@ def _is_told(character: Json, text: str) -> bool:
 
 STEP = Step(
     id="shots/describe_shots",
-    version=2,
+    version=3,
     writes=("statics",),
-    reads=("story", "analysis", "plot", "cast", "onstage", "settings", "cameras", "planned", "planned_by"),
+    reads=("story", "plot", "cast", "onstage", "settings", "cameras", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

@@ -4,21 +4,12 @@ from ...schemas.canonical import Json
 from ...schemas.text import normalize_text
 from ..replies import Problems, language
 from ..step import PlannerSettings, Step
-from ..text.words import lower_words, word_set
 from .cast import MOST_ONSTAGE, Sketch, as_planned, named_first
 
 
 def _rules(sketch: Sketch, settings: PlannerSettings) -> Json:
-    """Return who is named in each shot; a pronoun alone stands for who was on stage before."""
-    shots: list[list[str]] = []
-    for part in sketch.plot:
-        keys = named_first(sketch.cast, part)[:MOST_ONSTAGE]
-        used = set(lower_words(part))
-        if not keys and shots and used & word_set("words", "pronouns"):
-            plural = used & word_set("words", "plural_pronouns")
-            keys = list(shots[-1]) if plural else shots[-1][:1]
-        shots.append(keys)
-    return shots
+    """Return who is named in each shot."""
+    return [named_first(sketch.cast, part)[:MOST_ONSTAGE] for part in sketch.plot]
 
 
 def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
@@ -57,9 +48,9 @@ def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[list[s
 
 STEP = Step(
     id="shots/place_characters",
-    version=2,
+    version=3,
     writes=("onstage",),
-    reads=("story", "analysis", "plot", "cast", "planned", "planned_by"),
+    reads=("story", "plot", "cast", "planned", "planned_by"),
     sketch=Sketch.of,
     rules=_rules,
     show=_show,

@@ -160,7 +160,9 @@ def _read_texts(reply: Json, sketch: Sketch, part: range) -> list[Json]:
             original = getattr(sketch, name)[index]
             texts[name] = None if original is None else needed(entry, field, where, problems)
         for character, other in zip(sketch.cast, called, strict=True):
-            if is_named(character, sketch.statics[index]) and not is_named(other, texts["statics"] or ""):
+            if is_named(character, sketch.statics[index] or "") and not is_named(
+                other, texts["statics"] or ""
+            ):
                 problems.add(f"{where}: static must call {character['name']} {other['name']}")
         if texts["settings"] and named_in(called, texts["settings"]):
             problems.add(f"{where}: the setting names a character")

@@ -1,9 +1,8 @@
 """Stage: who is in the story: name, tag, gender, appearance and clothing.
 
-Rules take the characters that an English text names most often.
+Rules take those whom an English text names most often, and know of them what their name says.
 """
 
-import re
 from collections.abc import Mapping
 
 from pydantic import Field
@@ -17,7 +16,6 @@ from ..step import PlannerSettings, Step
 from ..text.segments import Analysis
 from ..text.words import lower_words, word_set
 from .cast import Sketch, as_planned, character
-from .words import words_for
 
 HUMAN = ("realistic_human", "unrealistic_human")
 LONGEST_KEY = 60
@@ -70,8 +68,8 @@ def _given(sketch: Sketch, settings: Settings) -> Json:
 def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
     human, given = _human(sketch, settings), _given_cast(sketch)
     if given:
-        return [describe(sketch.story, character, human) for character in given]
-    return find_people(sketch.story, sketch.analysis, human, settings.most)
+        return [describe(character, human) for character in given]
+    return find_people(sketch.analysis, human, settings.most)
 
 
 def _show(sketch: Sketch, settings: Settings) -> Json:
@@ -136,66 +134,27 @@ def _character(entry: Json, key: str, before: Json, human: str, problems: Proble
     return {**before, **{name: before[name] or value for name, value in drafted.items()}}
 
 
-def find_people(story: Json, analysis: Json, human: str, most: int) -> list[Json]:
+def find_people(analysis: Json, human: str, most: int) -> list[Json]:
     """Return the characters that a story names in most of its clauses, in the order in which they come."""
-    people = [entity for entity in Analysis.from_json(analysis).entities if entity.character]
-    often = sorted(people, key=lambda entity: (-len(entity.at), entity.at[0]))[:most]
+    often = sorted(Analysis.from_json(analysis).entities, key=lambda one: (-len(one.at), one.at[0]))[:most]
     kept: dict[str, Json] = {}
-    for entity in sorted(often, key=lambda entity: entity.at[0]):
+    for entity in sorted(often, key=lambda one: one.at[0]):
         key = entity.name[:1].upper() + entity.name[1:]
-        person = {**character(key, key), "prompt": _appearance(story["normalized_text"], entity.name)}
-        kept.setdefault(key.casefold(), describe(story, person, human))
+        kept.setdefault(key.casefold(), describe(character(key, key), human))
     return list(kept.values())
 
 
-def describe(story: Json, person: Json, human: str) -> Json:
-    """Return a character with what rules can tell: tag, gender, and the words that describe it."""
-    prompt = person["prompt"] or _appearance(story["normalized_text"], person["name"])
-    animal = is_animal(person["name"]) or is_animal(prompt or "")
-    return {
-        **person,
-        "tag": person["tag"] or ("non_human" if animal else human),
-        "gender": person["gender"] or _gender(person["name"]),
-        "prompt": prompt,
-    }
-
-
-def is_animal(name: str) -> bool:
-    """Return whether a name or a phrase is that of an animal, by its last word."""
-    words = lower_words(name)
-    return bool(words) and words[-1] in word_set("nouns", "animals")
-
-
-def _gender(name: str) -> str | None:
-    """Return the gender that a name itself says; whom a pronoun means, rules cannot tell."""
-    words = set(lower_words(name))
-    if bool(words & words_for("male")) == bool(words & words_for("female")):
-        return None
-    return "male" if words & words_for("male") else "female"
-
-
-def _appearance(text: str, name: str) -> str | None:
-    """Return a phrase such as "A poor young shepherd" or "Hermes, a god"; None where the text has none."""
-    if name[-1:] == "s" and name[-2:] != "ss" and name.islower():
-        return None
-    known = word_set("words", "function") | word_set("words", "determiners") | words_for("no_look")
-    pattern = rf"\b(?:[Aa]n?|[Tt]he)\s+((?:[a-z]+\s+){{1,3}}){re.escape(name)}\b"
-    for match in re.finditer(pattern, text):
-        words = lower_words(match[1])
-        if any(word in known or word.endswith(("ed", "ly", "est")) for word in words):
-            continue
-        kinds = word_set("nouns", "animals", "people", "titles")
-        if name[0].isupper() and words[-1] not in kinds:
-            continue  # "a windy morning Mira walked"
-        phrase = " ".join(words)
-        article = "an" if phrase[0] in "aeiou" else "a"
-        return f"{name}, {article} {phrase}" if name[0].isupper() else f"{article.title()} {phrase} {name}"
-    return None
+def describe(person: Json, human: str) -> Json:
+    """Return a character with the tag that its name says, where it is a noun for animals or for people."""
+    last = lower_words(person["name"])[-1:]
+    sorts = {"non_human": word_set("nouns", "animals"), human: word_set("nouns", "people", "titles")}
+    said = next((tag for tag, nouns in sorts.items() if nouns.issuperset(last) and last), None)
+    return {**person, "tag": person["tag"] or said}
 
 
 STEP = Step(
     id="shots/write_characters",
-    version=2,
+    version=3,
     writes=("cast",),
     reads=("story", "analysis", "given", "plot", "planned", "planned_by"),
     sketch=Sketch.of,

@@ -1,1 +1,1 @@
-"""Reading a story by rules: segments, words, names, feelings; the text layer that the kinds share."""
+"""Reading a story by rules: segments, words, names; the text layer that the kinds share."""

@@ -6,14 +6,13 @@ A model is shown the segments by their numbers.
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import primary_language
-from .emotions import find_feelings
-from .mentions import MentionFinder
+from .mentions import find_entities
 from .segments import Analysis, segment_text
 from .words import words_of
 
 SPEC = StageSpec(
     name="analyze_story",
-    version=3,
+    version=4,
     shape="map",
     reads=("story",),
     writes=("analysis",),
@@ -32,7 +31,5 @@ def analyze(story: Json) -> Json:
     english = primary_language(language) == "en"
     segments = segment_text(text, language, english)
     if not english:
-        return Analysis(False, segments, (), ()).as_json()
-    words = words_of(text)
-    entities = MentionFinder(text, words).find(segments)
-    return Analysis(True, segments, entities, find_feelings(words, segments)).as_json()
+        return Analysis(False, segments, ()).as_json()
+    return Analysis(True, segments, find_entities(text, words_of(text), segments)).as_json()

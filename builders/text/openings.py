@@ -77,7 +77,7 @@ def opening_costs(text: str, analysis: Analysis, paragraphs: frozenset[int]) -> 
         n for n, s in enumerate(analysis.segments) if not n or s.sentence != analysis.segments[n - 1].sentence
     ]
     sentences = _sentences(text, analysis, firsts, paragraphs)
-    new = {entity.at[0] for entity in analysis.entities if entity.character}
+    new = {entity.at[0] for entity in analysis.entities}
     costs = {firsts[0]: 0.0}
     for before, sentence, number in zip(sentences, sentences[1:], firsts[1:], strict=False):
         costs[number] = _spoken(before, sentence) - PARAGRAPH * (sentence.paragraph and not sentence.speaks)

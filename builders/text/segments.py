@@ -1,4 +1,4 @@
-"""What the rules read off a story once, and every later stage uses: segments, entities, feelings.
+"""What the rules read off a story once, and every later stage uses: segments, and who is named.
 
 Segments are sentences (by ``sentencex``), long ones cut into clauses. A model is shown them by number.
 """
@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
 
 from ...schemas.canonical import Json
@@ -16,7 +16,6 @@ from .words import (
     find_verb,
     is_participle,
     is_verb,
-    lexicon,
     lower_words,
     phrase_pattern,
     plain_word,
@@ -45,34 +44,15 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A character or a thing that the text names.
+    """Somebody whom the text names.
 
     Attributes:
         name: a form that occurs in the text.
-        character: whether it is a character; else a thing.
-        at: the numbers of the segments that name it, ascending.
+        at: the numbers of the segments that name them, ascending.
     """
 
     name: str
-    character: bool
     at: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Feeling:
-    """A word of the text that tells an emotion.
-
-    Attributes:
-        segment: number of its segment.
-        word: the word, in lower case.
-        emotion: the emotion that it tells.
-        weight: 1 for a word of this emotion alone, less where the lexicon lists it for several.
-    """
-
-    segment: int
-    word: str
-    emotion: str
-    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +67,13 @@ class Analysis:
     english: bool
     segments: tuple[Segment, ...]
     entities: tuple[Entity, ...]
-    feelings: tuple[Feeling, ...]
 
     def as_json(self) -> Json:
         """Return a compact JSON form: lists of values in the order of the attributes."""
         return {
             "english": self.english,
             "segments": [[s.start, s.end, s.sentence, s.strength] for s in self.segments],
-            "entities": [[e.name, e.character, list(e.at)] for e in self.entities],
-            "feelings": [[f.segment, f.word, f.emotion, f.weight] for f in self.feelings],
+            "entities": [[e.name, list(e.at)] for e in self.entities],
         }
 
     @classmethod
@@ -104,8 +82,7 @@ class Analysis:
         return cls(
             value["english"],
             tuple(Segment(*row) for row in value["segments"]),
-            tuple(Entity(name, character, tuple(at)) for name, character, at in value["entities"]),
-            tuple(Feeling(*row) for row in value["feelings"]),
+            tuple(Entity(name, tuple(at)) for name, at in value["entities"]),
         )
 
 
@@ -317,39 +294,3 @@ def _is_list_item(text: str, place: int, end: int) -> bool:
 def _leads_clause(text: str, place: int, end: int) -> bool:
     ahead = lower_words(text, place, min(end, place + 160))[:14]
     return any(map(is_participle, ahead[:3])) or find_verb(ahead) is not None
-
-
-def strip_lead(clause: str) -> str:
-    """Return an English clause without its leading connectives and the punctuation at its ends.
-
-    A connective is dropped only where at least two words stay; one that can be a preposition ("after a
-    mile he stopped") only where a clause of its own follows.
-    """
-    core = clause.strip(" ,;:.!?—–-…")
-    while True:
-        match = _lead().match(core)
-        rest = core[match.end() :].lstrip(" ,;:—–-") if match else ""
-        if len(rest.split()) < 2 or not match:
-            return core
-        if match[0].lower() in word_set("connectives", "leading_before_clause") and not _is_clause(rest):
-            return core
-        core = rest
-
-
-@cache
-def _lead() -> re.Pattern[str]:
-    table = lexicon("connectives")
-    pattern = whole_words([*table["leading"], *table["leading_before_clause"]]).pattern
-    return re.compile(pattern + r"(?=[ ,])", re.IGNORECASE)
-
-
-def _is_clause(rest: str) -> bool:
-    words = lower_words(rest)[:5]
-    verb = find_verb(words)
-    if verb is None or words[0] in ("then", "that", "this"):
-        return False
-    later = words[1:verb]
-    return not any(
-        word in word_set("words", "determiners", "pronouns") or word in ("it", "i", "we", "you")
-        for word in later
-    )

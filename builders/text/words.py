@@ -63,15 +63,6 @@ def verb_kind(words: Sequence[str], i: int) -> Kind:
 
 
 @cache
-def base_form(word: str) -> str:
-    """Return the base form of a verb in lower case, such as ``carry`` for ``carried``, by ``lemminflect``."""
-    from lemminflect import getLemma
-
-    listed = {**lexicon("verbs")["irregular"], **lexicon("grammar")["irregular"]}
-    return str(listed[word] if word in listed else getLemma(word, upos="VERB")[0])
-
-
-@cache
 def lexicon(name: str) -> dict[str, Any]:
     """Return one cue file, such as ``verbs``, as parsed JSON."""
     document: dict[str, Any] = json.loads((files(__package__) / f"{name}.json").read_text("utf-8"))
@@ -132,12 +123,6 @@ def plain_word(word: str) -> str:
 def word_count(text: str) -> int:
     """Return the number of words; in a script without spaces, of its characters."""
     return unspaced_count(text) if is_unspaced(text) else len(text.split())
-
-
-def content_words(text: str) -> list[str]:
-    """Return the lower-case words of a text that are not function words, in order."""
-    function = word_set("words", "function")
-    return [word for word in lower_words(text) if word not in function]
 
 
 T = TypeVar("T")

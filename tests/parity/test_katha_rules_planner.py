@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from fabula.builders.katha.draft_scenes import describe_scenes, draft_scene_texts
+from fabula.builders.text.analyze_story import analyze
 from fabula.schemas.text import normalize_answer, normalize_text
-from fabula.testing.katha_rules import Rules
 
 pytestmark = pytest.mark.parity
 
@@ -33,11 +34,6 @@ CLAUSE_WORDS = frozenset(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def planner() -> Rules:
-    return Rules()
-
-
 @pytest.fixture
 def boards(reference: Path) -> list[dict]:
     path = reference / "kathatrace_demo" / "storyboards.json"
@@ -45,41 +41,41 @@ def boards(reference: Path) -> list[dict]:
     return json.loads(path.read_text("utf-8"))
 
 
-def divided(planner: Rules, board: dict) -> tuple[dict, dict, tuple[str, ...]]:
+def divided(board: dict) -> tuple[dict, dict, tuple[str, ...]]:
     story = {
         "id": board["id"],
         "title": board["title"],
         "language": "en",
         "normalized_text": normalize_text(board["story"]),
     }
-    analysis = planner.analyze(story)
-    texts = planner.divide(story, analysis, 5)
+    analysis = analyze(story)
+    texts = draft_scene_texts({"text": story["normalized_text"], **story}, analysis, 5)
     assert texts is not None, board["id"]
     return story, analysis, texts
 
 
-def test_boundaries_when_proposed_are_sentence_or_clause_boundaries(planner, boards) -> None:
+def test_boundaries_when_proposed_are_sentence_or_clause_boundaries(boards) -> None:
     assert len(boards) == STORIES
     for board in boards:
-        _, _, texts = divided(planner, board)
+        _, _, texts = divided(board)
         for before, after in pairwise(texts):
             opens = normalize_answer(after).split()[0]
             ends = SENTENCE_END.search(before) or CLAUSE_END.search(before)
             assert ends or opens in CLAUSE_WORDS, (board["id"], before, after)
 
 
-def test_scenes_when_proposed_are_five_not_empty_and_in_order(planner, boards) -> None:
+def test_scenes_when_proposed_are_five_not_empty_and_in_order(boards) -> None:
     for board in boards:
-        story, _, texts = divided(planner, board)
+        story, _, texts = divided(board)
         assert len(texts) == 5 and all(any(char.isalpha() for char in text) for text in texts)
         assert " ".join(texts) == story["normalized_text"]
 
 
-def test_characters_when_named_are_in_the_story(planner, boards) -> None:
+def test_characters_when_named_are_in_the_story(boards) -> None:
     found = expected = 0
     for board in boards:
-        story, analysis, texts = divided(planner, board)
-        named = {name for scene in planner.scenes(story, analysis, texts) for name in scene["characters"]}
+        story, analysis, texts = divided(board)
+        named = {name for scene in describe_scenes(story, analysis, texts) for name in scene["characters"]}
         folded = story["normalized_text"].casefold()
         assert all(name.casefold() in folded for name in named), board["id"]
         cast = CAST[board["id"]]
@@ -88,7 +84,7 @@ def test_characters_when_named_are_in_the_story(planner, boards) -> None:
     print(f"\nnamed characters recalled: {found} of {expected}")  # noqa: T201 - reported, not gated
 
 
-def test_captions_when_matched_to_scenes_are_counted(planner, boards) -> None:
+def test_captions_when_matched_to_scenes_are_counted(boards) -> None:
     """Count the captions whose best scene is the drafted one of the same number.
 
     The best scene shares most distinct words with the caption (words of four letters and more, cut to
@@ -96,7 +92,7 @@ def test_captions_when_matched_to_scenes_are_counted(planner, boards) -> None:
     """
     hits = total = 0
     for board in boards:
-        _, _, texts = divided(planner, board)
+        _, _, texts = divided(board)
         scenes = [stems(text) for text in texts]
         for index, scene in enumerate(board["scenes"]):
             total += 1

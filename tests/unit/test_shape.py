@@ -31,7 +31,7 @@ CIRCLES: list[list[str]] = []
 """Files that need each other, in a circle; a list that may only become shorter."""
 HEAVY = {
     "torch", "cv2", "datasets", "openai", "google.genai", "pyarrow", "numpy", "pandas", "mlcroissant",
-    "scipy", "datasketch", "py3langid", "lemminflect", "jsonschema_rs", "jinja2", "pebble", "requests",
+    "scipy", "datasketch", "py3langid", "jsonschema_rs", "jinja2", "pebble", "requests",
     "huggingface_hub", "polars", "IPython",
 }  # fmt: skip
 

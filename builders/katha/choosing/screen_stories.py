@@ -4,7 +4,7 @@ Every rejection quotes what it rests on. The rest is kept as checks. A cue that 
 story; that none is found proves nothing, so such a check has no verdict (``passed`` is null), and neither
 has one in a language without cue lists (they are English). Another criterion of C.3 shows only while
 drafting: a story that the scenes cannot tell is ``draft_scenes`` / ``too_short`` or ``not_five_scenes``.
-That rules find no question or variant says nothing about a story.
+That rules ask and rewrite nothing says nothing about a story.
 
 Fables hold wolves that eat lambs, kings that kill and thieves that hang. The list of harmful content is
 therefore short: explicit sexual content, graphic torture, weapons of mass harm, calls for hate.
@@ -24,7 +24,6 @@ from ....schemas.values import Own
 from ....schemas.vocabulary import vocabulary
 from ...text.segments import Analysis
 from ...text.words import find_verb, lower_words, phrase_pattern, verb_kind, word_count
-from ..label_story import moral_statements
 
 _PERSONAL = {
     "an e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}", re.IGNORECASE),
@@ -84,7 +83,8 @@ def _past(word: str) -> bool:
 
 def moral_conflict(text: str) -> str | None:
     """Return a quotation of two stated morals that differ, or None."""
-    stated = [statement.split(".")[0].strip() for statement in moral_statements(text)]
+    statements = phrase_pattern("screening", "moral_statements").finditer(text)
+    stated = [text[match.end() : match.end() + 200].split(".", maxsplit=1)[0].strip() for match in statements]
     distinct = list(dict.fromkeys(statement.casefold() for statement in stated))
     if len(distinct) < 2:
         return None
@@ -115,7 +115,7 @@ CODES = {
 
 SPEC = StageSpec(
     name="screen_stories",
-    version=1,
+    version=2,
     shape="map",
     reads=("story", "duplicate_of", "analysis"),
     writes=("screening",),

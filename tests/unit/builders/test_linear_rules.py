@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha.choosing.screen_stories import event_share, personal_data
+from fabula.builders.katha.draft_scenes import describe_scenes, draft_scene_texts
+from fabula.builders.text.analyze_story import analyze
 from fabula.schemas.canonical import Json
 from fabula.schemas.text import normalize_text
-from fabula.testing.katha_rules import Rules
 
 UNITS = {
     "no full stop": "the fox ran and the hen saw him because he was hungry ",
@@ -66,18 +67,13 @@ def story_of(text: str) -> Json:
 
 
 def draft(text: str) -> None:
-    rules, story = Rules(), story_of(text)
+    story = story_of(text)
     personal_data(text)
-    analysis = rules.analyze(story)
+    analysis = analyze(story)
     event_share(text, analysis)
-    rules.labels(story)
-    texts = rules.divide(story, analysis, 5)
-    if texts is None:
-        return
-    scenes = rules.scenes(story, analysis, texts)
-    transitions = rules.transitions(story, analysis, scenes, "honesty")
-    rules.questions(story, analysis, scenes, transitions, "honesty")
-    rules.variants(story, analysis, scenes, (None, "honesty"), 2)
+    texts = draft_scene_texts({"text": text, **story}, analysis, 5)
+    if texts is not None:
+        describe_scenes(story, analysis, texts)
 
 
 def calls_of(work: Callable[[str], None], text: str) -> int:

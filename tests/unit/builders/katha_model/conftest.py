@@ -18,6 +18,7 @@ from fabula.builders.katha.drafts import Sketch
 from fabula.builders.katha.repair_draft import correct
 from fabula.builders.replies import Drafted
 from fabula.builders.step import PlannerSettings, Step
+from fabula.builders.text.analyze_story import analyze
 from fabula.engine.stage import Answer, Ask, BadReply, Tools
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.replies import check_value
@@ -25,7 +26,6 @@ from fabula.models.spec import ModelSettings
 from fabula.schemas.text import normalize_text
 from fabula.schemas.values import Own
 from fabula.testing.katha_model import KathaModel
-from fabula.testing.katha_rules import Rules
 from fabula.testing.model_server import Asked
 
 Handler = Callable[[Asked], Any]
@@ -135,7 +135,7 @@ class Tale:
             "narrative_type": None,
             "moral_label": None,
         }
-        self.analysis = Rules().analyze(self.story)
+        self.analysis = analyze(self.story)
 
     def sketch(self, **drafted: Any) -> Sketch:
         return Sketch(self.story, self.analysis, **drafted)

@@ -17,7 +17,7 @@ from fabula.testing.drawn_shots import draw_reference
 STORY = {
     "id": "hat", "title": "The Hat", "language": "en", "source_collection": "own",
     "rights_status": "public_domain_or_rights_compatible",
-    "text": "Mira went to the river. An old ferryman saw her. Mira waved. The ferryman laughed. Mira slept.",
+    "text": "Mira went to the river. A ferryman saw Mira. Mira waved. The ferryman laughed. Mira slept.",
 }  # fmt: skip
 OURS = Terms(source="drawn by Ana", rights="CC0-1.0")
 

@@ -67,14 +67,14 @@ def run(by_rules: Path, tmp_path: Path) -> Path:
 class Drafted:
     """A run that a model drafted, and the server that it asks."""
 
-    def __init__(self, folder: Path, server: ModelServer) -> None:
-        self.run, self.server, self.folder = folder / "run", server, folder
+    def __init__(self, folder: Path, server: ModelServer, count: int = 1) -> None:
+        self.run, self.server, self.folder, self.count = folder / "run", server, folder, count
         self.build()
 
     def build(self, **more: Any) -> None:
         models = {"openai:tested": {"base_url": self.server.openai_url}}
         build_shots(
-            write_stories(self.folder, 1),
+            write_stories(self.folder, self.count),
             self.run,
             ShotOptions(
                 workers=0, created_at="2026-01-01T00:00:00Z", shots=6, model="openai:tested", models=models,
@@ -359,10 +359,16 @@ def test_chinese_story_when_edited_is_corrected_under_ch(tmp_path: Path) -> None
     )  # fmt: skip
 
 
-def test_release_when_a_story_was_withdrawn_is_packed_without_it(run: Path, tmp_path: Path) -> None:
+def test_release_when_a_story_was_withdrawn_is_packed_without_it(drafted: Drafted, tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    run = Drafted(tmp_path / "two", drafted.server, 2).run
     withdraw(run, "boat", **SIGNED)
     continue_run(run, workers=0)
-    result = pack(run, tmp_path / "dist", PackOptions("0.1.0", license="CC0-1.0", languages=("en",)))
+    result = pack(
+        run,
+        tmp_path / "dist",
+        PackOptions("0.1.0", license="CC0-1.0", languages=("en",), allow_stand_in=True),
+    )
     assert result.counts["stories"] == 1
     assert [entry.id for entry in result.left_out] == ["boat"]
     assert verify(tmp_path / "dist").ok
