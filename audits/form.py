@@ -6,8 +6,6 @@ line that is left empty is not judged. The line names what was read by its hash,
 beside another draft.
 """
 
-import csv
-import io
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ from ..evaluation.stats.agreement import cohen_kappa
 from ..evaluation.stats.bootstrap import divided, resampled_sums
 from ..evaluation.stats.uncertainty import Uncertainty
 from ..schemas.canonical import Json, csv_text, digest, without_guard, write_atomic
+from ..schemas.csv_table import CsvTable
 from ..schemas.plain_files import read_plain
 from ..schemas.values import Score
 from .compare import asked
@@ -207,14 +206,14 @@ def _wrong(unit: Unit | None, twice: bool, sound: str, reason: str) -> tuple[str
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     try:
         text = read_plain(path, LARGEST, follow=True).decode("utf-8-sig")
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        rows = [(reader.line_num, row) for row in reader]
-    except (OSError, ValueError, csv.Error) as error:
+        table = CsvTable(text)
+        rows = list(table.named())
+    except (OSError, ValueError) as error:
         what = f"the form cannot be read: {error}"
         raise InputError([UserError(str(path), what=what, fix="save it as CSV in UTF-8")]) from error
-    missing = [name for name in ("unit", "sound", "reason") if name not in (reader.fieldnames or ())]
-    if missing or any(None in row.values() for _, row in rows):
-        what = f"columns are missing: {', '.join(missing)}" if missing else "a line has too few columns"
+    missing = [name for name in ("unit", "sound", "reason") if name not in table.columns]
+    if missing:
+        what = f"columns are missing: {', '.join(missing)}"
         fix = "keep the columns of the form that fabula audit --sample wrote"
         raise InputError([UserError(str(path), what=what, fix=fix)])
     return rows

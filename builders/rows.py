@@ -4,7 +4,6 @@ Files are UTF-8, strictly; a byte order mark at the start is dropped, and CRLF l
 are refused.
 """
 
-import csv
 import io
 import json
 import re
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
+from ..schemas.csv_table import BadCsv, CsvTable
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
 from ..schemas.text import slug
@@ -116,7 +116,10 @@ class Reader:
             at = offset + error.start + len(data) - len(error.object)
             found = f"byte 0x{error.object[error.start]:02x} at byte {at}, which is not UTF-8"
             self.problem(
-                where, "UTF-8", found, "convert the file: iconv -f latin1 -t utf-8 (or its true encoding)"
+                where,
+                "UTF-8",
+                found,
+                "convert the file: iconv -f windows-1252 -t utf-8 (or its true encoding)",
             )
             return None
 
@@ -165,23 +168,19 @@ class Reader:
         text = self.decode(data, name)
         if text is None:
             return
-        csv.field_size_limit(max(csv.field_size_limit(), min(self.max_file_bytes, 2**31 - 1)))
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        before = 1
         try:
-            for row in reader:
-                where = f"{name}:{before + 1}"
-                before = reader.line_num
-                if None in row or None in row.values():
-                    found = "more" if None in row else "fewer"
+            table = CsvTable(text)
+            for line, cells in table.rows():
+                if len(cells) != len(table.columns):
                     self.problem(
-                        where, f"{len(reader.fieldnames or ())} columns", f"{found} columns",
+                        f"{name}:{line}", f"{len(table.columns)} columns", str(len(cells)),
                         "quote texts that hold commas or line ends",
                     )  # fmt: skip
                     continue
-                yield Row(where, {str(key).strip(): value for key, value in row.items()})
-        except csv.Error as error:
-            self.problem(f"{name}:{before + 1}", "CSV", str(error), "correct the quoting")
+                yield Row(f"{name}:{line}", dict(table.by_name(cells)))
+        except BadCsv as error:
+            reason, _, fix = str(error).partition("; ")
+            self.problem(f"{name}:{error.line}", "CSV with each column once", reason, fix)
 
     # Folders
 

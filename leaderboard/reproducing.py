@@ -1,7 +1,5 @@
 """Scoring a submission again, number by number; withdrawing one."""
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +8,7 @@ from typing import Any
 
 from ..errors import ConfigError, FabulaError, InputError, UserError
 from ..evaluation.report.formats import written
+from ..schemas.csv_table import CsvTable
 from ..schemas.plain_files import read_plain, reason_of
 from .board import Retraction, read_leaderboard, score_tables, write_leaderboard
 from .opening import SCORES
@@ -109,7 +108,7 @@ def _numbers(text: str) -> dict[str, str]:
     """Return table, row, measure and column -> number, as text."""
     return {
         " / ".join([row["table"], row["row"], row["measure"], column]): row[column]
-        for row in csv.DictReader(io.StringIO(text))
+        for _, row in CsvTable(text).named()
         for column in ("value", "low", "high", "numerator", "denominator")
         if row.get(column)
     }

@@ -1,8 +1,6 @@
 """Reading people's answers, ratings and preferences: JSONL or CSV, every problem gathered with its line."""
 
-import csv
 import errno
-import io
 import json
 import math
 from collections import Counter
@@ -17,6 +15,7 @@ from pydantic import ValidationError
 from ..errors import InputError, UserError
 from ..evaluation.stats.tables import number_of, plain_text
 from ..schemas.canonical import without_guard
+from ..schemas.csv_table import BadCsv, CsvTable
 from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
@@ -234,26 +233,23 @@ class _Reading:
                 self.wrong(where, "a JSON object", type(fields).__name__)
 
     def _csv(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         known = sorted(HumanRow.model_fields)
         try:
-            header = [name.strip() for name in next(reader, [])]
-            strange = [repr(name) for name in header if name not in known]
-            if strange or len(set(header)) < len(header):
-                found = ", ".join(strange) or "one name twice"
-                self.wrong(f"{self.path}:1", f"columns among {', '.join(known)}", found)
+            table = CsvTable(text)
+            if strange := [repr(name) for name in table.columns if name not in known]:
+                self.wrong(f"{self.path}:1", f"columns among {', '.join(known)}", ", ".join(strange))
                 return
-            for cells in reader:
-                where = f"{self.path}:{reader.line_num}"
-                if not any(cells):
+            for line, cells in table.rows():
+                where = f"{self.path}:{line}"
+                if len(cells) != len(table.columns):
+                    if any(cells):
+                        self.wrong(where, f"{len(table.columns)} cells, as in line 1", str(len(cells)))
                     continue
-                if len(cells) != len(header):
-                    self.wrong(where, f"{len(header)} cells, as in line 1", str(len(cells)))
-                    continue
-                named = zip(header, cells, strict=True)
-                yield where, {name: _cell(name, cell) for name, cell in named if cell}
-        except csv.Error as error:
-            self.wrong(f"{self.path}:{reader.line_num}", "CSV, with commas and quotes", str(error))
+                named = table.by_name(cells)
+                if any(cells):
+                    yield where, {name: _cell(name, cell) for name, cell in named.items() if cell}
+        except BadCsv as error:
+            self.wrong(f"{self.path}:{error.line}", "CSV, with commas and quotes", str(error))
 
     def _unblinded(self, where: str, fields: dict[str, Any]) -> dict[str, Any] | None:
         """Return a line with video and method instead of the task that stood for them."""

@@ -7,8 +7,6 @@ A cut list says for each shot its first frame and the one behind its last, count
                       1:1,0,81
 """
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...media.shot_detection import Method, detect
+from ...schemas.csv_table import CsvTable
 from ...schemas.plain_files import read_plain, reason_of
 from .named import pairs_once
 
@@ -118,15 +117,13 @@ def _json_rows(text: str) -> list[tuple[str, object, object]]:
 
 
 def _csv_rows(text: str) -> list[tuple[str, object, object]]:
-    try:
-        header, *rows = csv.reader(io.StringIO(text), strict=True) if text.strip() else [[]]
-    except csv.Error as error:
-        raise ValueError(str(error)) from error
-    if tuple(cell.strip() for cell in header) != COLUMNS:
+    table = CsvTable(text)
+    if table.columns != COLUMNS:
         raise ValueError(f"expected the columns {','.join(COLUMNS)}")
-    if any(len(row) != len(COLUMNS) for row in rows if row):
+    rows = [[cell.strip() for cell in cells] for _, cells in table.rows()]
+    if any(len(row) != len(COLUMNS) for row in rows):
         raise ValueError(f"a line has not {len(COLUMNS)} values")
-    return [(row[0].strip(), row[1].strip(), row[2].strip()) for row in rows if row]
+    return [(row[0], row[1], row[2]) for row in rows]
 
 
 def _frame(key: str, value: object) -> int:

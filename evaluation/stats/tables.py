@@ -1,6 +1,5 @@
 """Plain tables of numbers, and how two of them correlate over the rows that they share."""
 
-import csv
 import math
 import re
 import unicodedata
@@ -15,6 +14,7 @@ import numpy as np
 
 from ...errors import ConfigError, InputError, UserError, mismatch
 from ...schemas.canonical import without_guard
+from ...schemas.csv_table import BadCsv, CsvTable
 from ...schemas.plain_files import read_plain, reason_of
 from .correlation import NAMES, Correlation, correlate
 from .ranks import scale_of
@@ -154,31 +154,21 @@ def read_table(path: str | Path) -> Table:
         raise InputError([_problem(str(file), "a table in UTF-8", reason_of(error))]) from error
     comma = file.suffix.lower() == ".csv"
     try:
-        lines = [
-            line
-            for line in csv.reader(
-                text.splitlines(), delimiter="," if comma else "\t",
-                quoting=csv.QUOTE_MINIMAL if comma else csv.QUOTE_NONE,
-            )
-            if line
-        ]  # fmt: skip
-    except csv.Error as error:
-        raise InputError([_problem(str(file), "a table", str(error))]) from error
-    header = tuple(name.strip() for name in lines[0]) if lines else ()
+        table = CsvTable(text, "," if comma else "\t", quoted=comma)
+        lines = list(table.rows())
+    except BadCsv as error:
+        raise InputError([_problem(f"{file} row {error.line}", "a table", str(error))]) from error
+    header = table.columns
     problems: list[UserError] = []
     if not header:
         problems.append(_problem(str(file), "a header and rows", "an empty file"))
-    problems.extend(
-        _problem(str(file), "each column once", f"{name} twice")
-        for name in sorted({name for name in header if header.count(name) > 1})
-    )
-    for number, line in enumerate(lines[1:], 2):
-        if len(line) != len(header):
-            problems.append(_problem(f"{file} row {number}", f"{len(header)} cells", str(len(line))))
+    for number, cells in lines:
+        if len(cells) != len(header):
+            problems.append(_problem(f"{file} row {number}", f"{len(header)} cells", str(len(cells))))
     if problems:
         raise InputError(problems)
     read = without_guard if comma else str
-    rows = tuple(dict(zip(header, (read(cell.strip()) for cell in line), strict=True)) for line in lines[1:])
+    rows = tuple(table.by_name([read(cell.strip()) for cell in cells]) for _, cells in lines)
     return Table(file, header, rows)
 
 

@@ -15,8 +15,6 @@ Example: right answers accepted, accepted, rejected, wrong ones rejected, accept
     rejects 1/3.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +28,7 @@ from ...evaluation.recoverability.matching import Compare, Key
 from ...evaluation.recoverability.replies import marker_for
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.canonical import plain_fields, without_guard
+from ...schemas.csv_table import CsvTable
 from ...schemas.katha import Question
 from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ...schemas.values import Score
@@ -108,7 +107,7 @@ def read_labelled(path: Path, questions: Mapping[str, Question]) -> tuple[Labell
                 votes.setdefault((vote.question_id, vote.answer), []).append(vote.correct)
             else:
                 answers.append(labelled)
-    except (OSError, ValueError, csv.Error) as error:
+    except (OSError, ValueError) as error:
         problems.append(UserError(str(path), what=f"it cannot be read: {reason_of(error)}", fix=FIX))
     answers += [Labelled(*about, _majority(said)) for about, said in votes.items()]
     if not answers and not problems:
@@ -145,12 +144,11 @@ def _lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    for row in reader:
-        cells = {name: without_guard(cell) if isinstance(cell, str) else None for name, cell in row.items()}
+    for line, row in CsvTable(text).named():
+        cells = {name: without_guard(cell) for name, cell in row.items()}
         spoken = cells.get("correct")
         yield (
-            f"{path}:{reader.line_num}",
+            f"{path}:{line}",
             {**cells, "correct": None if spoken is None else SPOKEN.get(spoken.strip().casefold())},
         )
 

@@ -1,12 +1,11 @@
 """Answers in a table, one row for each thing that is asked; any spreadsheet opens it."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ....errors import InputError, UserError
 from ....schemas.canonical import Json, csv_text, without_guard, write_atomic
+from ....schemas.csv_table import BadCsv, CsvTable
 from ....schemas.plain_files import read_plain, reason_of
 from ....validators.katha.seen import SEEN
 from ..folder import Study
@@ -106,25 +105,21 @@ def _rows(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, str]]]:
     except (OSError, UnicodeDecodeError) as error:
         problem = UserError(str(path), what=reason_of(error), fix="give the table as UTF-8")
         raise InputError([problem]) from error
-    head = text.partition("\n")[0]
-    between = ";" if head.count(";") > head.count(",") else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, strict=True)
     try:
-        header = [name.strip() for name in next(reader, [])]
-        if missing := [name for name in NEEDED if name not in header]:
+        table = CsvTable(text, ",;")
+        if missing := [name for name in NEEDED if name not in table.columns]:
             what = f"the first line names no column {', '.join(missing)}"
             problem = UserError(f"{path}:1", what=what, fix="give the table that review export wrote")
             raise InputError([problem])
-        line = reader.line_num
-        for cells in reader:
-            where, line = f"{path}:{line + 1}", reader.line_num
-            if len(cells) != len(header) and any(cells):
-                what = f"{len(cells)} cells in place of {len(header)}"
+        for line, cells in table.rows():
+            where = f"{path}:{line}"
+            if len(cells) != len(table.columns) and any(cells):
+                what = f"{len(cells)} cells in place of {len(table.columns)}"
                 reading.wrong(where, what, "put quotes around a cell with commas")
             elif any(cells):
-                yield where, dict(zip(header, map(_clean, cells), strict=True))
-    except csv.Error as error:
-        reading.wrong(f"{path}:{reader.line_num}", f"this is no CSV: {error}", "save the table as CSV")
+                yield where, table.by_name([*map(_clean, cells)])
+    except BadCsv as error:
+        reading.wrong(f"{path}:{error.line}", str(error), "save the table as CSV, as review export wrote it")
 
 
 def _clean(cell: str) -> str:

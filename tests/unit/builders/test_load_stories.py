@@ -169,6 +169,21 @@ def test_csv_when_fields_hold_line_ends_reads_them(katha, tmp_path) -> None:
     assert story["text"] == 'He said "hi".\r\nThen left.' and story["moral_label"] is None
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"title,text,title\na,b,c\n", "columns are there twice: 'title'\n  fix: keep one of each"),
+        (b"title;text\na;b\n", "semicolons separate its columns\n  fix: save it with commas"),
+        (b"title\ttext\na\tb\n", "tabs separate its columns"),
+        (b"title\nFox \x96\n", "iconv -f windows-1252"),
+    ],
+)
+def test_csv_when_a_column_is_there_twice_or_it_is_of_another_form_says_so(
+    katha, tmp_path, data, reason
+) -> None:
+    assert reason in errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))
+
+
 def test_csv_when_a_row_is_short_names_the_line(katha, tmp_path) -> None:
     data = b"id,title,language,text,source,rights_status\none,T\n"
     assert "s.csv:2" in errors_of(lambda: katha.load([("stories", write(tmp_path / "s.csv", data))]))

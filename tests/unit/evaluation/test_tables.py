@@ -82,7 +82,7 @@ def test_two_tables_when_they_share_nothing_are_refused(both: tuple[Table, Table
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "an empty file"), ("a\ta\n1\t2\n", "a twice"), ("a\tb\n1\n1\t2\t3\n", "row 3")],
+    [("", "an empty file"), ("a\ta\n1\t2\n", "twice: 'a'"), ("a\tb\n1\n1\t2\t3\n", "row 3")],
 )
 def test_a_table_when_it_is_damaged_lists_the_problems(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -132,7 +132,7 @@ def test_person_when_answering_twice_differently_is_a_problem_and_the_same_is_no
     [
         ("people.txt", ["x"], "the ending '.txt'"),
         ("people.csv", ["kind,rater,age", "answer,p,3"], "'age'"),
-        ("people.csv", ["kind,rater,rater", "answer,p,3"], "one name twice"),
+        ("people.csv", ["kind,rater,rater", "answer,p,3"], "twice: 'rater'"),
         ("people.csv", ["kind,rater,item", "answer,p"], "3 cells, as in line 1"),
         ("people.csv", ["kind,rater", '"answer,p'], "CSV, with commas and quotes"),
         ("people.csv", ["kind,rater,item"], "at least one line"),
