@@ -288,6 +288,7 @@ def _check_file(path: Path, limits: VideoLimits) -> None:
     try:
         if not path.is_file():
             raise _problem(path, "missing", "a video file", "none")
+        open_plain(path, follow=True).close()
         size = path.stat().st_size
     except OSError as error:
         raise _problem(path, "unreadable", "a file that can be read", str(error.strerror)) from error

@@ -13,7 +13,7 @@ import yaml
 
 from ..errors import InputError, UserError
 from ..schemas.layout import DATA, README
-from ..schemas.plain_files import read_text
+from ..schemas.plain_files import open_plain, read_text
 from .parquet import batches, open_table
 
 if TYPE_CHECKING:
@@ -70,9 +70,8 @@ def arrow_table(folder: Path, name: str | None = None) -> "pa.Table":
     """
     import pyarrow as pa
 
-    files = sorted((folder / DATA / _chosen(folder, name)).glob("*.parquet"))
     parts = []
-    for path in files:
+    for path in _files(folder, name):
         with _readable(path), open_table(path) as table:
             part = pa.Table.from_batches(batches(table, path.stat().st_size))
             plain = [(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
@@ -93,6 +92,8 @@ def dataset_dict(folder: Path, name: str | None = None) -> "DatasetDict":
     datasets.utils.disable_progress_bars()  # it is a folder of this machine, and takes a moment
     try:
         with _readable(folder):
+            for path in _files(folder, name):
+                open_plain(path).close()  # what is in place of a file is told by its name
             return datasets.load_dataset(str(folder), _chosen(folder, name))
     finally:
         if not quiet:
@@ -105,6 +106,10 @@ def _chosen(folder: Path, name: str | None) -> str:
         what, fix = f"the release has no table {name}", f"use one of: {', '.join(names)}"
         raise InputError([UserError(str(folder), what=what, fix=fix)])
     return names[0] if name is None else name
+
+
+def _files(folder: Path, name: str | None) -> list[Path]:
+    return sorted((folder / DATA / _chosen(folder, name)).glob("*.parquet"))
 
 
 @contextmanager

@@ -25,11 +25,13 @@ UNZIPPED, RATIO = 64 * 1024 * 1024, 200
 """Bytes that what is packed may come to in any case, and times its own size; texts pack to a tenth."""
 LARGEST_WHOLE = 2**63
 """What a whole number must be nearer to zero than: tables and databases hold no larger ones."""
+_POINTER, _LARGEST_POINTER = b"version https://git-lfs.github.com/spec/v1", 1024
+_PLAIN = "put a regular file of a usual size there"
 _TOO_DEEP = f"lists and objects deeper than {DEEPEST} in each other"
 
 
 class NotPlain(UserError, OSError):
-    """At a path is no regular file of a bearable size.
+    """At a path is no regular file of a bearable size, or what Git LFS leaves in place of one.
 
     Whoever can do without the file handles it as the ``OSError`` that it is, with ``errno``, ``strerror`` and
     ``filename``; where nobody does, it says what the user can do.
@@ -37,14 +39,12 @@ class NotPlain(UserError, OSError):
 
     exit_code = ExitCode.FINDINGS
 
-    def __init__(self, number: int, found: str, path: str) -> None:
-        UserError.__init__(
-            self, path, what=f"this cannot be read: {found}", fix="put a regular file of a usual size there"
-        )
+    def __init__(self, number: int, found: str, path: str, fix: str = _PLAIN) -> None:
+        UserError.__init__(self, path, what=f"this cannot be read: {found}", fix=fix)
         self.errno, self.strerror, self.filename = number, found, path
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (NotPlain, (self.errno, self.strerror, self.filename))
+        return (NotPlain, (self.errno, self.strerror, self.filename, self.fix))
 
 
 class PlainFile(io.BufferedReader):
@@ -72,7 +72,8 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
 
     Raises:
         OSError: it cannot be read.
-        NotPlain: it is no regular file: a pipe would never begin, a device never end.
+        NotPlain: it is no regular file: a pipe would never begin, a device never end; or it is a pointer of
+            Git LFS, which a clone without the large files has in place of each.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
@@ -83,10 +84,13 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
             raise
         raise NotPlain(error.errno or 0, kind, str(path)) from None
     try:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode):
+            kind = "a folder" if stat.S_ISDIR(facts.st_mode) else "a pipe or a device"
             raise NotPlain(errno.EINVAL, kind, str(path))
+        if facts.st_size <= _LARGEST_POINTER and os.pread(handle, len(_POINTER), 0) == _POINTER:
+            found = "a Git LFS pointer in place of the file: run `git lfs pull`"
+            raise NotPlain(errno.ENODATA, found, str(path), "run `git lfs pull` in the clone that it lies in")
         return PlainFile(handle, str(path))
     except BaseException:
         os.close(handle)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from ...errors import InputError, UserError
+from ...schemas.file_names import composed
 from ...schemas.plain_files import open_plain
 from ...schemas.text import slug
 from ...schemas.values import Own
@@ -183,6 +184,7 @@ class ParquetRows:
 
         self._path = path
         try:
+            open_plain(path, follow=True).close()  # else what is in place of the file is told by pyarrow
             self._file = parquet.ParquetFile(path)
         except (arrow.ArrowException, OSError, ValueError) as error:
             raise _unreadable_parquet(path, error) from error
@@ -325,7 +327,7 @@ class _Reading:
             self.problems.append(problem)
         elif isinstance(row, Row):
             self.known.add((row.video, row.frame, row.box))
-            self.rows.setdefault(row.video, []).append((row.frame, row_number, row.box))
+            self.rows.setdefault(composed(row.video), []).append((row.frame, row_number, row.box))
 
     def columns(self) -> dict[str, _Column]:
         """Return the rows by video."""
@@ -451,7 +453,7 @@ def names_of(video: Video) -> tuple[str, ...]:
     plain = slug(path.stem)
     if plain and video.video_id != plain and video.video_id.startswith(f"{plain}-"):
         return (video.video_id,)
-    return tuple(dict.fromkeys((video.video_id, path.name, path.stem)))
+    return tuple(dict.fromkeys((video.video_id, composed(path.name), composed(path.stem))))
 
 
 def open_detections(path: Path) -> Detections:

@@ -27,6 +27,7 @@ from ...releases.shots.references import (
 )
 from ...releases.shots.tree import REFERENCES, ShotSet, ShotStory, read_shot_set
 from ...schemas.canonical import sha256_bytes, write_atomic
+from ...schemas.file_names import below, composed
 from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage
 from ...schemas.values import Own
@@ -79,9 +80,9 @@ class _Import:
         inner = path / IMAGES
         path = inner if inner.is_dir() and IMAGES not in story.script.characters else path
         seen = {picture.sha256: picture.file for some in story.references.values() for picture in some}
-        known = {key.split("/")[0] for key in story.script.characters}
+        known = {composed(key.split("/")[0]) for key in story.script.characters}
         for entry in sorted(path.iterdir()):
-            if entry.name not in known and entry.name not in SYSTEM_FILES:
+            if composed(entry.name) not in known and entry.name not in SYSTEM_FILES:
                 where = entry.relative_to(self.folder).as_posix()
                 near = [key for key in known if key.strip().casefold() == entry.name.strip().casefold()]
                 hint = f"; {show(near[0])} differs only in space or case" if near else ""
@@ -89,14 +90,14 @@ class _Import:
                     issue("unknown-folder", where, "$", f"{show(entry.name)} is no character{hint}")
                 )
         for key in story.script.characters:
-            if is_safe_name(key) and (path / key).is_dir():
-                self.character(path / key, story, key, seen)
+            if is_safe_name(key) and (named := below(path, key)).is_dir():
+                self.character(named, story, key, seen)
 
     def character(self, folder: Path, story: ShotStory, key: str, seen: dict[str, str]) -> None:
         """Import the images of one character; ``seen`` holds the hashes of the story's images."""
         count = len(story.references[key])
         for path in sorted(folder.iterdir()):
-            name = path.relative_to(self.folder).as_posix()
+            name = composed(path.relative_to(self.folder).as_posix())
             if path.name in SYSTEM_FILES or path.is_dir():
                 continue
             if path.suffix.lower() not in PICTURES or not path.resolve().is_relative_to(
@@ -232,9 +233,9 @@ def _terms(folder: Path) -> dict[str, Terms]:
                 first = error.errors(include_url=False, include_input=False)[0]
                 problems.append(_problem(f"{path}:{number}", "file, source and rights", str(first["msg"])))
                 continue
-            if not (folder / read.file).is_file():
+            if not below(folder, read.file).is_file():
                 problems.append(_problem(f"{path}:{number}", "a file of the folder", show(read.file)))
-            terms[read.file] = read
+            terms[composed(read.file)] = read
     if problems:
         raise InputError(problems)
     return terms

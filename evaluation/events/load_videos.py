@@ -11,6 +11,7 @@ from ...errors import ConfigError
 from ...releases.events.suites import load_suite
 from ...schemas.canonical import Json, digest, sha256_file
 from ...schemas.events import Suite
+from ...schemas.file_names import composed
 from ..outputs.checked import nothing_to_judge
 from ..outputs.videos import MethodVideos, check_methods, check_videos, is_judgeable, videos_of
 from .settings import VideoSelection
@@ -47,7 +48,7 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
     for folder in sorted(folders, key=lambda path: path.name):
         videos = videos_of(folder, suite.prompts)
         about = {
-            "method": folder.name,
+            "method": composed(folder.name),
             "suite": {"sha256": suite.sha256(), "prompts": len(suite.prompts)},
             "units": scope,
             "seeds": [seed for seed in videos.seeds if seed is not None],
@@ -55,7 +56,12 @@ def run(item: Item, tools: Tools) -> Iterator[Child]:
         }
         for unit, prompt in chosen.prompts.items():
             for seed in videos.seeds:
-                video = {"method": folder.name, "unit": unit, "seed": seed, **_found(videos.path(unit, seed))}
+                video = {
+                    "method": composed(folder.name),
+                    "unit": unit,
+                    "seed": seed,
+                    **_found(videos.path(unit, seed)),
+                }
                 fields = {"prompt": prompt.as_json(), "video": video, "outputs": about}
                 yield Child(item_id(video), Made(fields))
 
@@ -102,13 +108,14 @@ def check_some_there(folders: Sequence[Path], chosen: Suite, suite: Suite) -> No
 
 def strays_of(videos: MethodVideos, suite: Suite) -> list[str]:
     """Return the videos in a folder that no prompt of the suite asks for, by path in it."""
-    own = videos.own()
+    own = {*map(composed, videos.own())}
+    prompts = {*map(composed, suite.prompts)}
     return sorted(
         name
         for path in videos.folder.rglob("*.mp4")
-        if path.name not in suite.prompts
+        if composed(path.name) not in prompts
         and not path.name.startswith(".")
-        and (name := path.relative_to(videos.folder).as_posix()) not in own
+        and (name := composed(path.relative_to(videos.folder).as_posix())) not in own
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from ...errors import InputError, UserError
 from ...media.images import LIMITS, MediaProblem, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.file_names import by_name, composed
 from ...schemas.text import counted
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin, ValidationReport
@@ -142,7 +143,7 @@ def report_of(
     """
     base = findings.report(str(folder), "outputs", checked)
     shared = {part.name: getattr(base, part.name) for part in fields(base)}
-    own: dict[str, Any] = {"method": folder.resolve().name, **about}
+    own: dict[str, Any] = {"method": composed(folder.resolve().name), **about}
     return kind(**shared, **own)
 
 
@@ -194,6 +195,13 @@ def unreadable(where: str, problem: MediaProblem, code: str, cure: str = "") -> 
 def finding(where: str, code: str, message: str, cure: str, level: Level = "error") -> Issue:
     """Return a finding about a place in the outputs."""
     return Issue(where, "$", code, message, cure, level)
+
+
+def repeated_names(folder: Path, prefix: str = "") -> Iterator[Issue]:
+    """Yield a finding for each entry of a folder whose name is that of another in normal form C."""
+    for first, second in by_name(sorted(entry.name for entry in folder.iterdir()))[1]:
+        message = f"the same name as {first!a}, written otherwise in Unicode ({second!a})"
+        yield finding(f"{prefix}{second}", "repeated-name", message, "keep one of the two")
 
 
 def listed_numbers(numbers: Sequence[int]) -> str:

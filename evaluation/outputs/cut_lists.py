@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ...media.shot_detection import Method, detect
 from ...schemas.csv_table import CsvTable
+from ...schemas.file_names import below
 from ...schemas.plain_files import read_plain, reason_of
 from .named import pairs_once
 
@@ -56,7 +57,7 @@ def list_of(folder: Path, episode_id: str) -> Path | None:
     Raises:
         BadCuts: there are two.
     """
-    there = [path for ending in ENDINGS if (path := folder / f"{episode_id}{ending}").exists()]
+    there = [path for ending in ENDINGS if (path := below(folder, f"{episode_id}{ending}")).exists()]
     if len(there) > 1:
         raise BadCuts(f"there are {there[0].name} and {there[1].name}; keep one of them")
     return there[0] if there else None

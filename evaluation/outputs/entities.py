@@ -18,10 +18,21 @@ from ...media.video import outline, probe
 from ...releases.entities.tree import EntitySet, Episode
 from ...schemas.canonical import Json
 from ...schemas.entities import EpisodeShot
+from ...schemas.file_names import below, composed
 from ...schemas.text import counted, tallied
 from ...schemas.values import Issue, Level
 from ...validators.report import IssueBin
-from .checked import NOTHING_FOUND, Output, OutputFile, Outputs, finding, listed_names, look_at, report_of
+from .checked import (
+    NOTHING_FOUND,
+    Output,
+    OutputFile,
+    Outputs,
+    finding,
+    listed_names,
+    look_at,
+    repeated_names,
+    report_of,
+)
 from .cut_lists import ENDINGS, BadCuts, Cuts, Span, find_cuts, list_of, read_cuts
 from .named import entries, folders_in
 from .shot_folders import VIDEOS
@@ -194,7 +205,7 @@ class _Asked:
         """Return what there is of the episode, and the findings."""
         name, shots = self.episode.episode_id, list(self.episode.script.shots())
         issues: list[Issue] = []
-        inside = self.folder / name
+        inside = below(self.folder, name)
         try:
             film = next(iter(_films(self.folder, name)), None)
             if inside.is_dir() and film is not None:
@@ -279,7 +290,7 @@ def _lost(shot: EpisodeShot, code: str, file: Path | None = None) -> ShotVideo:
 
 def _in_folder(folder: Path, shots: Sequence[EpisodeShot], issues: list[Issue]) -> list[ShotVideo]:
     """Return the video of each shot; of several, the first ``.mp4`` in the order of names, as public code."""
-    name = folder.name
+    name = composed(folder.name)
     there: dict[str, list[Path]] = {}
     scheduled = {shot_video_name(shot.scene, shot.number): shot.key for shot in shots}
     zero: list[str] = []
@@ -341,15 +352,16 @@ def _cut_out(key: str, film: Path, cuts: Cuts, issues: list[Issue], name: str) -
 
 def _films(folder: Path, name: str) -> Iterator[Path]:
     for ending in CONTAINERS:
-        path = folder / f"{name}{ending}"
+        path = below(folder, f"{name}{ending}")
         if path.is_file() or path.is_symlink():
             yield path
 
 
 def _strangers(folder: Path, names: set[str]) -> Iterator[Issue]:
-    own = {f"{name}{ending}" for name in names for ending in (*CONTAINERS, *ENDINGS)}
+    own = {composed(f"{name}{ending}") for name in names for ending in ("", *CONTAINERS, *ENDINGS)}
+    yield from repeated_names(folder)
     for path in entries(folder):
-        if path.name in own or path.name in names:
+        if composed(path.name) in own:
             continue
         if path.is_dir():
             yield _issue(shown(path.name), "unknown-episode", "the set has no episode of this name")
@@ -363,7 +375,7 @@ def _nothing_found(folder: Path, chosen: EntitySet) -> Issue:
     methods = [
         shown(entry.name)
         for entry in folders_in(folder)
-        if any((entry / name).is_dir() for name in chosen.by_id)
+        if any(below(entry, name).is_dir() for name in chosen.by_id)
     ]
     if methods:
         message = f"this folder holds the videos of {counted(len(methods), 'method')}"

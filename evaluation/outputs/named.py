@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from ...errors import ConfigError, InputError, UserError
+from ...schemas.file_names import below, composed
 from ...schemas.paths import format_path
 from ...schemas.plain_files import read_plain, reason_of
 from ...schemas.values import Own
@@ -126,7 +127,8 @@ def require_distinct(names: Sequence[str]) -> None:
     Raises:
         ConfigError: two have the same name; all such names are told.
     """
-    twice = sorted({name for name in names if names.count(name) > 1})
+    bare = [composed(name) for name in names]
+    twice = sorted({name for name in bare if bare.count(name) > 1})
     if twice:
         raise ConfigError(
             "--outputs",
@@ -146,7 +148,7 @@ def _below(folder: Path, name: str, noun: str) -> Path:
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or "\0" in name:
         raise ValueError(f"{shown} is not a {noun} below this one")
     try:
-        resolved = (folder / path).resolve()
+        resolved = below(folder, name).resolve()
         is_there = resolved.is_dir() or noun != "folder"
     except (OSError, RuntimeError):  # a name that is too long, a link to itself
         is_there = False

@@ -15,6 +15,7 @@ from ...media.images import MediaProblem
 from ...media.video import probe, sample_frames
 from ...schemas.canonical import Json
 from ...schemas.events import Suite, video_name
+from ...schemas.file_names import below, composed
 from ...schemas.text import counted
 from ...schemas.values import Issue
 from ...validators.report import IssueBin
@@ -26,6 +27,7 @@ from .checked import (
     finding,
     listed_names,
     look_at,
+    repeated_names,
     report_of,
     unreadable,
 )
@@ -66,7 +68,7 @@ class MethodVideos:
 
     def path(self, unit: str, seed: int | None) -> Path:
         """Return where the video of a prompt is looked for."""
-        return self.folder / self.below(unit, seed)
+        return below(self.folder, self.below(unit, seed))
 
     def own(self) -> set[str]:
         """Return what ``outputs.json`` names in the method's folder, and the file itself, by path there."""
@@ -193,7 +195,7 @@ def check_videos(folder: Path, chosen: Suite, known: Suite | None = None) -> Vid
         InputError: the folder cannot be read. MissingRequirement: the extra ``video`` is not installed.
     """
     findings = IssueBin()
-    names = {*chosen.prompts, *(known.prompts if known is not None else ())}
+    names = {*map(composed, chosen.prompts), *map(composed, known.prompts if known is not None else ())}
     try:
         videos = videos_of(folder, names)
         findings.extend(_strangers(videos, chosen, names))
@@ -257,9 +259,10 @@ def _strangers(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator
     """Yield what lies in the folder and is the video of no prompt, or not where it is looked for."""
     folder, seeds = videos.folder, videos.seeds
     own = {f"seed_{seed}" for seed in seeds if seed is not None}
-    named = {place.partition("/")[0] for place in videos.own()} - own
+    named = {composed(place).partition("/")[0] for place in videos.own()} - own
+    yield from repeated_names(folder)
     for path in entries(folder):
-        if path.name in named:
+        if composed(path.name) in named:
             continue
         if path.is_dir():
             if path.name in own:
@@ -267,10 +270,10 @@ def _strangers(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator
             else:
                 message = "expected videos, or folders such as seed_1"
                 yield finding(path.name, "stray-file", message, "move it elsewhere", "warning")
-        elif own and path.name in names:
+        elif own and composed(path.name) in names:
             message = f"expected folders such as seed_{seeds[0]}, found a video beside them: it is not judged"
             yield finding(path.name, "mixed-layout", message, "put it into the folder of its seed")
-        elif path.name not in names:
+        elif composed(path.name) not in names:
             yield _stranger(path, "", folder, chosen)
 
 
@@ -279,8 +282,7 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
     folder, seeds = videos.folder, videos.seeds
     if any(videos.path(unit, seed).is_file() for seed in seeds for unit in chosen.prompts):
         return
-    below = folders_in(folder)
-    methods = [entry.name for entry in below if _holds_videos(entry, chosen)]
+    methods = [entry.name for entry in folders_in(folder) if _holds_videos(entry, chosen)]
     some = next(iter(chosen.prompts))
     others = sum(videos.path(unit, seed).is_file() for seed in seeds for unit in names)
     if methods:
@@ -300,13 +302,15 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
 
 def _holds_videos(folder: Path, chosen: Suite) -> bool:
     places = folder_of_each_seed(folder, seeds_of(folder))
-    return any((place / unit).is_file() for place in places for unit in chosen.prompts)
+    return any(below(place, unit).is_file() for place in places for unit in chosen.prompts)
 
 
 def _in_folder(folder: Path, videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
-    named = {Path(name).parts[0] for name in videos.named.values()}
+    named = {composed(Path(name).parts[0]) for name in videos.named.values()}
+    yield from repeated_names(folder, f"{folder.name}/")
     for path in entries(folder):
-        if path.name not in named and (path.name not in names or path.is_dir()):
+        name = composed(path.name)
+        if name not in named and (name not in names or path.is_dir()):
             yield _stranger(path, f"{folder.name}/", folder, chosen)
 
 
@@ -325,7 +329,7 @@ def _meant(path: Path, folder: Path, chosen: Suite) -> str | None:
     from rapidfuzz.fuzz import ratio
     from rapidfuzz.process import extractOne
 
-    missing = [unit for unit in chosen.prompts if not (folder / unit).is_file()]
+    missing = [unit for unit in chosen.prompts if not below(folder, unit).is_file()]
     spelt = video_name(path.stem.replace("_", " ")).casefold()
     nearest = extractOne(spelt, [unit.casefold() for unit in missing], scorer=ratio, score_cutoff=_NEAR)
     return None if nearest is None else missing[nearest[2]]

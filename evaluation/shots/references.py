@@ -17,6 +17,7 @@ from ...models.vision.store import VectorStore
 from ...models.vision.types import Rows, TextEncoder
 from ...releases.shots.tree import ShotStory
 from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.file_names import composed
 from ...schemas.shots import Shot, ShotScript, TwoTexts
 from ..metrics.clip_score import PARTS
 from ..outputs.shot_folders import CHARACTERS, PICTURES, Choice, StoryFolder, story_folders
@@ -102,8 +103,8 @@ def references_of(story: ShotStory, drawn: dict[str, list[Path]]) -> dict[str, l
 
 
 def compared(name: str) -> str:
-    """Return a name as names are compared: case, spaces and marks do not count."""
-    return _MARKS.sub(" ", name).strip().casefold()
+    """Return a name as names are compared: case, spaces, marks and forms of Unicode do not count."""
+    return _MARKS.sub(" ", composed(name)).strip().casefold()
 
 
 def _pictures(story: StoryFolder) -> dict[str, list[Path]]:

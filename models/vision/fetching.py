@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.canonical import sha256_file
+from ...schemas.plain_files import open_plain
 from ...schemas.text import tallied
 from .download import fetch_address, quiet_libraries
 from .facenet_export import BESIDE, NAME, export_facenet
@@ -258,7 +259,7 @@ def _copy(source: Source, name: str, folder: Path, path: Path) -> Pin:
             return Pin("", 0, "", False)
         raise FileNotFoundError(f"{folder} has no {source.folder}/{name}")
     part = path.with_name(f"{path.name}.part")
-    with given.open("rb") as read, part.open("wb") as out:
+    with open_plain(given, follow=True) as read, part.open("wb") as out:
         shutil.copyfileobj(read, out, _BUFFER)
     part.replace(path)
     commit, etag = _note(given, folder / source.folder)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from ...media.images import MediaProblem, Picture, PictureLimits, open_picture, read_bytes
 from ...schemas.canonical import sha256_bytes
+from ...schemas.file_names import below, by_name, composed
 from ...schemas.paths import format_path
 from ...schemas.plain_files import open_plain
 from ...schemas.shots import ReferenceImage, ShotScript, StoryFacts
@@ -46,8 +47,8 @@ def read_references(
     if not is_safe_name(key):
         found.add(issue("unsafe-name", place.name, f"$.Characters[{show(key)}]", "it cannot be a folder's"))
         return ()
-    folder = place / IMAGES / key
-    nested = [place / IMAGES / other for other in script.characters if other.startswith(f"{key}/")]
+    folder = below(place / IMAGES, key)
+    nested = [below(place / IMAGES, other) for other in script.characters if other.startswith(f"{key}/")]
     images = []
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         name = path.relative_to(place).as_posix()
@@ -72,7 +73,7 @@ def read_references(
 def _read_reference(
     place: Path, path: Path, key: str, found: IssueBin, limits: PictureLimits
 ) -> ReferenceImage | None:
-    name = path.relative_to(place).as_posix()
+    name = composed(path.relative_to(place).as_posix())
     read = read_reference(path, f"{place.name}/{name}", found, limits)
     if read is None:
         return None
@@ -107,10 +108,15 @@ def check_folders(place: Path, script: ShotScript, found: IssueBin) -> None:
     """Report folders and files below ``image/`` that are no character's."""
     if not (place / IMAGES).is_dir():
         return
-    first_parts = {key.split("/")[0] for key in script.characters}
-    for entry in sorted((place / IMAGES).iterdir()):
+    first_parts = {composed(key.split("/")[0]) for key in script.characters}
+    there = sorted((place / IMAGES).iterdir())
+    repeated = {second: first for first, second in by_name(entry.name for entry in there)[1]}
+    for entry in there:
         where = f"{place.name}/{IMAGES}/{entry.name}"
-        if entry.name in first_parts or entry.name in SYSTEM_FILES:
+        if entry.name in repeated:
+            message = f"it has the name of {repeated[entry.name]!a}, written otherwise in Unicode"
+            found.add(issue("unknown-folder", where, "$", message))
+        if composed(entry.name) in first_parts or entry.name in SYSTEM_FILES:
             continue
         if not entry.is_dir():
             found.add(issue("stray-file", where, "$", "expected the folder of a character"))

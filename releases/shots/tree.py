@@ -19,6 +19,7 @@ from pathlib import Path
 from ...errors import InputError, TargetError, UserError
 from ...media.images import LIMITS, PictureLimits
 from ...schemas.canonical import digest, write_atomic
+from ...schemas.file_names import below
 from ...schemas.shots import ReferenceImage, ShotScript
 from ...validators.report import IssueBin, ValidationReport
 from ...validators.rules import Opened
@@ -90,7 +91,7 @@ class ShotSet:
 
     def path(self, image: ReferenceImage) -> Path:
         """Return where a reference image lies."""
-        return self.folder / image.story_id / image.file
+        return below(self.folder / image.story_id, image.file)
 
     def counts(self) -> dict[str, int]:
         """Return how many stories, shots, characters and reference images there are."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ....errors import InputError, TargetError, UserError, mismatch
 from ....schemas.canonical import Json, canonical_bytes, sha256_bytes, sha256_file, write_atomic
+from ....schemas.file_names import composed
 from ....schemas.plain_files import parse_json, read_plain
 from ....schemas.text import tallied
 from ...outputs.shot_folders import VIDEOS
@@ -241,7 +242,7 @@ class _Names:
 
 
 def _plain(name: str) -> str:
-    return name.replace(" ", "_")  # as VBench writes names of folders of frames
+    return composed(name).replace(" ", "_")  # as VBench writes names of folders of frames
 
 
 def _problem(where: str, expected: str, actual: str) -> UserError:

@@ -9,6 +9,7 @@ from ....errors import ConfigError, InputError, UserError
 from ....releases.shots.references import IMAGES
 from ....releases.shots.tree import FOLDER
 from ....schemas.canonical import sha256_file
+from ....schemas.file_names import composed
 from ....schemas.judgement import EvaluationManifest
 from ...archive.archive import sources_of
 from ...metrics.story import FoundStory
@@ -63,7 +64,7 @@ class ShotFiles:
         environment = manifest.environment
         selection = _mapping(environment.get("selection"))
         known = sources_of(folder, manifest)
-        roots = {path.name: path for role, path in known if role == OUTPUTS}
+        roots = {composed(path.name): path for role, path in known if role == OUTPUTS}
         roots |= _given(outputs, _mapping(manifest.subject.get("methods")))
         if release is None:
             release = next((path for role, path in known if role == SHOTS), None)
@@ -136,7 +137,7 @@ class ShotFiles:
 
 
 def _given(outputs: Sequence[Path], methods: Mapping[str, Any]) -> dict[str, Path]:
-    given = {path.resolve().name: path for path in outputs}
+    given = {composed(path.resolve().name): path for path in outputs}
     problems = [
         UserError(
             str(path), what=f"{name} is none of the methods that were evaluated: {', '.join(methods)}",

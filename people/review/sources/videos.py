@@ -17,6 +17,7 @@ from ....evaluation.outputs.videos import MethodVideos, check_methods, videos_of
 from ....releases.events.suites import SUITE, load_suite
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.events import Suite
+from ....schemas.file_names import composed
 from ...tasks import draw_methods
 from ..items import Drawn, Part
 from .source import Drawing, Material, Source, known_only
@@ -113,7 +114,7 @@ def _methods(material: Material, suite: Suite, judged: Evaluated | None) -> dict
         fix = "give the videos of each method: --outputs FOLDER"
         raise InputError([UserError(str(material.path), what="whose videos are seen is not said", fix=fix)])
     check_methods(folders)
-    there = {folder.resolve().name: videos_of(folder, suite.prompts) for folder in folders}
+    there = {composed(folder.resolve().name): videos_of(folder, suite.prompts) for folder in folders}
     known_only("methods", options.methods, there, "method")
     kept = {name: own for name, own in there.items() if not options.methods or name in options.methods}
     if judged is not None:

@@ -74,6 +74,23 @@ def _with_character(tree: Path, key: str) -> None:
     _script(tree, json.dumps(script).encode())
 
 
+def test_references_when_their_folder_is_decomposed_are_the_character_s(tree: Path, tmp_path: Path) -> None:
+    script = drawn_script()
+    script["Characters"] = {
+        ("Zo\u00eb" if key == "Mira" else key): sheet for key, sheet in script["Characters"].items()
+    }
+    _script(tree, json.dumps(script).encode())
+    (tree / "ViStory/01/image/Mira").rename(tree / "ViStory/01/image/Zoe\u0308")
+    shot_set, report = read_shot_set(tree)
+    assert "unknown-folder" not in report.counts and "no-reference" not in report.counts
+    first, _ = shot_set.by_id["01"].references["Zo\u00eb"]
+    assert first.file == "image/Zo\u00eb/00.png" and shot_set.path(first).is_file()
+    write_shot_set(shot_set, tmp_path / "copy")
+    assert (tmp_path / "copy/ViStory/01/image/Zo\u00eb/00.png").is_file()
+    (tree / "ViStory/01/image/Zo\u00eb").mkdir()
+    assert read_shot_set(tree)[1].counts["unknown-folder"] == 1
+
+
 def _many(tree: Path) -> None:
     for number in range(60):
         picture = picture_bytes(draw_panel(number % 20 + 1, (80, 80 + number)))

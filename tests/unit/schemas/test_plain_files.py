@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import ExitCode, UserError
+from fabula.media.images import MediaProblem, read_bytes
+from fabula.media.video import probe
 from fabula.schemas import plain_files
 from fabula.schemas.plain_files import (
     DEEPEST,
@@ -43,6 +45,22 @@ def test_lines_when_one_has_no_end_name_the_file(tmp_path: Path) -> None:
     with open_plain(path) as lines, pytest.raises(NotPlain, match=rf"longer than {LONGEST_LINE:,}") as caught:
         next(iter(lines))
     assert caught.value.where == str(path)
+
+
+def test_file_when_git_lfs_left_a_pointer_in_its_place_says_so_to_every_reader(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp4"
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 12345\n" % (b"0" * 64)
+    path.write_bytes(pointer)
+    with pytest.raises(NotPlain, match="run `git lfs pull` in the clone") as caught:
+        read_plain(path)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert reason_of(again) == "a Git LFS pointer in place of the file: run `git lfs pull`"
+    assert str(again) == str(caught.value)
+    for read in (probe, read_bytes):
+        with pytest.raises(MediaProblem, match="Git LFS pointer"):
+            read(path)
+    path.write_bytes(pointer + b"x" * 1024)  # a text about pointers is none
+    assert read_plain(path).startswith(pointer)
 
 
 @pytest.mark.parametrize("follow", [True, False])

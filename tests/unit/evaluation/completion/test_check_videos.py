@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fabula.errors import ConfigError, InputError
-from fabula.evaluation.outputs.videos import Videos, check_video_methods, check_videos
+from fabula.evaluation.events.load_videos import strays_of
+from fabula.evaluation.outputs.videos import Videos, check_video_methods, check_videos, videos_of
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.testing.drawn import write_video
 
@@ -33,6 +34,25 @@ def test_videos_when_all_are_there_have_no_findings(three: Suite, tmp_path: Path
     assert (report.ok, report.issues, report.accounting()["invalid_rate"]) == (True, (), 0.0)
     part = Suite({NAMES[0]: three.prompts[NAMES[0]]})
     assert check_videos(folder, part, three).issues == ()  # the others are of the suite, and left alone
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_video_when_its_name_is_decomposed_is_that_of_the_prompt(tmp_path: Path, named: bool) -> None:
+    one, two = "A_caf\u00e9_opens_and_then_closes.mp4", "A_cafe\u0301_opens_and_then_closes.mp4"
+    entry = {"prompt": "x", "event_list": ["a", "b"], "class": ["human"]}
+    suite = Suite({one: EventPrompt.model_validate(entry)})
+    folder = tmp_path / "mode\u0300le"
+    folder.mkdir()
+    write_video(folder / ("e\u0301.mp4" if named else two), 8)
+    if named:
+        (folder / "outputs.json").write_text(json.dumps({"files": {one: "\u00e9.mp4"}}), "utf-8")
+    report = check_videos(folder, suite)
+    assert (report.issues, report.method) == ((), "mod\u00e8le")
+    assert strays_of(videos_of(folder, suite.prompts), suite) == []
+    if not named:
+        write_video(folder / one, 8)
+        (twice,) = check_videos(folder, suite).issues
+        assert (twice.code, "\\u0301" in twice.message) == ("repeated-name", True)
 
 
 @pytest.mark.parametrize("seeds", [(), (1, 7)])
