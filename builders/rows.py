@@ -17,6 +17,7 @@ from ..engine.edits import WHOLE, is_withdrawal
 from ..errors import UserError
 from ..schemas.canonical import Json
 from ..schemas.csv_table import BadCsv, CsvTable
+from ..schemas.file_names import composed
 from ..schemas.paths import format_path
 from ..schemas.plain_files import read_plain
 from ..schemas.text import slug
@@ -218,7 +219,7 @@ class Reader:
         if front is None:
             return None
         title, text = _heading(text) if path.suffix.lower() == ".md" else (None, text)
-        plain = " ".join(path.stem.replace("_", " ").replace("-", " ").split())
+        plain = " ".join(composed(path.stem).replace("_", " ").replace("-", " ").split())
         defaults = {"id": slug(path.stem) or None, "title": title or plain[:1].upper() + plain[1:]}
         return Row(where, {**defaults, **front, "text": text})
 

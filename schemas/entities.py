@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel, StrictBool, StrictInt, StrictStr
 
+from .file_names import composed
 from .values import Check, Own, Wire
 
 EntityType = Literal["character", "location", "object"]
@@ -146,8 +147,9 @@ class EntitySplits(RootModel[dict[str, tuple[StrictStr | SplitItem, ...]]]):
     model_config = ConfigDict(frozen=True)
 
     def ids(self, tier: str) -> tuple[str, ...]:
-        """Return the ids of a tier's episodes, in order; none where the file has no such tier."""
-        return tuple(item if isinstance(item, str) else item.episode_id for item in self.root.get(tier, ()))
+        """Return the ids of a tier's episodes, as names of files are compared; none if there is no such tier."""
+        items = self.root.get(tier, ())
+        return tuple(composed(item if isinstance(item, str) else item.episode_id) for item in items)
 
     def objects(self) -> Iterator[tuple[str, int, SplitItem]]:
         """Yield every item that is an object, with its tier and its place there."""

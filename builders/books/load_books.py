@@ -13,6 +13,7 @@ from pydantic import Field
 from ...engine.stage import Child, Failed, Item, Made, Outcome, StageSpec, Tools
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, sha256_bytes
+from ...schemas.file_names import composed
 from ...schemas.plain_files import read_plain
 from ...schemas.text import is_language_tag, slug
 from ...schemas.values import Own
@@ -101,7 +102,7 @@ def _read(file: Path, settings: Settings) -> Outcome:
     if not is_language_tag(facts["language"]):
         del facts["language"]
     return Made({"book": {
-        "file": file.name, "sha256": sha256_bytes(data), "facts": facts,
+        "file": composed(file.name), "sha256": sha256_bytes(data), "facts": facts,
         "blocks": [block.as_json() for block in book.blocks], "readings": book.readings,
     }})  # fmt: skip
 

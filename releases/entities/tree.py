@@ -18,6 +18,7 @@ from pathlib import Path
 from ...errors import ConfigError, InputError, TargetError, UserError
 from ...schemas.canonical import Json, digest, write_atomic
 from ...schemas.entities import ALL, TIERS, EntityEpisode, EntitySplits
+from ...schemas.file_names import by_name, composed
 from ...validators.entities.measures import measure
 from ...validators.entities.set_rules import (
     check_actions,
@@ -213,7 +214,7 @@ def open_entity_set(root: Path) -> Opened:
         splits = tuple(_read_split_files(folder.parent / SPLITS, found))
     if not episodes and not found.kept:
         raise InputError([_no_set(str(folder), "no script in it")])
-    known = frozenset(path.stem for path in folder.glob("*.json"))
+    known = frozenset(composed(path.stem) for path in folder.glob("*.json"))
     return Opened(root, "entities", ReadSet(EntitySet(episodes, splits), known), found)
 
 
@@ -268,21 +269,26 @@ def _read_scripts(folder: Path, found: IssueBin) -> Iterator[Episode]:
             continue
         script, content = _FILES.read(path, where, EntityEpisode, found)
         if script is not None:
-            yield Episode(path.stem, script, content)
+            yield Episode(composed(path.stem), script, content)
 
 
 def _read_split_files(folder: Path, found: IssueBin) -> Iterator[SplitFile]:
     for path in _json_files(folder, found):
         splits, content = _FILES.read(path, f"{SPLITS}/{path.name}", EntitySplits, found)
         if splits is not None:
-            yield SplitFile(path.stem, splits, content)
+            yield SplitFile(composed(path.stem), splits, content)
 
 
 def _json_files(folder: Path, found: IssueBin) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
+    there = sorted(folder.iterdir())
+    repeated = {second: first for first, second in by_name(entry.name for entry in there)[1]}
+    for entry in there:
         if entry.name in SYSTEM_FILES or entry.name.startswith("._"):
             continue
-        if entry.suffix == ".json" and not entry.is_dir():
+        if entry.name in repeated:
+            message = f"it has the name of {repeated[entry.name]!a}, written otherwise in Unicode"
+            found.add(issue("stray-file", f"{folder.name}/{entry.name}", "$", message))
+        elif entry.suffix == ".json" and not entry.is_dir():
             yield entry
         else:
             found.add(issue("stray-file", f"{folder.name}/{entry.name}", "$", "expected a file *.json"))

@@ -84,6 +84,17 @@ def test_folder_of_scripts_when_given_alone_is_a_set_without_splits(data: Path, 
     ]  # fmt: skip
 
 
+def test_episode_when_its_file_name_is_decomposed_is_that_of_the_splits(data: Path) -> None:
+    one, two = "ep_\u00e9", "ep_e\u0301"
+    (data / "scripts/ep_a.json").rename(data / f"scripts/{two}.json")
+    for path in (data / "splits").iterdir():
+        path.write_text(path.read_text("utf-8").replace("ep_a", one), "utf-8")
+    found, report = read_entity_set(data)
+    assert one in found.by_id and "split-unknown" not in report.counts
+    shutil.copy(data / f"scripts/{two}.json", data / f"scripts/{one}.json")
+    assert read_entity_set(data)[1].counts["stray-file"] == 1
+
+
 def test_tiers_when_split_files_differ_go_by_the_one_that_names_most(data: Path) -> None:
     (data / "splits" / "few.json").write_text('{"hard": ["ep_a"], "all": ["ep_a"]}', "utf-8")
     (data / "splits" / "again.json").write_text(
