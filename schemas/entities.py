@@ -147,7 +147,7 @@ class EntitySplits(RootModel[dict[str, tuple[StrictStr | SplitItem, ...]]]):
     model_config = ConfigDict(frozen=True)
 
     def ids(self, tier: str) -> tuple[str, ...]:
-        """Return the ids of a tier's episodes, as names of files are compared; none if there is no such tier."""
+        """Return the ids of the episodes of a tier, as names are compared; none if there is no such tier."""
         items = self.root.get(tier, ())
         return tuple(composed(item if isinstance(item, str) else item.episode_id) for item in items)
 

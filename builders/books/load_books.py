@@ -47,7 +47,7 @@ class Settings(Own):
 
 
 SPEC = StageSpec(
-    name="load_books", version=3, shape="expand", reads=("sources",), writes=("book",), libraries=("pyyaml",),
+    name="load_books", version=4, shape="expand", reads=("sources",), writes=("book",), libraries=("pyyaml",),
     settings=Settings,
 )  # fmt: skip
 

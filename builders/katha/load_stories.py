@@ -186,7 +186,7 @@ class _GivenRecord:
 
 SPEC = StageSpec(
     name="load_stories",
-    version=6,
+    version=7,
     shape="expand",
     reads=("sources",),
     writes=("story", "source", "given", "answers", "edits", "withdrawn", "added_at"),

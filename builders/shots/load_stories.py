@@ -99,7 +99,7 @@ class Settings(StorySettings):
 
 SPEC = StageSpec(
     name="load_stories",
-    version=2,
+    version=3,
     shape="expand",
     reads=("sources",),
     writes=("story", "given", "edits", "withdrawn", "number"),
