@@ -59,9 +59,9 @@ class CsvTable:
         Raises:
             BadCsv: a row cannot be read, or has something under a column without a name.
         """
-        nameless = [place for place, name in enumerate(self.columns) if not name]
+        nameless = [at for at, name in enumerate(self.columns) if not name]
         for line, cells in self._cells():
-            if any(cells[place].strip() for place in nameless if place < len(cells)):
+            if any(cells[at].strip() for at in nameless if at < len(cells)):
                 raise BadCsv(line, "a cell stands under a column without a name; name it, or remove it")
             if cells:
                 yield line, cells

@@ -89,8 +89,8 @@ def open_plain(path: Path, *, follow: bool = False) -> PlainFile:
             kind = "a folder" if stat.S_ISDIR(facts.st_mode) else "a pipe or a device"
             raise NotPlain(errno.EINVAL, kind, str(path))
         if facts.st_size <= _LARGEST_POINTER and os.pread(handle, len(_POINTER), 0) == _POINTER:
-            found = "a Git LFS pointer in place of the file: run `git lfs pull`"
-            raise NotPlain(errno.ENODATA, found, str(path), "run `git lfs pull` in the clone that it lies in")
+            kind = "a Git LFS pointer in place of the file: run `git lfs pull`"
+            raise NotPlain(errno.ENODATA, kind, str(path), "run `git lfs pull` in the clone that it lies in")
         return PlainFile(handle, str(path))
     except BaseException:
         os.close(handle)

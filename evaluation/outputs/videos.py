@@ -259,7 +259,7 @@ def _strangers(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator
     """Yield what lies in the folder and is the video of no prompt, or not where it is looked for."""
     folder, seeds = videos.folder, videos.seeds
     own = {f"seed_{seed}" for seed in seeds if seed is not None}
-    named = {composed(place).partition("/")[0] for place in videos.own()} - own
+    named = {composed(path).partition("/")[0] for path in videos.own()} - own
     yield from repeated_names(folder)
     for path in entries(folder):
         if composed(path.name) in named:
@@ -302,7 +302,7 @@ def _nothing_found(videos: MethodVideos, chosen: Suite, names: set[str]) -> Iter
 
 def _holds_videos(folder: Path, chosen: Suite) -> bool:
     places = folder_of_each_seed(folder, seeds_of(folder))
-    return any(below(place, unit).is_file() for place in places for unit in chosen.prompts)
+    return any(below(folder, unit).is_file() for folder in places for unit in chosen.prompts)
 
 
 def _in_folder(folder: Path, videos: MethodVideos, chosen: Suite, names: set[str]) -> Iterator[Issue]:
