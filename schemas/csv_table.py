@@ -36,14 +36,15 @@ class CsvTable:
     """
 
     def __init__(self, text: str, separators: str = ",", *, quoted: bool = True) -> None:
-        head = text.partition("\n")[0]
+        head = text.lstrip("\r\n").partition("\n")[0]
         separator = max(separators, key=head.count)
         csv.field_size_limit(max(csv.field_size_limit(), min(len(text) + 1, _LONGEST)))
         self._reader = csv.reader(
             io.StringIO(text, newline=""), delimiter=separator, strict=True,
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         )  # fmt: skip
-        self.columns = tuple(name.strip() for name in next(self._cells(), (1, []))[1])
+        header = next((cells for _, cells in self._cells() if cells), [])
+        self.columns = tuple(name.strip() for name in header)
         others = [other for other in _SEPARATORS if other not in separators and other in head]
         if len(self.columns) == 1 and others:
             raise BadCsv(

@@ -51,6 +51,7 @@ def test_table_when_cells_hold_line_ends_and_separators_keeps_them_and_the_lines
         (2, {"a": "x\r\ny", "b": "1;2,3"}), (5, {"a": "z\u2028z", "b": ""}),
     ]  # fmt: skip
     assert list(CsvTable("a;b\n1,5;2\n", ",;").named()) == [(2, {"a": "1,5", "b": "2"})]
+    assert list(CsvTable("\n\na;b\n1;2\n", ",;").named()) == [(4, {"a": "1", "b": "2"})]
     assert CsvTable("").columns == ()
 
 
