@@ -20,11 +20,12 @@ LIMITS = Limits(files=5000, bytes=2**28)
 """What an EPUB may hold."""
 
 
-def epub_book(data: bytes, *, incomplete: bool = False) -> Book:
+def epub_book(data: bytes, given: str | None = None, *, incomplete: bool = False) -> Book:
     """Return an EPUB as a book: its documents in reading order, with the headings of its table of contents.
 
     Args:
         data: the archive.
+        given: the encoding that the user says its documents have.
         incomplete: whether it may lack documents; a block of the role ``missing`` stands for each.
 
     Raises:
@@ -32,7 +33,7 @@ def epub_book(data: bytes, *, incomplete: bool = False) -> Book:
     """
     try:
         with open_zip(BytesIO(data), LIMITS) as archive:
-            return _Epub(archive, incomplete, _Names(archive.sizes)).book()
+            return _Epub(archive, given, incomplete, _Names(archive.sizes)).book()
     except NotPacked as error:
         code = "damaged" if error.code == "unsafe" else error.code
         where = f"{error.where}: " if error.where else ""
@@ -97,6 +98,7 @@ class _Entry:
 @dataclass(slots=True)
 class _Epub:
     archive: PackedFiles
+    given: str | None
     incomplete: bool
     names: "_Names"
 
@@ -161,7 +163,7 @@ class _Epub:
 
     def _text(self, name: str) -> str:
         try:
-            return text_of(self.archive.read(name), markup=True)
+            return text_of(self.archive.read(name), self.given, markup=True)
         except BadBook as error:
             raise BadBook(error.code, f"{name}: {error}") from error
 

@@ -109,7 +109,7 @@ def _read(file: Path, settings: Settings) -> Outcome:
 
 def _book(data: bytes, suffix: str, settings: Settings) -> Book:
     if data[:4] == b"PK\x03\x04" or suffix == ".epub":
-        return epub_book(data, incomplete=settings.incomplete)
+        return epub_book(data, settings.encoding, incomplete=settings.incomplete)
     read = READERS.get(suffix, _plain)
     head = data[:200].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
     markup = read is html_book or MARKUP.match(head) is not None

@@ -200,6 +200,13 @@ def test_encoding_when_latin_1_is_said_of_bytes_that_it_has_no_letters_for_is_wi
         text_of(data, markup=False)
 
 
+def test_encoding_when_given_goes_before_what_is_stated_in_an_epub_too() -> None:
+    data = archive({"a.xhtml": page(CAFE, head="<meta charset='utf-8'>").encode("cp1252")})
+    with pytest.raises(BadBook, match=r"O/a\.xhtml: it is not utf-8 at byte"):
+        epub_book(data)
+    assert epub_book(data, "windows-1252").blocks[0].text == CAFE
+
+
 @pytest.mark.parametrize("label", ["klingon", "punycode", "hex", "unicode_escape"])
 def test_encoding_when_none_is_known_that_a_page_states_is_named(label) -> None:
     with pytest.raises(BadBook, match=f"'{label}' is not known"):
