@@ -218,7 +218,7 @@ def test_reading_when_it_is_bounded_or_of_the_package_is_let_through(code: str) 
     assert not list(raw_readings(ast.parse(code)))
 
 
-MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 174_150, 975, 40
+MOST_LINES, MOST_FILES, MOST_IN_A_ROOM = 171_600, 975, 40
 """Of the package without ``testing``: raised only with what a new feature brings."""
 
 
