@@ -123,6 +123,16 @@ def drafted(samples: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found  # type: ignore[return-value]
 
 
+@pytest.fixture(scope="session")
+def tale(samples: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A sample story after all map stages: rules drafted it, but for its hand-written variants."""
+    sources = [("stories", SAMPLES / "stories.jsonl"), ("records", SAMPLES / "gold.jsonl")]
+    given = load(sources)["kb25k_0001"]["given"]
+    made = draft({**samples["kb25k_0001"], "given": {key: given[key] for key in ("author", "variants")}})
+    assert not isinstance(made, Rejected)
+    return made
+
+
 @pytest.fixture
 def write_rows(tmp_path: Path) -> Callable[..., Path]:
     """Write stories as JSONL, each a change of a sound row."""

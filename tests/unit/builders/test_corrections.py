@@ -25,8 +25,17 @@ def built(katha, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("katha")
     rows = (katha.samples / "stories.jsonl").read_bytes().splitlines(keepends=True)[:3]
     (folder / "stories.jsonl").write_bytes(b"".join(rows))
+    by_hand = json.loads((katha.samples / "gold.jsonl").read_text("utf-8").splitlines()[0])
+    given = {name: by_hand[name] for name in ("story_id", "author", "variants")}
+    places = ("story_id", "scene_index", "scene_text")
+    given["scenes"] = [{name: scene[name] for name in places} for scene in by_hand["scenes"]]
+    (folder / "records.jsonl").write_text(json.dumps(given) + "\n", "utf-8")
     options = BuildOptions(
-        created_at="2026-01-01T00:00:00Z", workers=0, limit=2, settings=["run.threshold=1"]
+        created_at="2026-01-01T00:00:00Z",
+        workers=0,
+        limit=2,
+        records=folder / "records.jsonl",
+        settings=["run.threshold=1"],
     )
     build_katha(folder / "stories.jsonl", folder / "run", options)
     return folder / "run"

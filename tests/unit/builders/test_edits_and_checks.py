@@ -17,11 +17,6 @@ def checks_of(katha, fields, draft):
     return katha.run_stage("verify_record", {**fields, "draft": draft}).fields["checks"]
 
 
-@pytest.fixture
-def tale(drafted):
-    return drafted["kb25k_0001"]
-
-
 def test_edit_when_the_old_value_matches_is_applied_and_credited(katha, tale) -> None:
     outcome = apply(
         katha, tale, edit("$.scenes[1].action", tale["scenes"][1]["action"], "The dove drops a leaf")

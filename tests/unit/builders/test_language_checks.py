@@ -1,10 +1,13 @@
 """Whether what a model drafted is in its story's language, and whether two questions ask the same."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fabula.builders.katha import write_questions
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.checks.language import detected, language_checks
 from fabula.builders.katha.checks.rules import rule_checks
@@ -99,13 +102,17 @@ def test_questions_when_they_ask_the_same_are_known_by_words_or_by_answer_and_sc
     }
 
 
-def test_question_when_drafted_twice_is_kept_once_and_the_check_says_why(katha, drafted, monkeypatch) -> None:
-    from fabula.builders.katha import write_questions
+def drafts_questions(monkeypatch, questions: Callable[[], list[Any]]) -> None:
+    """Let rules draft these questions."""
+    step = replace(write_questions.STEP, rules=lambda *_: questions())
+    monkeypatch.setattr(write_questions, "STEP", step)
 
+
+def test_question_when_drafted_twice_is_kept_once_and_the_check_says_why(katha, drafted, monkeypatch) -> None:
     tale = drafted["kb25k_0001"]
     first = {**tale["questions"][0], "evidence_scenes": [1, 2]}
     doubled = [first, {**first, "question": "Asked again?", "question_id": "kb25k_0001_q02"}]
-    monkeypatch.setattr(write_questions, "ask_questions", lambda *_: doubled)
+    drafts_questions(monkeypatch, lambda: doubled)
     done = katha.run_stage("write_questions", tale).fields
     assert done["questions"] == [{**first, "question_id": "kb25k_0001_q01"}]
     assert done[REPEATED] == ["'Asked again?': it wants the same answer from the same scenes as question 1"]
@@ -139,20 +146,14 @@ def test_near_questions_when_the_cosine_reaches_the_threshold_are_left_out() -> 
 def test_build_when_an_encoder_is_set_keeps_one_of_two_near_questions_and_the_check_says_why(
     katha, tmp_path, monkeypatch
 ) -> None:
-    from fabula.builders.katha import write_questions
-
-    written = write_questions.ask_questions
-
-    def doubled(*told: Any) -> list[Any]:
-        (first, *others) = written(*told)
-        again = {
-            **first,
-            "question": f"Say, {first['question']}",
-            "gold_answer": f"{first['gold_answer']} so",
-        }
-        return [first, again, *others]
-
-    monkeypatch.setattr(write_questions, "ask_questions", doubled)
+    gold = json.loads((katha.samples / "gold.jsonl").read_text("utf-8").splitlines()[0])
+    first, other = gold["questions"][:2]
+    again = {
+        **first,
+        "question": f"Say, {first['question']}",
+        "gold_answer": f"{first['gold_answer']} so",
+    }
+    drafts_questions(monkeypatch, lambda: [first, again, other])
     source = tmp_path / "one.jsonl"
     source.write_text((katha.samples / "stories.jsonl").read_text("utf-8").splitlines()[0] + "\n", "utf-8")
     with ModelServer() as server:

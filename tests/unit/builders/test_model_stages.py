@@ -28,11 +28,6 @@ class PreparedAsker:
         return Answer(ask.read(reply), ("asked_again",))
 
 
-@pytest.fixture
-def tale(drafted):
-    return drafted["kb25k_0001"]
-
-
 def approval(draft: dict[str, Any]) -> dict[str, Any]:
     """Return replies of a verifier that finds nothing wrong."""
     questions = list(enumerate(draft["questions"], start=1))
@@ -130,9 +125,11 @@ def test_record_when_no_model_is_named_is_checked_by_rules_only(katha, tale) -> 
 
 
 def test_record_when_the_model_contradicts_a_field_is_marked_for_review(katha, tale) -> None:
-    replies = approval(tale["draft"])
+    scenes = [{**part, "state": "It is night."} for part in tale["draft"]["scenes"]]
+    draft = {**tale["draft"], "scenes": scenes}
+    replies = approval(draft)
     replies["check_record"]["scenes"][1].update(remark="It is day.", contradicted=["state"])
-    checks, status = verified(katha, tale, PreparedAsker(**replies))
+    checks, status = verified(katha, tale, PreparedAsker(**replies), draft)
     failed = [check for check in checks if check["passed"] is False and check["code"] != "incomplete"]
     assert [(check["path"], "It is day." in check["note"]) for check in failed] == [
         ("$.scenes[1].state", True)

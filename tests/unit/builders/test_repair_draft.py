@@ -42,11 +42,6 @@ def changed(elements: list[dict[str, Any]], number: int, **values: Any) -> list[
     return [{**part, **values} if n == number else part for n, part in enumerate(elements)]
 
 
-@pytest.fixture
-def tale(drafted):
-    return drafted["kb25k_0001"]
-
-
 def test_list_when_it_has_findings_is_drafted_anew_with_them_quoted(katha, tale) -> None:
     better = changed(tale["questions"], 0, question="Why did the dove drop a leaf?")
     planner = Repairer(questions=better)
@@ -81,7 +76,8 @@ def test_field_when_repaired_is_the_repairers_and_its_neighbours_are_not(katha, 
     ],
 )
 def test_list_when_the_new_one_breaks_a_rule_stays(tale, part, number, values, why) -> None:
-    # A field that rules leave out is no finding of the repair: here every one is filled.
+    # A field that rules leave out is no finding of the repair: here every one is filled, and nothing given.
+    tale = {**tale, "given": None, "variants_by": "rules@1"}
     words = {"transition_type": "cause_effect"}
     for name in ("scenes", "transitions"):
         filled = [

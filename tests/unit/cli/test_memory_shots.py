@@ -62,7 +62,7 @@ def test_commands_when_run_one_after_the_other_make_packets_videos_and_inputs(
         "--out",
         str(tmp_path / "inputs"),
     )
-    assert done.exit_code == 0 and "17 pictures for 7 shots" in done.output
+    assert done.exit_code == 0 and "16 pictures for 7 shots" in done.output
 
 
 def test_packets_when_no_folder_is_named_lie_in_that_of_the_bank(memory: Path) -> None:

@@ -148,12 +148,18 @@ def test_page_when_rendered_shows_story_and_record_and_escapes_them(tmp_path: Pa
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two stories, made by rules from those of the project."""
+    """A run of two stories of the project and what people wrote about them."""
     folder = tmp_path_factory.mktemp("run")
-    samples = Path(__file__).parents[4] / "builders" / "katha" / "samples" / "stories.jsonl"
-    rows = samples.read_bytes().splitlines(keepends=True)[:2]
-    (folder / "stories.jsonl").write_bytes(b"".join(rows))
-    options = BuildOptions(created_at="2026-01-01T00:00:00Z", workers=0, settings=["run.threshold=0.1"])
+    samples = Path(__file__).parents[4] / "builders" / "katha" / "samples"
+    for name in ("stories.jsonl", "gold.jsonl"):
+        rows = (samples / name).read_bytes().splitlines(keepends=True)[:2]
+        (folder / name).write_bytes(b"".join(rows))
+    options = BuildOptions(
+        created_at="2026-01-01T00:00:00Z",
+        workers=0,
+        records=folder / "gold.jsonl",
+        settings=["run.threshold=0.1"],
+    )
     build_katha(folder / "stories.jsonl", folder / "run", options)
     return folder / "run"
 
@@ -167,9 +173,13 @@ def other(value: Value) -> Json:
     """Return a value that may stand in the place of another."""
     if value.options:
         return next(option for option in value.options if option != value.value)
-    return {"text": "something else", "number": 2, "texts": ["something else"], "numbers": [1, 2]}[
-        value.takes
-    ]
+    others = {
+        "text": ["something else"],
+        "number": [2, 3],
+        "texts": [["something else"]],
+        "numbers": [[1, 2], [2, 3]],
+    }
+    return next(other for other in others[value.takes] if other != value.value)
 
 
 def test_paths_when_drawn_from_a_run_are_those_that_its_editing_takes(built: Path) -> None:
