@@ -8,23 +8,29 @@ from pathlib import Path
 import pytest
 
 from fabula.testing.drawn_shots import draw_reference, draw_shot_set
+from fabula.testing.model_server import ModelServer
+from fabula.testing.shots_model import answer
 
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
-TEXT = "Mira walked along the river. An old ferryman saw her. Mira waved. The ferryman laughed. Mira slept."
+TEXT = "Mira walked along the river. An old ferryman saw Mira. Mira waved. The ferryman laughed. Mira slept."
 PATH = "$.Shots[1]['Setting Description'].en"
-PACK = ("--license", "CC0-1.0", "--language", "en")
+PACK = ("--license", "CC0-1.0", "--language", "en", "--allow-stand-in")
 
 
 @pytest.fixture
 def run(fabula_command: Fabula, tmp_path: Path) -> Path:
-    """A run of two stories by rules, with one reference image."""
+    """A run of two stories by a stand-in for a model, with one reference image."""
     row = {
         "id": "hat", "title": "The Hat", "language": "en", "text": TEXT, "source_collection": "own",
         "rights_status": "public_domain_or_rights_compatible",
     }  # fmt: skip
     stories = tmp_path / "stories.jsonl"
     stories.write_text("".join(json.dumps({**row, "id": name}) + "\n" for name in ("hat", "boat")), "utf-8")
-    done = fabula_command("build", "shots", stories, "--shots", "4", "--out", tmp_path / "run")
+    with ModelServer(answer) as server:
+        done = fabula_command(
+            "build", "shots", stories, "--shots", "4", "--languages", "en", "--out", tmp_path / "run",
+            "--planner", "model", "--model", f"{server.openai_url}#tiny",
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     take(fabula_command, tmp_path, "a.png", 0)
     return tmp_path / "run"
@@ -50,7 +56,16 @@ def test_script_when_edited_is_released_anew_and_the_diff_shows_text_and_image(
     assert fabula_command("run", "retry", run).returncode == 0
     take(fabula_command, tmp_path, "b.png", 5)
     second = fabula_command(
-        "release", "pack", run, "--version", "auto", "--since", tmp_path / "a", "--out", tmp_path / "b"
+        "release",
+        "pack",
+        run,
+        "--version",
+        "auto",
+        "--since",
+        tmp_path / "a",
+        "--allow-stand-in",
+        "--out",
+        tmp_path / "b",
     )
     assert second.returncode == 0, second.stderr
     found = fabula_command(
@@ -102,7 +117,7 @@ def test_subset_when_exported_is_packed_verified_and_used(
     assert json.loads((dist / "lite.json").read_text("utf-8"))["ids"] == ["01"]
     (record,) = map(json.loads, (dist / "scripts.jsonl").read_text("utf-8").splitlines())
     assert record["source_id"] == "hat"
-    assert {one["producer"] for one in record["producers"]} == {"rules@1"}
+    assert any("tiny via shots/" in one["producer"] for one in record["producers"])
     assert (dist / "ViStory/01/image/Mira/00.png").is_file()
     assert fabula_command("export", "shots", dist, "--out", tmp_path / "requests").returncode == 0
     again = fabula_command("export", "lite", dist, "--count", "1", "--out", tmp_path / "of-a-release")
