@@ -95,6 +95,7 @@ def test_build_when_the_service_repeats_the_key_keeps_it_nowhere_and_says_so(
     sources.write_bytes(b"".join(STORIES.read_bytes().splitlines(keepends=True)[:3]))
     build = ("build", "katha", sources, "--workers", 0, "--model", spec, "--out", run)
     pack = ("release", "pack", run, "--version", "0.1.0", "--license", "CC-BY-4.0", "--out", release)
+    pack += ("--allow-drafts", "--allow-stand-in")
     done = fabula_command(*build, env={"ECHOED_KEY": KEY})
     assert done.returncode == 0, done.stderr
     assert KEY in server.log[0].asked.secrets, "it was sent"
