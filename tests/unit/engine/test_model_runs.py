@@ -27,6 +27,7 @@ from fabula.errors import (
 )
 from fabula.models import registry
 from fabula.models.chat import ChatRequest, Reply
+from fabula.models.stand_ins import ANSWERED
 from fabula.testing.model_server import (
     Asked,
     Dropped,
@@ -171,7 +172,7 @@ def test_run_when_a_reply_is_malformed_sends_one_repair_that_quotes_the_problem(
     server.faults = lambda asked: fault if len(asked.messages) == 1 else None
     request = asks("a cat\n")
     execute(request)
-    assert lines_of(request)["a"]["notes"] == ["asked_again"]
+    assert lines_of(request)["a"]["notes"] == [ANSWERED, "asked_again"]
     first, second = server.log
     assert [message.role for message in second.asked.messages] == ["user", "assistant", "user"]
     assert second.asked.messages[0] == first.asked.messages[0]
@@ -215,14 +216,14 @@ def test_run_when_json_has_to_be_mended_says_so(asks: Asks, server: ModelServer)
     server.handler = lambda _: "{'text': 'a single quotes',}"
     request = asks("a cat\n")
     execute(request)
-    assert lines_of(request)["a"]["notes"] == ["json_repaired"]
+    assert lines_of(request)["a"]["notes"] == [ANSWERED, "json_repaired"]
 
 
 def test_run_when_json_is_fenced_reads_it_without_a_note(asks: Asks, server: ModelServer) -> None:
     server.faults = Fenced()
     request = asks("a cat\n")
     execute(request)
-    assert lines_of(request)["a"]["notes"] == []
+    assert lines_of(request)["a"]["notes"] == [ANSWERED]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_stop_when_the_cost_limit_is_reached_leaves_what_was_answered_and_says_s
     assert len(partial.judgements) == server.count > 0
     assert unreached == 0
     notes = score_folder(tmp_path / "run", release.path, Definitions(resamples=0)).notes
-    assert f"the evaluation is not finished ({unasked} questions not asked yet)" in notes[0]
+    assert f"the evaluation is not finished ({unasked} questions not asked yet)" in notes[1]
     asked = server.count
     whole = evaluate()
     assert server.count == asked + unasked == len(whole.judgements), "nothing is asked twice"
