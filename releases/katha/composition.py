@@ -44,7 +44,9 @@ _CHECKS = """
     question_distinct question_drawable question_not_guessable scene_drawable scene_faithful
     transition_faithful variant_sound
     screen_external_knowledge screen_harmful_content screen_mainly_descriptive screen_near_duplicate
-    screen_personal_data screen_rights_unresolved screen_several_moral_targets screen_too_long screen_wordplay
+    screen_not_askable screen_not_contrastable screen_not_five_scenes screen_personal_data
+    screen_rights_unresolved screen_several_moral_targets screen_too_few_transitions screen_too_long
+    screen_wordplay
 """
 CHECKS = frozenset((*_CHECKS.split(), *CODES))
 """The codes of all checks that stages make of drafts: a rule that a draft breaks is a failed check, too."""

@@ -79,6 +79,7 @@ def test_six_stories_when_drafted_by_a_model_become_a_release_that_verifies(
             title="Six",
             creators=("Nobody",),
             allow_drafts=True,
+            allow_stand_in=True,
         ),
     )
     assert [issue for issue in verify(release).issues if issue.level == "error"] == []

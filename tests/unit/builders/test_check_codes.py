@@ -7,12 +7,13 @@ from pathlib import Path
 
 import fabula.builders.katha
 from fabula.builders.katha.checks.settling import APPLIED, SCREEN, SCREENED
+from fabula.builders.katha.choosing.assess_story import CRITERIA
 from fabula.releases.katha.composition import CHECKS
 from fabula.validators.codes import CODES
 
 
 def test_check_codes_when_listed_are_those_that_stages_make_and_no_others() -> None:
-    made = {*CODES, *(f"{SCREEN}{code}" for code in SCREENED)}
+    made = {*CODES, *(f"{SCREEN}{code}" for code in (*SCREENED, *CRITERIA.values()))}
     for check in APPLIED:
         made |= {check.code, *check.models, *check.rules}
     root = Path(inspect.getfile(fabula.builders.katha)).parent
