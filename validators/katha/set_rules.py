@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ...schemas.canonical import Json
 from ...schemas.layout import PRODUCERS, REVIEWS
+from ...schemas.text import tallied
 from ...schemas.values import Issue
 from ...schemas.vocabulary import vocabulary
 from ..codes import issue, show
@@ -239,7 +240,8 @@ class Reviews(SetRule):
                 message = "the record claims a review by people, but no accepting review is on file"
                 yield issue("review-unproven", claim.where, "$.validation_status", message)
         if self.unbound:
-            message = f"of {self.unbound} reviews nobody can tell what was read: they do not name its content"
+            reviews = tallied(self.unbound, "reviews")
+            message = f"{reviews} without the hash of what was read: nobody can tell what changed since"
             yield issue("review-unbound", REVIEWS, "$", message)
         yield from self._check_gold()
 

@@ -134,7 +134,8 @@ def test_checks_when_a_prompt_is_wrong_fail_unless_a_person_may_say_it_in_other_
     drafted, producer, verdict
 ) -> None:
     fields = next(iter(drafted.values()))
-    scenes = [{**drawn, "generation_prompt": "nothing of it " * 30} for drawn in fields["scenes"]]
+    wrong = {"generation_prompt": "nothing of it " * 30, "visual_must_show": ["a red lantern"]}
+    scenes = [{**drawn, **wrong} for drawn in fields["scenes"]]
     producers = [{"path": "$.scenes[*].generation_prompt", "producer": producer}]
     names = ("title", "narrative_type", "moral_label", "transitions", "questions", "variants")
     draft = {name: fields["bundle"]["record"].get(name, fields.get(name)) for name in names}

@@ -421,6 +421,25 @@ def _(folder: Path) -> Path:
     return release
 
 
+@file_case("review-unbound")
+def _(folder: Path) -> Path:
+    bundles = sample_bundles(1)
+    reviewed(bundles)
+    release = write_release(folder / "release", bundles)
+    write_jsonl(release / "human_validation.jsonl", [review("kb25k_0001", "compassion")])
+    return release
+
+
+@file_case("review-stale")
+def _(folder: Path) -> Path:
+    bundles = sample_bundles(1)
+    reviewed(bundles)
+    release = write_release(folder / "release", bundles)
+    read = {"seen_sha256": "0" * 64, "content_sha256": "0" * 64}
+    write_jsonl(release / "human_validation.jsonl", [{**review("kb25k_0001", "compassion"), **read}])
+    return release
+
+
 @file_case("review-differs")
 def _(folder: Path) -> Path:
     bundles = sample_bundles(2)
