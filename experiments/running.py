@@ -3,12 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ..engine.budget import check_models
+from ..engine.calls import model_uses
+from ..engine.journal_file import NAME as JOURNAL
 from ..engine.progress import Event
 from ..errors import ConfigError
+from ..evaluation.katha.requests import evaluation_request
 from .comparing import compass_part, evaluators_part, plants_part, tables_part
-from .desk import Desk, keep_study
+from .desk import Desk, ExperimentOptions, keep_study
+from .evaluators.deriving import writing_request
 from .evaluators.registry import evaluator_of
-from .pictures import judge_methods, make_pictures
+from .pictures import judge_methods, judging_options, make_pictures
 from .study import COMPASS, EVALUATION, EVALUATORS, GENERATION, PLANTED, TABLES, Study
 
 
@@ -71,12 +76,36 @@ def run_study(desk: Desk, parts: Sequence[str] = ()) -> None:
             f"--part {unknown[0]}", what=f"there is no such part; there are: {', '.join(known)}",
             fix="use one of them",
         )  # fmt: skip
+    if not parts:
+        check_asked(desk)
     keep_study(desk)
     for part in PARTS:
         if part.wanted(desk.study) and (not parts or part.name in parts):
             if desk.reporter is not None:
                 desk.reporter.emit(Event("part", data={"message": part.title}))
             part.run(desk)
+
+
+def check_asked(desk: Desk) -> None:
+    """Check that judges, matchers and the writer of questions can be asked, before a picture is paid for.
+
+    Those that the study has asked already are not checked: there may be nothing left to ask them.
+
+    Raises:
+        ConfigError, MissingRequirement: as :func:`fabula.engine.budget.check_models`.
+    """
+    out, study = desk.folder / EVALUATION, desk.study
+    asked = {use.model for journal in desk.folder.rglob(JOURNAL) for use in model_uses(journal)}
+    outputs = [desk.outputs(method) for method in study.methods()]
+    requests = [evaluation_request(desk.release.path, outputs, out, judging_options(desk, out))]
+    evaluator = next((one for name in study.evaluators if (one := evaluator_of(name)).prompt), None)
+    if study.question_writer is not None and evaluator is not None:
+        options = ExperimentOptions(**desk.run_options(out))
+        requests.append(
+            writing_request(desk.release.path, evaluator, out, study.question_writer, options, study.split)
+        )
+    for request in requests:
+        check_models(request.config, desk.options.max_cost, (), asked)
 
 
 def states_of(desk: Desk) -> dict[str, str]:

@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.errors import BudgetStop, ConfigError
+from fabula.errors import BudgetStop, ConfigError, MissingRequirement
 from fabula.experiments.desk import Desk, ExperimentOptions, keep_study, reopen_study
 from fabula.experiments.ordering import orders_of
+from fabula.experiments.running import run_study
 from fabula.experiments.study import Study, read_study
 from fabula.testing.drawn_storyboards import judged_release
 from fabula.testing.katha_samples import sample_bundles
 
 EXAMPLE = Path(fabula.__file__).parent / "examples" / "study.toml"
 MODEL = "image:drawn:storyboard"
+NO_KEY = (MissingRequirement, "OPENAI_API_KEY")
 
 
 def study(**more: object) -> Study:
@@ -112,6 +114,29 @@ def test_desk_when_the_limit_is_spent_by_others_stops_before_anything_is_asked(
     spent[desk.folder] = 2.0
     with pytest.raises(BudgetStop, match=r"1\.5000 of 1 USD are spent"):
         desk.run_options(desk.folder / "run")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"judges": ["openai:gpt-4.1"]}, NO_KEY),
+        ({"judges": ["nobody:gpt"]}, (ConfigError, "nobody")),
+        ({"match_with": ["openai:gpt-4.1"]}, NO_KEY),
+        (
+            {"question_writer": "openai:gpt-4.1", "evaluators": ["tifa"]},
+            NO_KEY,
+        ),
+    ],
+    ids=["key", "nobody", "matcher", "writer"],
+)
+def test_study_when_somebody_cannot_be_asked_stops_before_a_picture_is_made(
+    release, tmp_path: Path, change: dict[str, object], problem: tuple[type[Exception], str]
+) -> None:
+    served = {"judges": ["http://127.0.0.1:9/v1#judge"]}
+    desk = Desk(study(release=str(release.path), **(served | change)), {}, release, tmp_path / "out")
+    with pytest.raises(problem[0], match=problem[1]):
+        run_study(desk)
+    assert not (tmp_path / "out").exists()
 
 
 def test_folder_when_it_is_of_another_study_is_refused_and_its_own_is_read_again(
