@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..schemas.plain_files import open_plain, reason_of
-from .records import name_of, record_of
+from .records import name_of, record_of, stated
 
 FIRST, TOGETHER = 50, 500
 LONGEST_ROW = 64 * 1024 * 1024
@@ -119,7 +119,8 @@ class Rows:
         rows, texts = [], []
         for at, (start, line) in enumerate(chunk, start=number):
             row = _read(line, self.path, at)
-            filtered = (_plain(record_of(row).get(field)) for field in self.fields)
+            record = stated(row)
+            filtered = (_plain(record.get(field)) for field in self.fields)
             rows.append((at, start, len(line), name_of(row, at), *filtered))
             texts.append((at, _searched(row)))
         marks = ", ".join("?" * (4 + len(self.fields)))

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ..schemas.entities import EntityEpisode
 from ..schemas.katha import Question, Scene, StoryRecord, Transition, Variant
+from ..schemas.states import state_of
 
 KEYS = ("story_id", "episode_id", "story_name", "id", "prompt_id", "unit", "variant_id")
 """Fields that name a row, the first that it has."""
@@ -53,6 +54,17 @@ def record_of(row: Row) -> Row:
     if not isinstance(payload, Mapping):
         return row
     return next((payload[name] for name in INNER if isinstance(payload.get(name), Mapping)), payload)
+
+
+def stated(row: Row) -> Row:
+    """Return the record in a row, one of stories with its state: draft, checked or reviewed."""
+    record, payload = record_of(row), row.get("payload")
+    status = record.get("validation_status")
+    if not isinstance(status, str):
+        return record
+    checks = payload.get("checks") if isinstance(payload, Mapping) else None
+    made = [one for one in checks if isinstance(one, Mapping)] if isinstance(checks, list) else []
+    return {**record, "state": state_of(status, [{"passed": one.get("passed")} for one in made])}
 
 
 def laid_out(row: Row) -> Laid:
@@ -170,7 +182,7 @@ def listed_of(row: Row) -> Row:
         isinstance(field, Mapping) and {"compared", "changed", "distance"} <= field.keys()
         for field in fields.values()
     ):
-        return record
+        return stated(row)
     changed = [
         f"{path} {field['changed']} of {field['compared']}, distance {field['distance']:g}"
         for path, field in fields.items() if field["changed"]

@@ -20,8 +20,8 @@ FIRST = ("annotations", "records", "scripts", "episodes", "prompts", "judgements
 """Files that hold what the folder is for; they come first."""
 FILTERS: Mapping[str, tuple[str, ...]] = {
     "judgements": ("method", "kind", "condition", "judge", "outcome", "unit"),
-    "annotations": ("split", "narrative_type", "moral_label", "language"),
-    "records": ("split", "narrative_type", "moral_label", "language", "validation_status"),
+    "annotations": ("split", "narrative_type", "moral_label", "language", "state"),
+    "records": ("split", "narrative_type", "moral_label", "language", "state"),
 }
 """File without its ending -> fields that its rows are filtered by."""
 BESIDE = ("producers", "edits", "assignments", "human_validation", "contrastive_variants")

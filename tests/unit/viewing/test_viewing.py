@@ -20,6 +20,7 @@ import pytest
 from fabula.errors import ConfigError, UserError
 from fabula.releases.entities.page import render_page
 from fabula.releases.entities.tree import read_entity_set, statistics_of_set
+from fabula.schemas.states import state_of
 from fabula.viewing.differing import Differing
 from fabula.viewing.records import laid_out, record_lines
 from fabula.viewing.serving import HOST, Server
@@ -123,6 +124,10 @@ def test_records_when_searched_and_filtered_are_those_that_fit(
     split = records[0]["split"]
     same = sum(record["split"] == split for record in records)
     assert f"<output>{same} row".encode() in get(f"/rows/records?split={split}")[1]
+    unread = sum(state_of(record["validation_status"]) != "reviewed" for record in records)
+    states = [get(f"/rows/records?state={state}")[1] for state in ("draft", "checked")]
+    found = [int(part) for page in states for part in re.findall(rb"<output>(\d+) row", page)]
+    assert sum(found) == unread == len(records), "nobody has read them, whoever passed them"
     _, page = get(f"/row/records/{records[0]['story_id']}")
     for scene in records[0]["scenes"]:
         assert scene["action"] in unescape(page.decode())
