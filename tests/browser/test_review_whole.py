@@ -124,7 +124,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory, fabula: Callable[..., str])
     samples = Path(__file__).parents[2] / "builders/katha/samples"
     source = ("build", "katha", samples / "stories.jsonl", "--records", samples / "gold.jsonl")
     fabula(*source, "--planner", "rules", "--out", folder / "run", "--created-at", WHEN)
-    settings = {"expertise": {"none": {"en": "none"}}}
+    settings = {"expertise": {"none": {"en": "none"}}, "floor": None}  # the browser votes at once
     wanted = Wanted(preset="kathabench-review", simulated=True, settings=settings)
     make(folder / "study", folder / "run", {"limit": STORIES}, wanted)
     return folder / "run", open_study(folder / "study")
@@ -173,7 +173,8 @@ def test_review_when_its_server_is_killed_loses_no_vote_and_ends_in_gold_files(
     fabula("edit", run, "--from", reviews / "edits.jsonl")
     fabula("run", "retry", run)
     options = ("--version", "0.1.0", "--license", "CC-BY-4.0", "--allow-drafts", "--subset", "human_gold=1")
-    fabula("release", "pack", run, *options, "--reviews", reviews, "--out", tmp_path / "release")
+    reviewed = ("--reviews", reviews, "--accept-careless")  # all three always take the first option
+    fabula("release", "pack", run, *options, *reviewed, "--out", tmp_path / "release")
     fabula("release", "verify", tmp_path / "release")
     (member,) = [json.loads(line)["story_id"] for line in
                  (tmp_path / "release/subsets/human_gold.jsonl").read_text("utf-8").splitlines()]  # fmt: skip
