@@ -21,6 +21,10 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+CARELESS = "careless.json"
+"""File of a review's export that names reviewers with signs of carelessness."""
+SECONDS_PER_ANSWER = 0.5
+"""Least seconds of an answer, beside those for reading what was shown."""
 SAME = 0.97
 """Share of answers at one place among the options from which on they are flagged."""
 LEAST = 20

@@ -19,8 +19,6 @@ from .standing import Standing
 from .task import Question, place_of
 from .votes import CONFIDENCE, Counted, counted_votes, rows_of
 
-CARELESS = "careless.json"
-"""File of an export that says so."""
 LEAST_CONSISTENT = 0.5
 """Share of repeated answers given as before, below which somebody is named."""
 MOST_FAILED = 0.5

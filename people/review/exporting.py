@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ...schemas.canonical import canonical_bytes, new_folder, pretty_bytes, write_atomic
-from .care import CARELESS, care, care_lines
+from ...validators.careless import CARELESS
+from .care import care, care_lines
 from .folder import Study
 from .records import DRAWS
 from .release_files import write_review_files

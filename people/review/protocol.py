@@ -14,6 +14,7 @@ from ...errors import ConfigError, InputError, UserError
 from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.values import Own
+from ...validators.careless import SECONDS_PER_ANSWER
 from .design import Plan
 from .exclusions import Rules
 from .task import Texts
@@ -41,7 +42,7 @@ class Floor(Own):
     """
 
     words_per_second: float = Field(default=20.0, gt=0)
-    seconds_per_answer: float = Field(default=0.5, ge=0)
+    seconds_per_answer: float = Field(default=SECONDS_PER_ANSWER, ge=0)
 
     def seconds(self, words: int, answers: int) -> float:
         """Return the least seconds of a vote."""

@@ -7,13 +7,9 @@ from pathlib import Path
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json
 from ...schemas.plain_files import read_json, reason_of
-from ...validators.careless import Said, careless, hasty
+from ...validators.careless import CARELESS, SECONDS_PER_ANSWER, Said, careless, hasty
 from ...validators.katha.votes import CONFIDENCE, UNITS, Vote
 
-CARELESS = "careless.json"
-"""File of a review's export that names reviewers with signs of carelessness."""
-LEAST_SECONDS = 0.5
-"""Least seconds of an answer, where nobody says how many words were shown."""
 Signs = Mapping[str, Sequence[str]]
 """Reviewer -> signs that their answers say little, one sentence each."""
 
@@ -43,6 +39,7 @@ def _said(votes: Iterable[Vote]) -> Iterator[Said]:
 
 
 def _hasty(votes: Iterable[Vote]) -> dict[str, str]:
+    """Return who answered faster than anybody can; how many words were shown is not on file."""
     lines, seconds = Counter[tuple[str, str]](), dict[tuple[str, str], float]()
     for vote in votes:
         if vote["kind"] == "review" and isinstance(vote["seconds"], int | float):
@@ -50,7 +47,7 @@ def _hasty(votes: Iterable[Vote]) -> dict[str, str]:
             lines[key] += 1
             seconds[key] = float(vote["seconds"])
     given = Counter(rater for rater, _ in lines)
-    under = Counter(key[0] for key, count in lines.items() if seconds[key] < LEAST_SECONDS * count)
+    under = Counter(key[0] for key, count in lines.items() if seconds[key] < SECONDS_PER_ANSWER * count)
     return hasty(under, given)
 
 
