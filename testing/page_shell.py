@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,6 +26,10 @@ VARYING = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "..."),
 )
 """What differs from run to run, and how it is shown."""
+STARTED = re.compile(r"--port (\d+).* &(?: |$)", re.MULTILINE)
+"""A server that a page leaves running; people type on only when it has said that it listens."""
+PATIENCE = 60.0
+"""Seconds for such a server to begin."""
 
 
 class Shell:
@@ -71,6 +76,8 @@ class Shell:
                 self.status = int(line.removeprefix(END))
                 break
             lines.append(line)
+        for port in STARTED.findall(command):
+            _wait_for(int(port))
         text = "".join(lines).removesuffix("\n").rstrip("\n")
         for port, own in self._ports.items():
             text = text.replace(own, port)
@@ -83,6 +90,18 @@ class Shell:
         """Kill it, and what it started."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
+
+
+def _wait_for(port: int) -> None:
+    """Return when something listens at a port of this machine, or when it took too long."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
 
 
 def typed(block: str) -> list[tuple[str, str]]:
