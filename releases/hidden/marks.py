@@ -8,6 +8,7 @@ is a hidden one, or much like it, is asked of the story as a whole.
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from ...schemas.layout import ANNOTATIONS, VARIANTS
 from ...schemas.plain_files import json_lines
 from ...validators.similarity import DEFAULT_THRESHOLD, shingles, signature, similarity
-from .decodings import plain
 
 _MARK = 120
 SHORTEST = _MARK // 2
@@ -36,6 +36,15 @@ CONTAINED = 0.9
 
 _FEWEST = 20
 """A text of fewer word groups is looked for as it stands only."""
+_PIECE = re.compile(r"\S{1,1000}|\s+")
+
+
+def plain(text: str) -> str:
+    """Return a text as it is compared: in one form (NFKC) and one case."""
+    if text.isascii():
+        return text.casefold()
+    # In pieces: a run of accents as long as a book is sorted, which takes the square of its length.
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in _PIECE.findall(text)).casefold()
 
 
 @dataclass(slots=True)
@@ -47,9 +56,9 @@ class Marks:
         quotes: how the texts of hidden stories begin and end, words one space apart.
         stories: id -> text of the hidden stories.
         whole: every text of a hidden story or of its variants, as a whole.
-        clean: keys of contents in which nothing was found; most texts come again, in tables.
+        clean: length and hash of the texts in which nothing was found; most come again, in tables.
 
-    All texts are as :func:`.decodings.plain` leaves them.
+    All texts are as :func:`plain` leaves them.
     """
 
     ids: re.Pattern[str]

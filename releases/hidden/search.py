@@ -1,7 +1,6 @@
 """Looking for hidden-test stories in every file of a public release: tables too, and what a clone adds."""
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,8 +12,7 @@ from ...schemas.plain_files import open_plain, parse_json, read_plain
 from ...schemas.values import Issue
 from ..parquet import batches, open_table
 from .commitments import CURE, RETELL
-from .decodings import key_of, readings
-from .marks import Marks
+from .marks import Marks, plain
 
 _SPLIT_ROW = re.compile(rb'"(?:split|subset)"\s*:\s*"' + HIDDEN_SPLIT.encode() + rb'"')
 _SPLIT_COLUMNS = ("split", "subset")
@@ -22,9 +20,8 @@ _ARCHIVES = {
     b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"7z\xbc\xaf": "7z",
     b"\x28\xb5\x2f\xfd": "zstandard", b"SQLite format 3\x00": "SQLite", b"PACK\x00": "git pack",
 }  # fmt: skip
-_GIT_OBJECT = re.compile(r"\.git/objects/[0-9a-f]{2}/[0-9a-f]+")
+_GIT_OBJECTS = ".git/objects"
 _TABLE = b"PAR1"
-_MOST_UNPACKED = 256 << 20
 _BLOCK = 1 << 20
 
 
@@ -36,8 +33,8 @@ def search_rows(public: Path) -> Iterator[Issue]:
         if _is_table(public / path, path):
             has_split = _has_split(public / path)
         elif path.endswith((".jsonl", ".json", ".csv")) or path not in listed:
-            with suppress(ValueError):  # an object of git that cannot be read is told elsewhere
-                has_split = any(map(_SPLIT_ROW.search, _lines(public / path, path)))
+            with open_plain(public / path) as lines:
+                has_split = any(map(_SPLIT_ROW.search, lines))
         if has_split:
             yield Issue(path, "$", "hidden-leak", "holds a row of the hidden test split", CURE)
 
@@ -47,9 +44,13 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
 
     Args:
         public: the public release.
-        marks: what to look for, however it is encoded; see :mod:`.decodings`.
+        marks: what to look for.
         salt: the secret salt of the commitments, which no public file may hold either.
     """
+    if (public / _GIT_OBJECTS).is_dir():
+        message = "what git packed cannot be searched for hidden stories"
+        cure = "verify a copy without .git, and search what was ever committed by hand"
+        yield Issue(_GIT_OBJECTS, "$", "hidden-unsearched", message, cure)
     for path in _searched(public):
         file = public / path
         head = _head(file)
@@ -57,15 +58,13 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
         if kind is not None:
             message = f"a {kind} file, which cannot be searched for hidden stories"
             cure = "take it out, or unpack it into the release"
-            if path.startswith(".git/"):
-                cure = "verify a copy without .git, and search what was ever committed by hand"
             yield Issue(path, "$", "hidden-unsearched", message, cure)
         else:
             try:
                 contents = _table(file, path) if _is_table(file, path) else _file(file, path)
                 for where, content in contents:
                     yield from _search_content(content, where, marks)
-            except ValueError as error:  # pyarrow's errors about damaged files are such, and what is too much
+            except ValueError as error:  # pyarrow's errors about damaged files are such
                 message = f"cannot be searched for hidden stories: {str(error)[:100]}"
                 yield Issue(path, "$", "hidden-unsearched", message, "take it out, or pack the run again")
         if salt is not None and _holds(file, (salt, salt.hex().encode("ascii"))):
@@ -73,8 +72,10 @@ def search(public: Path, marks: Marks, salt: bytes | None) -> Iterator[Issue]:
 
 
 def _searched(public: Path) -> list[str]:
-    """Return every plain file: of the release, and of what a clone or a cache has beside it."""
-    return [path for path in files_in(public, clone=True) if not (public / path).is_symlink()]
+    """Return every plain file: of the release, and of what a clone or a cache has beside it unpacked."""
+    files = files_in(public, clone=True)
+    packed = f"{_GIT_OBJECTS}/"
+    return [path for path in files if not path.startswith(packed) and not (public / path).is_symlink()]
 
 
 def _head(file: Path) -> bytes:
@@ -84,35 +85,6 @@ def _head(file: Path) -> bytes:
 
 def _is_table(file: Path, path: str) -> bool:
     return path.endswith(".parquet") or _head(file).startswith(_TABLE)  # Git LFS names files by their hash
-
-
-def _lines(file: Path, path: str) -> Iterator[bytes]:
-    if _GIT_OBJECT.fullmatch(path):
-        yield from _content(file, path).splitlines()
-        return
-    with open_plain(file) as lines:
-        yield from lines
-
-
-def _content(file: Path, path: str) -> bytes:
-    """Return the bytes of a file, of an object of git without its compression.
-
-    Raises:
-        ValueError: the object cannot be unpacked, or is too large for it.
-    """
-    content = read_plain(file)
-    if _GIT_OBJECT.fullmatch(path) is None:
-        return content
-    unpacking = zlib.decompressobj()
-    try:
-        content = unpacking.decompress(content, _MOST_UNPACKED)
-    except zlib.error as error:
-        raise ValueError(f"no object of git: {error}") from None
-    if unpacking.unconsumed_tail:
-        raise ValueError(f"an object of git of more than {_MOST_UNPACKED:,} bytes")
-    if _TABLE in content[:64]:
-        raise ValueError("a table that git packed")
-    return content
 
 
 def _has_split(file: Path) -> bool:
@@ -130,7 +102,7 @@ def _file(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
                 yield f"{path}:{number}", line
                 yield from ((f"{path}:{number}", text) for text in _strings(_parsed(line)))
         return
-    content = _content(file, path)
+    content = read_plain(file)
     for number, line in enumerate(content.splitlines(), 1):
         yield f"{path}:{number}", line
     yield path, content
@@ -146,16 +118,13 @@ def _table(file: Path, path: str) -> Iterator[tuple[str, bytes | str]]:
 
 
 def _search_content(content: bytes | str, where: str, marks: Marks) -> Iterator[Issue]:
-    if (key := key_of(content)) in marks.clean:
+    text = plain(content if isinstance(content, str) else content.decode("utf-8", "replace"))
+    if (key := (len(text), hash(text))) in marks.clean:
         return
-    told_one = False
-    for text in readings(content):
-        named = marks.named(text)
-        messages = [] if named is None else [f"holds {named!r} of a hidden story"]
-        for message in (*messages, *marks.findings(text)):
-            told_one = True
-            yield Issue(where, "$", "hidden-leak", message, RETELL)
-    if not told_one:
+    named = marks.named(text)
+    messages = [*([] if named is None else [f"holds {named!r} of a hidden story"]), *marks.findings(text)]
+    yield from (Issue(where, "$", "hidden-leak", message, RETELL) for message in messages)
+    if not messages:
         marks.clean.add(key)
 
 

@@ -1,7 +1,8 @@
 import gzip
 import json
 import shutil
-import zlib
+import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pytest
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import verify
 from fabula.releases.hidden.commitments import check_commitments, check_promises, read_salt
-from fabula.releases.hidden.search import search_rows
+from fabula.releases.hidden.marks import marks_of, plain
+from fabula.releases.hidden.search import search, search_rows
 from fabula.releases.katha.hidden import check_hidden
 from fabula.schemas.canonical import canonical_bytes, pretty_bytes
 from fabula.schemas.layout import RELEASE
@@ -69,6 +71,48 @@ def test_a_packed_pair_when_searched_has_no_leak(pair):
 def test_a_hidden_story_when_a_parquet_table_holds_it_is_found(pair, values):
     table(pair.public / "data" / "stories" / "more.parquet", {"extra": values(pair.secret)})
     assert any("data/stories/more.parquet extra" in leak for leak in pair.leaks())
+
+
+def place_everywhere(folder: Path, text: str) -> set[str]:
+    """Write a text into every place that a public folder has for one; return the places."""
+    folder.mkdir()
+    for encoding in ("utf-8", "utf-8-sig"):
+        (folder / f"{encoding}.md").write_bytes(f"Some notes: {text} and more.\n".encode(encoding))
+    (folder / "odd.bin").write_bytes(b"\0\x01\xfe\xff" * 4 + text.encode() + b"\0")
+    (folder / "notes.csv").write_text(f'1,"{text}"\n', "utf-8")
+    (folder / "notes.json").write_text(json.dumps({"deep": [{"note": f"see {text}."}]}), "utf-8")
+    (folder / "key.json").write_text(json.dumps({f"see {text}.": 1}), "utf-8")
+    (folder / "notes.jsonl").write_text(f"{{}}\n{json.dumps({'note': text})}\n", "utf-8")
+    inner = pa.field("inner", pa.string(), metadata={"note": text})
+    tables = {
+        "value": pa.table({"a": [1]}).replace_schema_metadata({"note": text}),
+        "key": pa.table({"a": [1]}).replace_schema_metadata({text: "note"}),
+        "field": pa.table({"a": [1]}, schema=pa.schema([pa.field("a", pa.int64(), metadata={"note": text})])),
+        "inner": pa.table([pa.array([{"inner": "x"}], pa.struct([inner]))], names=["a"]),
+        "name": pa.table({f"see {text}.": [1]}),
+    }
+    for name, made in tables.items():
+        pq.write_table(made, folder / f"{name}.parquet")
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("part", ["id", "text", "Greek text", "another form of Unicode"])
+def test_a_leak_when_it_stands_anywhere_in_a_public_folder_is_found(packed, tmp_path, part):
+    secret = json.loads((packed.hidden / "annotations.jsonl").read_bytes().splitlines()[0])
+    marks = marks_of(packed.folder, packed.hidden, [secret["story_id"]])
+    greek = "\u0391\u03bd\u03ac\u03b3\u03ba\u03b7 " * 12
+    text = {"id": f"id {secret['story_id']}, no more", "text": secret["story_text"][:200]}.get(part, greek)
+    if text == greek:
+        marks = replace(marks, quotes=frozenset({plain(greek).strip()}))
+    if part == "another form of Unicode":
+        text = unicodedata.normalize("NFD", greek)
+    places = place_everywhere(tmp_path / "public", text)
+    found = {issue.where.split(" ")[0].split(":")[0] for issue in search(tmp_path / "public", marks, None)}
+    assert found == places
+
+
+def test_a_text_when_it_is_a_book_of_accents_is_compared_in_time_that_grows_with_its_length():
+    assert len(plain("a" + "\u0301\u0323" * 200_000)) > 200_000  # two minutes, if sorted as one run
 
 
 def test_the_hidden_split_when_copied_as_a_table_is_found_without_the_hidden_folder(pair):
@@ -166,7 +210,6 @@ def as_table(text: str) -> bytes:
     [
         (".gitattributes", str.encode),
         (".git/COMMIT_EDITMSG", str.encode),
-        (".git/objects/ab/0123", lambda text: zlib.compress(b"blob 9\0" + text.encode())),
         (".git/lfs/objects/ab/cd/abcd", as_table),
         (".cache/huggingface/download/x.incomplete", str.encode),
     ],
@@ -183,12 +226,11 @@ def test_what_a_clone_has_beside_a_release_when_it_tells_is_found_and_no_file_to
     assert codes == {"hidden-leak"}
 
 
-@pytest.mark.parametrize("content", [b"PACK\0\0\0\2rest", zlib.compress(b"blob 9\0" + as_table("x"))])
-def test_what_git_packed_when_it_cannot_be_searched_is_named(pair, content):
-    name = ".git/objects/pack/p.pack" if content.startswith(b"PACK") else ".git/objects/ab/0123"
-    (pair.public / name).parent.mkdir(parents=True)
-    (pair.public / name).write_bytes(content)
-    assert [leak.split(":")[0] for leak in pair.leaks()] == [f"hidden-unsearched {name}"]
+def test_what_git_packed_when_a_clone_has_it_is_named_once_as_not_searched(pair):
+    for name in ("pack/p.pack", "ab/0123", "ab/4567"):
+        (pair.public / ".git/objects" / name).parent.mkdir(parents=True, exist_ok=True)
+        (pair.public / ".git/objects" / name).write_bytes(b"PACK\0\0\0\2rest")
+    assert [leak.split(":")[0] for leak in pair.leaks()] == ["hidden-unsearched .git/objects"]
 
 
 @pytest.mark.parametrize("form", [bytes, lambda salt: salt.hex().encode()], ids=["bytes", "hexadecimal"])
