@@ -34,8 +34,3 @@ def test_table_when_a_row_begins_with_a_bracket_is_not_read_as_an_option() -> No
     assert "{}[x] & -- \\\\" in text
     assert r"\label{tab:-}" in text
     assert text.startswith("% Needs \\usepackage{booktabs}.")
-
-
-@pytest.mark.parametrize("line", ["é", "a < b", "50 %", "[x] & y", "{", "}", "a_b"])
-def test_problems_when_latex_would_not_be_set_are_said(line: str) -> None:
-    assert list(latex_problems(line))

@@ -38,20 +38,3 @@ def test_prompt_versions_when_a_file_changed_are_raised() -> None:
         pinned = with_new(found, pinned)
         GOLDEN.write_text(json.dumps(pinned, indent=2, sort_keys=True) + "\n")
     assert with_new(found, pinned) == pinned, "run with UPDATE_GOLDEN=1 to pin new prompts and versions"
-
-
-def test_lock_when_bytes_change_under_one_version_says_which_to_take() -> None:
-    pinned = {"ask": {"1": "aa", "2": "bb"}}
-    assert problems({"ask": (2, "bb")}, pinned) == []
-    assert problems({"ask": (2, "cc")}, pinned) == ["ask: the file changed; raise its version to 3"]
-    assert problems({"ask": (1, "aa")}, pinned) == ["ask: version 1 is lower than one there was"]
-    assert problems({"ask": (3, "cc"), "new": (1, "dd")}, pinned) == []
-
-
-def test_lock_when_updated_keeps_old_versions_and_drops_prompts_that_are_gone() -> None:
-    pinned = {"ask": {"1": "aa"}, "gone": {"1": "xx"}}
-    assert with_new({"ask": (2, "bb"), "new": (1, "dd")}, pinned) == {
-        "ask": {"1": "aa", "2": "bb"},
-        "new": {"1": "dd"},
-    }
-    assert with_new({"ask": (1, "changed")}, pinned) == {"ask": {"1": "aa"}}

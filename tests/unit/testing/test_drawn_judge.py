@@ -1,24 +1,34 @@
 """The judge that reads drawn frames: each rule by hand, errors and guesses at their shares."""
 
+import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from scipy.stats import binom
 
-from fabula.evaluation.judging.packets import contrast_packets, label_packet, question_packets
+from fabula.evaluation.judging.packets import question_packets
+from fabula.evaluation.judging.settings import JudgeSettings
 from fabula.generation.plans import plan_named
-from fabula.models.chat import Image, Message
+from fabula.models.chat import CallFault, Image
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.drawing import draw_scene
 from fabula.models.generators.drawn.png import encode_png
+from fabula.models.generators.drawn.reading import codes_in, read_marks
 from fabula.models.generators.drawn.scene import DrawnScene
-from fabula.schemas.katha import Question, StoryRecord, Variant
+from fabula.models.generators.request import Generated, PictureRequest, read_generated
+from fabula.models.keys import Redactor
+from fabula.models.options import ModelOptions
+from fabula.models.registry import open_model
+from fabula.models.spec import parse_spec
+from fabula.schemas.katha import Question, StoryRecord
 from fabula.schemas.text import normalize_answer
-from fabula.testing.drawn_boards import Board, shown_record
-from fabula.testing.drawn_judge import GUESSES, WRONG, DrawnJudge
-from fabula.testing.gold_stories import gold_bundles, gold_records
-from fabula.testing.model_server import Asked
+from fabula.testing.drawn_judge import GUESSES, DrawnJudge
+from fabula.testing.drawn_service import judge_named, service_of, study_service
+from fabula.testing.gold_stories import gold_records
+from fabula.testing.model_server import Asked, ModelServer
+from fabula.testing.model_server.__main__ import load_handler
 
 SIDE = 256
 PLAN = plan_named("transition-aware")
@@ -65,63 +75,33 @@ def lost(record: StoryRecord, frames: list[Image]) -> dict[str, str]:
     }
 
 
-def test_judge_when_everything_is_drawn_answers_every_question_rightly() -> None:
-    for record in gold_records()[::6]:
-        assert lost(record, pictures(record)) == {}
-
-
 # The questions of the ant and the dove (scenes needed): q01 action (2), q02 causal (1, 2), q03 emotional
-# (2, 3), q04 causal (3, 4), q05 consequence (4, 5), q06 temporal order (2, 3), q07 moral.
+# (2, 3), q04 causal (3, 4), q05 consequence (4, 5), q06 temporal order (2, 3), q07 moral, which the label
+# alone gives, and all four causes, too.
+CAUSE = str(ANT.transitions[0].causality)
 
 
-def test_judge_when_an_act_is_left_out_cannot_tell_what_is_done() -> None:
-    assert ANT.scenes[1].action is not None
-    assert lost(ANT, pictures(ANT, [ANT.scenes[1].action])) == {"q01": "unclear"}
-
-
-def test_judge_when_a_cause_is_left_out_cannot_tell_why() -> None:
-    cause = ANT.transitions[2].causality
-    assert cause is not None
-    assert lost(ANT, pictures(ANT, [cause])) == {"q04": "unclear"}
-
-
-def test_judge_when_a_consequence_is_left_out_cannot_tell_what_comes_of_it() -> None:
-    consequence = ANT.transitions[3].consequence
-    assert consequence is not None
-    assert lost(ANT, pictures(ANT, [consequence])) == {"q05": "unclear"}
-
-
-@pytest.mark.parametrize("scene", [2, 3])
-def test_judge_when_one_of_two_feelings_is_left_out_cannot_tell_how_they_change(scene: int) -> None:
-    emotion = ANT.scenes[scene - 1].emotion
-    assert emotion is not None
-    assert lost(ANT, pictures(ANT, [emotion])) == {"q03": "unclear"}
-
-
-def test_judge_when_two_frames_are_swapped_tells_the_other_event() -> None:
-    assert lost(ANT, pictures(ANT, order=(1, 3, 2, 4, 5))) == {"q06": ANT.scenes[2].action}
-    assert lost(ANT, pictures(ANT, order=(1, 2, 3, 5, 4))) == {}
-
-
-def test_judge_when_a_frame_is_missing_loses_what_needs_its_scene() -> None:
-    assert set(lost(ANT, pictures(ANT, order=(1, 3, 4, 5)))) == {"q01", "q02", "q03", "q06"}
-    assert set(lost(ANT, pictures(ANT, order=(1, 2, 3, 4)))) == {"q05"}
-
-
-def test_judge_when_label_and_a_cause_are_left_out_cannot_tell_the_moral() -> None:
-    """The label alone gives it, and so do all four causes; with neither it is gone."""
-    cause = str(ANT.transitions[0].causality)
-    assert lost(ANT, pictures(ANT, ["gratitude"])) == {}
-    assert lost(ANT, pictures(ANT, [cause])) == {"q02": "unclear"}
-    assert set(lost(ANT, pictures(ANT, ["gratitude", cause]))) == {"q02", "q07"}
-
-
-def test_label_when_asked_follows_the_rule_of_the_moral() -> None:
-    cause = str(ANT.transitions[0].causality)
-    judge = DrawnJudge(gold_records())
-    for without, answer in (((), "gratitude"), (("gratitude", cause), "unclear")):
-        packet = label_packet(ANT, "image", pictures(ANT, without), 42)
-        assert judge(asked(packet))["answer"] == answer
+@pytest.mark.parametrize(
+    ("without", "order", "answers"),
+    [
+        ((), (), {}),
+        ((ANT.scenes[1].action,), (), {"q01": "unclear"}),
+        ((ANT.transitions[2].causality,), (), {"q04": "unclear"}),
+        ((ANT.transitions[3].consequence,), (), {"q05": "unclear"}),
+        ((ANT.scenes[1].emotion,), (), {"q03": "unclear"}),
+        ((ANT.scenes[2].emotion,), (), {"q03": "unclear"}),
+        (("gratitude",), (), {}),
+        ((CAUSE,), (), {"q02": "unclear"}),
+        (("gratitude", CAUSE), (), {"q02": "unclear", "q07": "unclear"}),
+        ((), (1, 3, 2, 4, 5), {"q06": ANT.scenes[2].action}),
+        ((), (1, 2, 3, 5, 4), {}),
+        ((), (1, 2, 3, 4), {"q05": "unclear"}),
+    ],
+)
+def test_judge_when_something_is_left_out_or_moved_loses_what_needs_it(
+    without: Sequence[str], order: Sequence[int], answers: dict[str, str]
+) -> None:
+    assert lost(ANT, pictures(ANT, without, order)) == answers
 
 
 def test_judge_when_it_has_the_text_answers_rightly_whatever_is_drawn() -> None:
@@ -135,87 +115,6 @@ def test_judge_when_it_has_the_text_answers_rightly_whatever_is_drawn() -> None:
         assert reply["final_answer"] == question.gold_answer
         support = "omitted" if question.question_id.endswith("q01") else "supported"
         assert reply["image_support"] == support
-
-
-def test_contrast_when_its_scene_is_shown_is_the_source_and_unclear_without_it() -> None:
-    bundle = gold_bundles()[0]
-    judge = DrawnJudge(gold_records())
-    variants = [Variant.model_validate(variant) for variant in bundle["variants"]]
-    for variant in variants:
-        changed = variant.changed_scene_id
-        others = [scene.scene_index for scene in ANT.scenes if scene.scene_index != changed]
-        for order, answer in (((), "source"), (others, "unclear")):
-            packet = next(iter(contrast_packets(ANT, [variant], pictures(ANT, order=order), 42)))
-            assert packet.read(judge(asked(packet)))["answer"] == answer
-
-
-def test_judge_when_frames_show_another_story_tells_nothing_of_this_one() -> None:
-    other = gold_records()[3]
-    assert set(lost(ANT, pictures(other))) == {f"q0{number}" for number in range(1, 8)}
-    panels = [frozenset(code_of(mark.text) for mark in panel.drawn.marks) for panel in PLAN.panels(other)]
-    assert shown_record(gold_records(), panels) is other
-    assert shown_record(gold_records(), [frozenset()]) is None
-
-
-def question(kind: str, **given: Any) -> Question:
-    fields = {"target_scene": None, "target_transition": None, "evidence_scenes": ()} | given
-    return ANT.questions[0].model_copy(update={"question_type": kind, **fields})
-
-
-def board(record: StoryRecord = ANT) -> Board:
-    panels = PLAN.panels(record)
-    return Board(record, tuple(frozenset(code_of(m.text) for m in panel.drawn.marks) for panel in panels))
-
-
-@pytest.mark.parametrize(
-    ("kind", "given"),
-    [
-        ("action_visibility", {}), ("causal", {}), ("emotional", {}), ("temporal_order", {}),
-        ("temporal_order", {"evidence_scenes": (2,)}), ("action_visibility", {"target_scene": 9}),
-        ("causal", {"target_transition": (2, 4)}),
-    ],
-)  # fmt: skip
-def test_question_when_it_names_no_scene_that_its_rule_needs_cannot_be_answered(
-    kind: str, given: dict[str, Any]
-) -> None:
-    assert board().read(question(kind, **given)) == "unclear"
-
-
-def test_question_when_its_field_is_null_cannot_be_answered() -> None:
-    bare = ANT.model_copy(
-        update={
-            "transitions": tuple(
-                each.model_copy(update={"causality": None, "consequence": None, "emotion": None})
-                for each in ANT.transitions
-            ),
-            "scenes": tuple(scene.model_copy(update={"emotion": None}) for scene in ANT.scenes),
-            "moral_label": None,
-        }
-    )
-    seen = board(bare)
-    assert seen.read(question("causal", target_transition=(1, 2))) == "unclear"
-    assert seen.read(question("consequence", target_transition=(1, 2))) == "unclear"
-    assert seen.read(question("emotional", target_scene=2)) == "unclear"
-    assert seen.read(question("moral")) == "unclear"
-
-
-def test_question_when_no_scene_has_a_feeling_is_answered_by_the_transition() -> None:
-    bare = ANT.model_copy(
-        update={"scenes": tuple(scene.model_copy(update={"emotion": None}) for scene in ANT.scenes)}
-    )
-    assert board(bare).read(question("emotional", target_scene=3)) == "right"
-
-
-def test_question_when_no_act_is_annotated_is_answered_by_all_that_must_be_seen() -> None:
-    scenes = tuple(
-        scene.model_copy(update={"action": None}) if scene.scene_index == 2 else scene for scene in ANT.scenes
-    )
-    bare = ANT.model_copy(update={"scenes": scenes})
-    whole = board(bare)
-    assert whole.read(question("action_visibility", target_scene=2)) == "right"
-    gone = code_of(bare.scenes[1].visual_must_show[0])
-    partly = Board(bare, tuple(frame - {gone} for frame in whole.frames))
-    assert partly.read(question("action_visibility", target_scene=2)) == "unclear"
 
 
 def rates(judge: DrawnJudge, frames_of: Any, models: Sequence[str]) -> tuple[int, int]:
@@ -266,38 +165,71 @@ def test_judge_when_asked_twice_answers_alike_and_otherwise_of_other_frames() ->
     assert ask(judge, ANT, frames) != ask(judge, ANT, others)
 
 
-def test_judge_when_it_errs_never_says_what_is_accepted() -> None:
-    replies = ask(DrawnJudge(gold_records(), 1.0), ANT, pictures(ANT))
-    assert {reply["answer"] for reply in replies.values()} == {WRONG}
+# One service for a whole study: pictures from words, verdicts from pixels, under its own name only.
 
 
-def test_judge_when_prompt_is_none_of_a_judge_refuses() -> None:
-    request = Asked("openai", "/v1/chat/completions", "drawn", "You paint.", (Message("user", ("hello",)),))
-    with pytest.raises(ValueError, match="not a prompt that this judge knows"):
-        DrawnJudge(gold_records())(request)
+def ask_drawn_service(url: str, name: str, prompt: str, **chosen: Any) -> Generated:
+    spec = f"image:{url}#{name}"
+
+    async def complete() -> str:
+        model = open_model(parse_spec(spec), ModelOptions(), Redactor())
+        try:
+            reply = await model.complete(PictureRequest(spec, prompt, **chosen).chat())
+        finally:
+            await model.close()
+        assert reply.reported_model == "drawn stand-in"
+        return reply.text
+
+    return read_generated(asyncio.run(complete()))
 
 
-OTHERS = (
-    ("Does this appear in part 2 of 5 of the story: leaf? Answer yes or no.", "yes"),
-    ("Does this appear in part 1 of 5 of the story: leaf? Answer yes or no.", "no"),
-    ("Does this appear in part 2 of 5 of the story: pitcher? Answer yes or no.", "no"),
-    ("Which of these things appears in part 4 of 5 of the story: pitcher; axe; heel; leaf. Answer with one "
-     "of these.", "heel"),
-    ("Which of these things appears in the story: pitcher; axe; leaf. Answer with one of these.", "leaf"),
-    ("Which of these things appears in the story: pitcher; axe. Answer with one of these.", "unclear"),
-    (f"Which of these happens in part 4 of 5 of the story: {ANT.scenes[1].action}; {ANT.scenes[3].action}. "
-     "Answer with one of these.", str(ANT.scenes[3].action)),
-    ("Who is dozing in the oak?", "the dozing dove in the oak"),
-    ("Is it snowing hard?", "unclear"),
+def test_service_when_asked_for_a_picture_draws_what_the_prompt_says() -> None:
+    panel = plan_named("scene").panels(ANT)[1]
+    with ModelServer(study_service) as server:
+        made = ask_drawn_service(server.openai_url, "drawn-faithful", panel.prompt, width=512, height=512)
+        again = ask_drawn_service(server.openai_url, "drawn-faithful", panel.prompt, width=512, height=512)
+        lossy = ask_drawn_service(server.openai_url, "drawn", panel.prompt, width=512, height=512)
+    assert made.file == again.file
+    assert made.truth is None  # as of any service: what it drew is known from its pixels alone
+    wanted = {(mark.kind, code_of(mark.text)) for mark in panel.drawn.marks}
+    assert wanted <= {(mark.kind, mark.code) for mark in read_marks(made.file.data)}
+    assert codes_in(lossy.file.data) < codes_in(made.file.data)
+
+
+def test_service_when_it_judges_its_own_pictures_answers_every_question_rightly() -> None:
+    with ModelServer(study_service) as server:
+        spec = f"{server.openai_url}#drawn"
+        frames = []
+        for panel in plan_named("transition-aware").panels(ANT):
+            made = ask_drawn_service(server.openai_url, "drawn-faithful", panel.prompt, width=512, height=512)
+            frames.append(Image(made.file.data, made.file.media_type))
+
+        async def answers() -> list[str]:
+            model = open_model(parse_spec(spec), ModelOptions(), Redactor())
+            packets = question_packets(ANT, "image", frames, 42)
+            settings = JudgeSettings(judges=(spec,)).for_judge(spec)
+            replies = [await model.complete(packet.request(settings, 42)) for packet in packets]
+            await model.close()
+            return [json.loads(reply.text)["answer"] for reply in replies]
+
+        assert asyncio.run(answers()) == [question.gold_answer for question in ANT.questions]
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "guessing"),
+    [("drawn", 0.0, False), ("drawn-0.1", 0.1, False), ("drawn-0.3", 0.3, False), ("drawn-1", 1.0, False),
+     ("drawn-guessing", 0.0, True)],
 )  # fmt: skip
+def test_judge_when_named_is_as_its_name_says(name: str, error: float, guessing: bool) -> None:
+    judge = judge_named(name, gold_records())
+    assert (judge.error, judge.guessing) == (error, guessing)
 
 
-@pytest.mark.parametrize(("text", "answer"), OTHERS)
-def test_question_when_no_record_has_it_is_answered_by_what_it_names(text: str, answer: str) -> None:
-    record = ANT.model_copy(update={"questions": (question("causal").model_copy(update={"question": text}),)})
-    packet = next(iter(question_packets(record, "image", pictures(ANT), 42)))
-    assert DrawnJudge(gold_records())(asked(packet))["answer"] == answer
-    guessed = DrawnJudge(gold_records(), guessing=True)(asked(packet))["answer"]
-    if "yes or no" in text:
-        assert guessed in ("yes", "no")
-        assert DrawnJudge(gold_records(), 1.0)(asked(packet))["answer"] == {"yes": "no", "no": "yes"}[answer]
+def test_service_when_asked_under_the_name_of_a_model_refuses() -> None:
+    refused = pytest.raises(CallFault, match="ask for the model drawn")
+    with ModelServer(service_of(gold_records())) as server, refused:
+        ask_drawn_service(server.openai_url, "gpt-image-2", "a scene", width=512, height=512)
+
+
+def test_service_when_named_on_the_command_line_is_found() -> None:
+    assert load_handler("fabula.testing.drawn_service:study_service") is study_service

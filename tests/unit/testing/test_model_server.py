@@ -1,264 +1,136 @@
-"""Questions and answers through the real SDKs."""
+"""The model server as its page offers it: handlers, scripts, fault plans, the log, the command, the page.
 
-import asyncio
+What each service's real SDK makes of every fault is tested by ``contract/test_chat_models.py``.
+"""
+
+import hashlib
+import http.client
 import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx2
 import jsonschema
 import pytest
+import yaml
 
-from fabula.models.chat import ChatRequest, Message, ReplySchema, Usage
-from fabula.models.keys import Redactor
-from fabula.models.options import options_for
-from fabula.models.registry import open_model
-from fabula.models.spec import parse_spec
-from fabula.testing.model_server import Answer, Asked, ModelServer, RateLimited, from_schema, key_of
+import fabula
+from fabula.errors import ConfigError
+from fabula.testing.model_server import (
+    Answer,
+    Dropped,
+    FaultPlan,
+    Fenced,
+    ModelServer,
+    Prose,
+    RateLimited,
+    Refused,
+    Slow,
+    TooLong,
+    from_schema,
+    read_plan,
+    scripted,
+)
+from fabula.testing.model_server.faults import known_faults
 
-
-def test_question_when_asked_is_recorded_as_asked(serve: Any, sdks: Any, protocol: str) -> None:
-    server = serve(lambda asked: {"moral": "greed", "words": ["a", "b"]})
-    got = sdks.ask(server, protocol, schema=sdks.schema, images=[sdks.picture])
-    asked = server.log[0].asked
-    assert json.loads(got.text) == {"moral": "greed", "words": ["a", "b"]}
-    assert (asked.protocol, asked.model, asked.system) == (protocol, "tiny", "Be brief.")
-    assert asked.messages == (Message("user", ("The fox.", sdks.picture)),)
-    assert (asked.schema, asked.structured) == (sdks.schema, "schema")
-    assert asked.schema_name == ("moral_of" if protocol == "openai" else None)
-    assert asked.params == {"temperature": 0.0, "max_tokens": 500}
-    assert asked.secrets == (sdks.key,)
-    assert "The fox." in asked.text
-    assert asked.images == (sdks.picture,)
-    assert server.rejected == ()
-
-
-def test_answer_when_no_usage_is_given_counts_a_token_for_four_characters(
-    serve: Any, sdks: Any, protocol: str
-) -> None:
-    got = sdks.ask(serve(lambda asked: "one two three"), protocol, "The fox ran off.")
-    # "Be brief.\nThe fox ran off." has 26 characters, the answer 13.
-    assert got.usage == (7, 4)
-
-
-def test_answer_when_usage_is_given_reports_it(serve: Any, sdks: Any, protocol: str) -> None:
-    usage = Usage(input_tokens=100, output_tokens=50, cached_tokens=30, thinking_tokens=20)
-    got = sdks.ask(serve(lambda asked: Answer("yes", usage=usage)), protocol)
-    assert got.usage == ((70, 50) if protocol == "anthropic" else (100, 50))
-    cached, thinking = {
-        "openai": lambda raw: (
-            raw.usage.prompt_tokens_details.cached_tokens,
-            raw.usage.completion_tokens_details.reasoning_tokens,
-        ),
-        "google": lambda raw: (
-            raw.usage_metadata.cached_content_token_count,
-            raw.usage_metadata.thoughts_token_count,
-        ),
-        "anthropic": lambda raw: (raw.usage.cache_read_input_tokens, 20),
-    }[protocol](got.raw)
-    assert (cached, thinking) == (30, 20)
+PAGE = Path(fabula.__file__).parent / "docs" / "model_server.md"
+KEY = "sk-planted-123456"
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["moral", "words"],
+    "properties": {
+        "moral": {"type": "string", "enum": ["greed", "pride"]},
+        "words": {"type": "array", "items": {"type": "string"}, "minItems": 2},
+    },
+}
 
 
-def test_answer_when_it_is_longer_than_allowed_is_cut(serve: Any, sdks: Any, protocol: str) -> None:
-    got = sdks.ask(serve(lambda asked: "word " * 1000), protocol)
-    assert len(got.text) == 2000
-    assert got.finish == {"openai": "length", "google": "MAX_TOKENS", "anthropic": "max_tokens"}[protocol]
+def body_of(text: str, **more: Any) -> dict[str, Any]:
+    return {"model": "tiny", "messages": [{"role": "user", "content": text}], **more}
 
 
-def test_answer_when_it_ends_reports_a_regular_end(serve: Any, sdks: Any, protocol: str) -> None:
-    got = sdks.ask(serve(lambda asked: "Done."), protocol)
-    assert got.finish == {"openai": "stop", "google": "STOP", "anthropic": "end_turn"}[protocol]
+def ask(server: ModelServer, text: str = "The fox.", **more: Any) -> Any:
+    """Ask once in OpenAI's form; the reply, whatever its status."""
+    headers = {"Authorization": f"Bearer {KEY}"}
+    return httpx2.post(f"{server.openai_url}/chat/completions", json=body_of(text, **more), headers=headers)
 
 
-def test_answer_when_the_service_thinks_keeps_thinking_apart(serve: Any, sdks: Any, protocol: str) -> None:
-    got = sdks.ask(serve(lambda asked: Answer("Done.", thinking="Hm, a fox.")), protocol)
-    assert got.text == "Done."
-    assert "Hm, a fox." in got.raw.model_dump_json()
+def said(reply: Any) -> str:
+    return str(reply.json()["choices"][0]["message"]["content"])
 
 
-def test_server_when_it_has_no_handler_gives_the_smallest_reply(serve: Any, sdks: Any, protocol: str) -> None:
+@pytest.fixture
+def serve() -> Iterator[Callable[..., ModelServer]]:
+    """Make servers that run until the test ends."""
+    with ExitStack() as stack:
+        yield lambda *args, **options: stack.enter_context(ModelServer(*args, **options))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_handler_when_asked_sees_the_question_and_its_answer_is_sent(serve: Any) -> None:
+    server = serve(lambda asked: {"moral": "greed", "words": [asked.text, asked.model]})
+    assert json.loads(said(ask(server)))["words"] == ["The fox.", "tiny"]
+    assert server.log[0].asked.secrets == (KEY,)
+    assert (server.count, server.rejected) == (1, ())
+
+
+def test_server_when_it_has_no_handler_gives_the_smallest_reply_of_the_schema(serve: Any) -> None:
     server = serve()
-    reply = json.loads(sdks.ask(server, protocol, schema=sdks.schema).text)
-    jsonschema.validate(reply, sdks.schema)
-    assert sdks.ask(server, protocol).text == "OK"
+    form = {"type": "json_schema", "json_schema": {"name": "moral_of", "schema": SCHEMA}}
+    jsonschema.validate(json.loads(said(ask(server, response_format=form))), SCHEMA)
+    assert said(ask(server)) == "OK"
 
 
-def test_tool_when_forced_is_called_with_the_answer(serve: Any, sdks: Any) -> None:
-    server = serve(lambda asked: {"moral": "pride", "words": ["a", "b"]})
-    got = sdks.ask(server, "anthropic", schema=sdks.schema, tool=True)
-    assert got.finish == "tool_use"
-    assert got.raw.content[0].input == {"moral": "pride", "words": ["a", "b"]}
-    assert server.log[0].asked.schema_name == "moral_of"
+def test_handler_when_it_returns_a_fault_is_obeyed(serve: Any) -> None:
+    answers = {"limit": RateLimited(), "fence": Fenced(answer=Answer("[1]"))}
+    server = serve(lambda asked: answers.get(asked.text, Slow(seconds=0.01)))
+    assert ask(server, "limit").status_code == 429
+    assert said(ask(server, "fence")) == "```json\n[1]\n```"
+    assert said(ask(server, "neither")) == "OK"
 
 
-def test_questions_when_asked_at_once_are_answered_each(serve: Any, sdks: Any, protocol: str) -> None:
-    server = serve(lambda asked: asked.messages[0].parts[0], latency=0.05)
-    texts = [f"number {n}" for n in range(20)]
-    answers = asyncio.run(sdks.ask_async(server, protocol, texts))
-    assert [got.text for got in answers] == texts
-    assert 2 <= server.busiest <= 20
-    assert server.count == 20
+def test_handler_when_changed_answers_from_then_on(serve: Any) -> None:
+    server = serve(faults=RateLimited())
+    assert ask(server).status_code == 429
+    server.faults, server.handler = None, lambda asked: "well again"
+    assert said(ask(server)) == "well again"
 
 
-def test_handler_when_it_is_a_coroutine_is_awaited(serve: Any, sdks: Any, protocol: str) -> None:
-    async def handler(asked: Asked) -> str:
-        await asyncio.sleep(0)
-        return "later"
-
-    assert sdks.ask(serve(handler), protocol).text == "later"
+def wrong(asked: Any) -> Any:
+    raise LookupError("no such fox")
 
 
-def test_key_when_the_question_is_the_same_is_the_same(serve: Any, sdks: Any) -> None:
-    server = serve()
-    for protocol in ("openai", "google", "anthropic"):
-        sdks.ask(server, protocol, schema=sdks.schema, images=[sdks.picture])
-    sdks.ask(server, "openai", "Another fox.", schema=sdks.schema, images=[sdks.picture])
-    keys = [exchange.asked.key for exchange in server.log]
-    assert keys[0] == keys[1] == keys[2] != keys[3]
-    assert [exchange.asked.attempt for exchange in server.log] == [1, 2, 3, 1]
-
-
-@pytest.mark.parametrize("structured", ["schema", "json", "prompt"])
-def test_key_when_made_from_a_request_is_the_servers(
-    serve: Any, sdks: Any, protocol: str, structured: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.setenv(name, sdks.key)
-    server = serve()
-    request = ChatRequest(
-        f"{protocol}:tiny",
-        (Message("system", ("Be brief.",)), Message("user", ("The fox.", "Its moral?", sdks.picture))),
-        ReplySchema("moral_of", sdks.schema),
-        temperature=0,
-        seed=3,
-        max_tokens=500,
-        structured=structured,
-    )
-    url = getattr(server, f"{protocol}_url")
-    spec = parse_spec(request.model)
-    model = open_model(spec, options_for(spec, {request.model: {"base_url": url}}), Redactor())
-
-    async def call() -> None:
-        await model.complete(request)
-        await model.close()
-
-    asyncio.run(call())
-    asked = server.log[0].asked
-    assert key_of(request, "tiny") == asked.key
-    assert asked.schema_name == ("moral_of" if asked.schema else None)
-
-
-def test_spelling_when_snake_case_is_chosen_reaches_clients_that_read_it(serve: Any) -> None:
-    import httpx2
-
-    server = serve(lambda asked: "hi", google_spelling="snake")
-    body = {
-        "contents": [
-            {"role": "user", "parts": [{"inline_data": {"data": "aGk=", "mime_type": "image/png"}}]}
-        ],
-        "system_instruction": {"parts": [{"text": "Be brief."}]},
-        "generation_config": {"max_output_tokens": 9, "response_mime_type": "application/json"},
-    }
-    url = f"{server.google_url}/v1beta/models/tiny:generateContent"
-    reply = httpx2.post(url, json=body).json()
-    asked = server.log[0].asked
-    assert reply["candidates"][0]["finish_reason"] == "STOP"
-    assert reply["usage_metadata"]["prompt_token_count"] == asked.input_tokens
-    assert (asked.system, asked.params, asked.structured) == ("Be brief.", {"max_tokens": 9}, "json")
-    assert asked.images[0].data == b"hi"
-
-
-def test_handler_when_it_raises_answers_400_and_raises_at_the_end(sdks: Any, protocol: str) -> None:
-    def handler(asked: Asked) -> str:
-        raise LookupError("no such fox")
-
-    with pytest.raises(LookupError, match="no such fox"), ModelServer(handler) as server:
-        status, error = sdks.status(server, protocol)
-        assert status == 400
-        assert "no such fox" in str(error)
-
-
-@pytest.mark.parametrize("option", ["faults", "latency"])
-def test_option_when_its_function_raises_answers_400_and_raises_at_the_end(sdks: Any, option: str) -> None:
-    def wrong(asked: Asked) -> Any:
-        raise LookupError("no such fox")
-
-    with pytest.raises(LookupError), ModelServer(**{option: wrong}) as server:
-        assert sdks.status(server, "openai")[0] == 400
-        server.faults, server.latency = None, 0.0
-        assert sdks.ask(server, "openai").text == "OK"
-
-
-def test_text_when_it_holds_half_a_character_is_refused_or_sent(serve: Any, tmp_path: Path) -> None:
-    import httpx2
-
-    path = tmp_path / "log.jsonl"
-    server = serve(lambda asked: "half \ud83d", log_path=path)
-    url = f"{server.openai_url}/chat/completions"
-    body = '{"model": "m", "messages": [{"role": "user", "content": "%s"}]}'
-    assert httpx2.post(url, content=body % r"\ud83d").status_code == 400
-    assert rb'"half \ud83d"' in httpx2.post(url, content=body % "whole").content
-    assert b"half \xed\xa0\xbd" in path.read_bytes()
-
-
-def test_handler_when_it_returns_what_it_may_not_is_told(sdks: Any) -> None:
-    with pytest.raises(TypeError, match="not int"), ModelServer(lambda asked: 5) as server:
-        assert sdks.status(server, "openai")[0] == 400
+@pytest.mark.parametrize("option", ["handler", "faults", "latency"])
+def test_function_when_it_raises_answers_400_and_raises_at_the_end(option: str) -> None:
+    with pytest.raises(LookupError, match="no such fox"), ModelServer(**{option: wrong}) as server:
+        assert ask(server).status_code == 400
 
 
 def test_request_when_not_understood_is_reported(serve: Any) -> None:
-    import httpx2
-
     server = serve()
-    bodies: list[Any] = [
-        {"model": "m"},
-        {"model": "m", "messages": [], "stream": True},
-        {"model": "m", "messages": [{"role": "user", "content": [{"type": "sound"}]}]},
-        {"model": "m", "messages": [{"role": "user", "content": "x"}], "temperature": "warm"},
-        [],
-    ]
-    for body in bodies:
+    for body in ({"model": "m"}, body_of("x", stream=True), body_of("x", temperature="warm"), []):
         assert httpx2.post(f"{server.openai_url}/chat/completions", json=body).status_code == 400
     assert httpx2.get(f"{server.url}/nowhere").status_code == 404
-    assert len(server.rejected) == 6
-    assert "messages" in server.rejected[0]
-    assert "stream" in server.rejected[1]
+    assert len(server.rejected) == 5
+    assert "messages" in server.rejected[0] and "stream" in server.rejected[1]
     assert server.count == 0
-
-
-def test_request_when_sent_through_the_server_as_proxy_is_answered(serve: Any, sdks: Any) -> None:
-    import httpx2
-    import openai
-
-    server = serve(lambda asked: "through")
-    proxy = server.url.replace("http://", "http://user:word@")
-    with (
-        httpx2.Client(proxy=proxy) as http,
-        openai.OpenAI(base_url="http://model.test/v1", api_key="k", http_client=http) as client,
-    ):
-        reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
-    assert reply.choices[0].message.content == "through"
-    asked = server.log[0].asked
-    assert asked.target == "http://model.test/v1/chat/completions"
-    assert asked.headers["proxy-authorization"].startswith("Basic ")
-
-
-def test_request_when_chunked_is_read(serve: Any) -> None:
-    import httpx2
-
-    def pieces() -> Any:
-        yield b'{"model": "m", "messages": [{"role": "user", '
-        yield b'"content": "hi"}]}'
-
-    server = serve(lambda asked: asked.text)
-    reply = httpx2.post(f"{server.openai_url}/chat/completions", content=pieces())
-    assert reply.json()["choices"][0]["message"]["content"] == "hi"
-
-
-def test_handler_when_changed_answers_from_then_on(serve: Any, sdks: Any) -> None:
-    server = serve(faults=RateLimited())
-    assert sdks.status(server, "openai")[0] == 429
-    server.faults, server.handler, server.latency = None, lambda asked: "well again", 0.01
-    assert sdks.ask(server, "openai").text == "well again"
 
 
 def test_port_when_taken_is_an_error(serve: Any) -> None:
@@ -273,15 +145,7 @@ def test_port_when_taken_is_an_error(serve: Any) -> None:
         {"type": ["string", "null"], "minLength": 9},
         {"anyOf": [{"type": "number", "exclusiveMinimum": 1}, {"type": "null"}]},
         {"allOf": [{"type": "object"}, {"properties": {"b": {"const": 7}}, "required": ["b"]}]},
-        {
-            "$defs": {"x": {"enum": ["one", "two"]}},
-            "type": "array",
-            "minItems": 2,
-            "items": {"$ref": "#/$defs/x"},
-        },
-        {"type": "boolean"},
-        {"type": "null"},
-        {},
+        {"$defs": {"x": {"enum": ["one"]}}, "type": "array", "minItems": 2, "items": {"$ref": "#/$defs/x"}},
     ],
 )
 def test_from_schema_when_asked_gives_a_valid_value(schema: dict[str, Any]) -> None:
@@ -289,6 +153,204 @@ def test_from_schema_when_asked_gives_a_valid_value(schema: dict[str, Any]) -> N
 
 
 def test_from_schema_when_the_schema_never_ends_is_an_error() -> None:
-    schema = {"$ref": "#"}
     with pytest.raises(ValueError, match="too deeply"):
-        from_schema(schema)
+        from_schema({"$ref": "#"})
+
+
+RATES = {RateLimited(): 0.1, Dropped(): 0.05, Refused(): 0.02, Prose(): 0.03}
+KEYS = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(20_000)]
+
+
+def test_plan_when_drawn_often_keeps_its_rates_and_its_seed_decides() -> None:
+    faults = [fault for key in KEYS for fault in FaultPlan(1, RATES).decide(key, 1)]
+    for fault, rate in RATES.items():
+        # Content faults show only where no error struck instead: 0.9 of the time.
+        expected = rate * (0.9 if fault.content else 1.0) * len(KEYS)
+        assert faults.count(fault) == pytest.approx(expected, rel=0.15)
+    first, again, other = (
+        [FaultPlan(seed, RATES).decide(key, 1) for key in KEYS[:500]] for seed in (7, 7, 8)
+    )
+    assert first == again != other
+
+
+def test_plan_when_calm_leaves_only_faults_of_content() -> None:
+    plan = FaultPlan(3, {RateLimited(): 1.0, Refused(): 0.5}, calm_after=2)
+    assert all(plan.decide(key, 2) == (RateLimited(),) for key in KEYS[:100])
+    assert {plan.decide(key, 3) for key in KEYS[:100]} == {(), (Refused(),)}
+
+
+@pytest.mark.parametrize("rates", [{Prose(): 0.6, Refused(): 0.6}, {Prose(): -0.1}])
+def test_plan_when_rates_cannot_be_is_refused(rates: Any) -> None:
+    with pytest.raises(ValueError, match="rate"):
+        FaultPlan(0, rates)
+
+
+SCRIPT = """
+- when: {contains: overloaded, call: 1}
+  fault: {name: rate_limited, retry_after: 2}
+- when: {contains: [overloaded]}
+  answer: fine now
+- when: {contains: cut}
+  reply: {text: "half a", finish: length, usage: {input_tokens: 9, output_tokens: 2}}
+- when: {contains: smallest}
+"""
+PLAN = """
+seed: 4
+calm_after: 2
+always: [{name: too_long, limit: 90}]
+rates:
+  - {fault: {name: rate_limited, retry_after: 1}, rate: 0.25}
+  - {fault: refused, rate: 0.5}
+"""
+
+
+def test_script_when_asked_answers_by_its_first_fitting_entry(serve: Any, write: Any) -> None:
+    server = serve(scripted(write("script.yaml", SCRIPT)))
+    limited = ask(server, "overloaded")
+    assert (limited.status_code, limited.headers["retry-after"]) == (429, "2")
+    assert said(ask(server, "overloaded")) == "fine now"
+    cut = ask(server, "cut").json()
+    assert (cut["choices"][0]["finish_reason"], cut["usage"]["prompt_tokens"]) == ("length", 9)
+    assert said(ask(server, "smallest")) == "OK"
+    other = ask(server, "something else")
+    assert other.status_code == 400 and "no entry of the script" in other.text
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("- {when: {contain: x}}", "contain"),
+        ("- {fault: rate_limit}", "rate_limit"),
+        ("- {fault: {name: slow, second: 1}}", "second"),
+        ("- {fault: {name: slow, seconds: long}}", "number"),
+        ("- {reply: {finish: stopped}}", "length"),
+        ("- [", "node content"),
+        ("- 5", "entry 1"),
+    ],
+)
+def test_script_when_wrong_is_refused_with_the_place(write: Any, text: str, word: str) -> None:
+    path = write("script.yaml", text)
+    with pytest.raises(ConfigError) as caught:
+        scripted(path)
+    assert str(path) in str(caught.value) and word in str(caught.value)
+
+
+def test_plan_when_read_is_the_plan_written(write: Any) -> None:
+    expected = FaultPlan(4, {RateLimited(retry_after=1): 0.25, Refused(): 0.5}, (TooLong(limit=90),), 2)
+    assert read_plan(write("plan.yaml", PLAN)) == expected
+
+
+@pytest.mark.parametrize("text", ["rate: 1", "[]", "rates: [{fault: refused, rate: 2}]", "seed: {"])
+def test_plan_when_wrong_is_refused(write: Any, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"plan\.yaml"):
+        read_plan(write("plan.yaml", text))
+
+
+def test_log_file_when_asked_holds_each_question_without_keys(tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    with ModelServer(lambda asked: "yes", faults=[None, RateLimited(), Dropped()], log_path=path) as server:
+        assert said(ask(server)) == "yes"
+        ask(server)
+        with pytest.raises(httpx2.TransportError):
+            ask(server)
+    with ModelServer(log_path=path) as server:
+        ask(server)
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [row["number"] for row in rows] == [1, 2, 3, 1]
+    assert [row["faults"] for row in rows] == [[], ["RateLimited"], ["Dropped"], []]
+    assert [row["text"] for row in rows] == ["yes", None, "yes", "OK"]
+    assert KEY not in path.read_text("utf-8")
+
+
+def test_log_file_when_a_client_leaves_notes_it(tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    with ModelServer(latency=20.0, log_path=path) as server:
+        client = http.client.HTTPConnection(urlsplit(server.url).netloc)
+        client.request("POST", "/v1/chat/completions", json.dumps(body_of("Who?")))
+        assert server.wait_for(1)
+        client.close()
+    assert json.loads(path.read_text("utf-8").splitlines()[-1]) == {"lost": True, "number": 1}
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Start the command; returns the process and its URLs by protocol."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*args: object) -> tuple[subprocess.Popen[str], dict[str, str]]:
+        line = [sys.executable, "-m", "fabula.testing.model_server", *map(str, args)]
+        child = subprocess.Popen(
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+        started.append(child)
+        assert child.stdout
+        lines = [child.stdout.readline() for _ in range(3)]
+        return child, dict(line.split() for line in lines if line)
+
+    yield start
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def test_command_when_given_script_faults_and_log_serves_until_terminated(
+    command: Any, write: Any, tmp_path: Path
+) -> None:
+    script, plan = write("script.yaml", SCRIPT), write("plan.yaml", PLAN)
+    child, urls = command("--script", script, "--faults", plan, "--log", tmp_path / "log.jsonl")
+    assert urls.keys() == {"openai", "google", "anthropic"}
+    reply = httpx2.post(f"{urls['openai']}/chat/completions", json=body_of("word " * 100))
+    assert reply.json()["error"]["code"] == "context_length_exceeded"
+    child.send_signal(signal.SIGTERM)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 0
+    assert "1 questions" in errors
+    assert json.loads((tmp_path / "log.jsonl").read_text())["faults"] == ["TooLong"]
+
+
+def test_command_when_its_handler_raises_says_so_at_the_end(command: Any, write: Any) -> None:
+    path = write("mine.py", "def answer(asked):\n    return asked.model if asked.model != 'x' else 1 / 0\n")
+    child, urls = command("--handler", f"{path}:answer", "--latency", "0.01")
+    body = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
+    reply = httpx2.post(f"{urls['anthropic']}/v1/messages", json=body)
+    assert reply.json()["content"] == [{"type": "text", "text": "m"}]
+    assert httpx2.post(f"{urls['anthropic']}/v1/messages", json={**body, "model": "x"}).status_code == 400
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 1
+    assert "ZeroDivisionError" in errors
+
+
+def test_command_when_it_cannot_serve_says_why(command: Any, serve: Any) -> None:
+    for args, word in (
+        (("--handler", "json:answer"), "module:function"),
+        (("--script", "none.yaml"), "none.yaml"),
+        (("--port", serve().port), "in use"),
+    ):
+        child, urls = command(*args)
+        assert urls == {}
+        _, errors = child.communicate(timeout=30)
+        assert child.returncode == 2
+        assert word in errors and "Traceback" not in errors
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}(?: [^\n]*)?\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the suite runs against a wheel, without docs")
+def test_page_when_followed_is_true(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    for block in blocks("python"):
+        exec(compile(block, PAGE.name, "exec"), names)
+    assert names["moody"](names["asked"]) == names["RateLimited"]()
+    assert names["plan"].seed == 42
+    rows = re.findall(r"^\| `(\w+)` \|.*\|.*\|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert set(rows) >= known_faults().keys()
+    script, plan = blocks("yaml")
+    assert len(yaml.safe_load(script)) == 5
+    for name, text in (("script.yaml", script), ("plan.yaml", plan)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert callable(scripted(tmp_path / "script.yaml"))
+    assert read_plan(tmp_path / "plan.yaml").seed == 42

@@ -14,15 +14,12 @@ from fabula.people.review.design import Plan
 from fabula.people.review.folder import Study
 from fabula.people.review.invites import USUAL_ADDRESS, invite
 from fabula.people.review.journal import VoteJournal, read_events
-from fabula.people.review.serve.pages import Pages, Reader
 from fabula.people.review.serve.routes import application
 from fabula.people.review.serve.server import Server
 from fabula.people.review.standing import Standing
 from fabula.people.review.status import status
-from fabula.people.review.votes import human_rows
-from fabula.testing.review_page import Page, read_page
 from fabula.testing.review_studies import toy_study
-from fabula.testing.simulated_reviewers import Answered, GaveUp, SimulatedReviewer, at_random
+from fabula.testing.simulated_reviewers import GaveUp, SimulatedReviewer, at_random
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -102,20 +99,6 @@ def test_answers_when_told_that_they_are_saved_are_on_file_once(served: Any, sha
     assert Standing.of(events) == Standing.of(read_events(study.folder))
 
 
-def test_vote_when_it_took_so_long_has_that_time(served: Any) -> None:
-    study, server, app = served(plan=Plan(raters=1))
-    policy = at_random("times")
-    take_part(app, links_of(study, server, 1), lambda page: Answered(policy(page), 75.0))
-    assert {row.seconds for row in human_rows(study, server.standing)} == {75.0}
-
-
-def test_item_when_a_program_says_that_it_does_not_load_is_reported(served: Any) -> None:
-    study, server, app = served(plan=Plan(raters=1))
-    (reviewer,) = take_part(app, links_of(study, server, 1), lambda _page: None, looks=False)
-    assert reviewer.saved == []
-    assert len(status(study, server.standing, NOW)["not_loading"]) == 4
-
-
 def test_program_when_its_answer_is_refused_gives_up(served: Any) -> None:
     study, server, app = served()
     with pytest.raises(GaveUp, match="vote gives 422"):
@@ -126,43 +109,3 @@ def test_program_when_nobody_answers_gives_up(served: Any) -> None:
     study, server, app = served()
     with pytest.raises(GaveUp, match="does not answer"):
         take_part(app, links_of(study, server, 1), at_random(1), 1.0)
-
-
-def test_page_of_an_item_when_read_asks_what_the_task_asks(served: Any) -> None:
-    study, server, app = served(plan=Plan(raters=1))
-    pages: list[Page] = []
-    policy = at_random("pages")
-
-    def keep(page: Page) -> Any:
-        pages.append(page)
-        return policy(page)
-
-    take_part(app, links_of(study, server, 1), keep)
-    for page in pages:
-        item = study.items[page.key]
-        asked = {f"{question.name}/{part}" if part else question.name: question
-                 for question, part in study.task.asked(item.part_ids)}  # fmt: skip
-        assert {each.place for each in page.fields} == set(asked)
-        for each in page.fields:
-            question = asked[each.place]
-            listed = [option.value for option in question.choices] if question.type != "text" else []
-            shown = [option for option in each.options if option != "unclear"]
-            assert (each.type, each.optional, each.unclear) == (
-                question.type,
-                question.optional,
-                question.unclear,
-            )
-            assert sorted(map(str, shown)) == sorted(map(str, listed if question.type in KINDS else []))
-            assert dict(each.when) == {name: list(wanted) for name, wanted in question.when.items()}
-        assert sorted(page.media) == sorted(f"/media/{medium.name}" for medium in item.media)
-        assert set(page.fields[-1].values) == {"$.questions[0].gold_answer"}
-
-
-KINDS = ("choice", "scale", "labels")
-
-
-def test_page_when_it_says_why_there_is_none_is_read(served: Any) -> None:
-    study, _, _ = served()
-    page = read_page(Pages(study).show("error", Reader(), why="error.link"))
-    assert (page.kind, page.token, page.fields) == ("error", "", [])
-    assert page.said

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.testing.stage_code import Code, Definition
+from fabula.testing.stage_code import Code
 
 Files = dict[str, str]
 Change = Callable[[Files], Files]
@@ -297,21 +297,3 @@ def test_hash_when_a_module_is_used_as_a_value_counts_all_of_it(tmp_path: Path) 
     files = edit(CUT, "frames.half(word)", "getattr(frames, word)(word)")(PACKAGE)
     changed = add("media/frames.py", "\n\ndef third(word):\n    return word[::3]\n")(files)
     assert hash_of(changed, tmp_path / "after") != hash_of(files, tmp_path / "before")
-
-
-def test_reached_when_asked_gives_the_definitions_in_their_order(tmp_path: Path) -> None:
-    hash_of(PACKAGE, tmp_path)
-    names = [
-        name for name in Code(tmp_path, ("builders", "media"), "pkg").reached("pkg.media.readers", ["plain"])
-    ]
-    assert names[:3] == [
-        Definition("pkg.media.readers", "plain"),
-        Definition("pkg.media.frames", "reader"),
-        Definition("pkg.media.frames", "READERS"),
-    ]
-
-
-def test_reached_when_there_is_no_such_name_says_so(tmp_path: Path) -> None:
-    hash_of(PACKAGE, tmp_path)
-    with pytest.raises(LookupError, match=r"pkg\.builders\.lazy has no definition"):
-        Code(tmp_path, ("builders",), "pkg").reached("pkg.builders.lazy", ["run"])
