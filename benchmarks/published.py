@@ -3,7 +3,9 @@
     FABULA_REFERENCE=FOLDER python benchmarks/published.py --out docs/published.md
 
 Reads the released files, the printed tables and the texts of the four papers, recomputes what they allow, and
-writes the page. Cells that nobody can check (no file of theirs is released) are counted by table and reason.
+writes the page: cells that agree are counted by table and convention, cells that differ stand beside ours, and
+those that nobody can check (no file of theirs is released) are counted by table and reason. ``--cells FILE``
+writes every cell that was compared, tab-separated.
 """
 
 import argparse
@@ -15,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 from fabula.evaluation.events.published import Results, import_results
@@ -122,7 +123,7 @@ def early_cells(reference: Path, lines: Sequence[str]) -> Iterator[Cell]:
     yield Cell("Table 1: other benchmarks", f"{count} cells", "", "said of other sets", NOBODY, count)
     for stage, before, after, share in rows_of(lines, "Table 2:")[1:4]:
         first, last = (float(numbers(text)[0]) for text in (before, after))
-        yield checked(f"Table 2, {stage}, retained", share, 100 * last / first, f"{after} of {before}")
+        yield checked(f"Table 2, {stage}, retained", share, 100 * last / first, "share of the printed counts")
     shots = sum(row["values"]["all"] for row in tables["table_3"]["rows"].values() if row["label"] == "shots")
     yield checked("Table 2, Window selection (shots), after", after, shots, "", REPRODUCED)
     yield Cell("Table 2: other counts", "5 cells", "", "what was left out is not released", NOBODY, 5)
@@ -174,10 +175,7 @@ def entity_cell(place: str, printed: str, value: object, convention: str) -> Cel
         return Cell(place, printed, shown, convention, WITH if convention else REPRODUCED)
     if all(agrees(one, text) for one, text in zip(given, wanted, strict=False)):
         return Cell(place, printed, shown, convention, WITH if convention else REPRODUCED)
-    pairs = [(one - float(text), text) for one, text in zip(given, wanted, strict=False)]
-    gap, text = max(pairs, key=lambda pair: abs(pair[0]) * 10 ** places(pair[1]))
-    digits = places(text) and places(text) + 1
-    return Cell(place, printed, shown, convention, f"{NOT}: {gap:+.{digits}f}")
+    return Cell(place, printed, shown, convention, NOT)
 
 
 _FOUND = re.compile(r"[−+-]?\d+\.\d+|\d+")
@@ -230,9 +228,8 @@ def effect_cells(lines: Sequence[str]) -> Iterator[Cell]:
         )
         values = [row[1] for row in some]
         mean = sum(values) / len(values)
-        said = f"mean of d over {len(values)} metrics of Tables 16 to 18"
         yield Cell(
-            f"Table 5, {category}", printed, f"{mean:+.2f}", said,
+            f"Table 5, {category}", printed, f"{mean:+.2f}", "mean of d over its metrics in Tables 16 to 18",
             FOLLOWS if abs(mean - float(printed)) <= 0.0101 else CONTRADICTS,
         )  # fmt: skip
 
@@ -254,7 +251,7 @@ def coverage_cells(lines: Sequence[str]) -> Iterator[Cell]:
             fits = low - 0.0005 <= float(printed) <= high + 0.0005
             yield Cell(
                 f"Tables 13 and 14, {name}, {method}", printed, f"{raw * share:.3f}",
-                f"raw mean times coverage of Table 15, {pair}", FOLLOWS if fits else CONTRADICTS,
+                "raw mean times coverage, both of Table 15", FOLLOWS if fits else CONTRADICTS,
             )  # fmt: skip
 
 
@@ -589,7 +586,7 @@ def katha_cells(lines: Sequence[str]) -> Iterator[Cell]:
             label = row[0] if caption == "Table 2:" else f"{row[0]}, {row[1]}"
             yield Cell(
                 f"{caption.rstrip(':')}, {label}, STG", gap, f"{value:.1f}",
-                f"text minus image recoverability, {text} - {image}",
+                "text minus image recoverability",
                 FOLLOWS if abs(value - float(gap)) <= 0.1501 else CONTRADICTS,
             )  # fmt: skip
     for what, first, second, here, there in TWICE:
@@ -645,7 +642,8 @@ def sections(reference: Path) -> dict[str, list[Cell]]:
 
 INTRODUCTION = """# Published numbers, and ours
 
-Made by `python benchmarks/published.py`; a test compares this page with what the program makes.
+Made by `python benchmarks/published.py`; a test compares this page with what the program makes, and
+`--cells FILE` writes every compared cell with our value.
 A cell is a printed number; a mean with its deviation is one.
 
 - *reproduced*: the released files give the printed digits; a value between two roundings agrees with both.
@@ -654,9 +652,6 @@ A cell is a printed number; a mean with its deviation is one.
   3,593 names, the released schedule has 11,437 and 3,585: that is behind most of the small differences.
 - *nobody can check*: nothing is released, or at hand, from which it could be computed.
 - *no result*: settings, examples and words; they are no cells.
-
-Cells of one row of a printed table with one convention stand in one row; letters lead to the conventions that
-many rows have. Behind *nobody can check* are the tables and how many of their cells.
 """
 
 
@@ -670,79 +665,94 @@ def page(found: Mapping[str, Sequence[Cell]]) -> str:
     sums = " | ".join(f"{every[verdict]:,}" for verdict in VERDICTS)
     lines += [f"| all | {sums} | {sum(every.values()):,} |", ""]
     for name, cells in found.items():
-        compared = [cell for cell in cells if cell.verdict not in (NOBODY, NONE)]
-        head = ["| row | printed | ours | convention, or why | verdict |", "|---|---|---|---|---|"]
-        rows = list(grouped(compared))
-        notes = often(rows)
-        lines += [f"## {name}", "", *head, *(row(some, notes) for some in rows), ""]
-        lines += [f"({letter}) {convention}  " for convention, letter in notes.items()]
-        lines += ["", *left(cells), ""]
+        lines += [f"## {name}", "", *agreeing(cells), "", *differing(cells), *left(cells), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def grouped(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
-    """The cells of one row of a printed table that have one convention and one verdict."""
+def agreeing(cells: Iterable[Cell]) -> Iterator[str]:
+    """A table of how many cells agree, by verdict and convention, with the printed tables they are of."""
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for cell in cells:
+        if cell.verdict in (REPRODUCED, WITH, FOLLOWS):
+            rows.setdefault((cell.verdict, cell.convention), Counter())[table_of(cell)] += cell.count
+    yield "| what agrees | how it is counted | tables, with how many cells |"
+    yield "|---|---|---|"
+    for (verdict, convention), counts in sorted(rows.items(), key=lambda row: VERDICTS.index(row[0][0])):
+        said = ", ".join(f"{table} ({count})" for table, count in counts.items())
+        yield f"| {verdict.partition(' ')[0]} | {convention} | {said} |"
+
+
+def differing(cells: Iterable[Cell]) -> Iterator[str]:
+    """A table of the cells that differ: those of one printed row with one convention are one row."""
 
     def alike(cell: Cell) -> tuple[str, ...]:
-        table, _, _ = cell.place.partition(",")
-        begun = cell.place.rpartition(", ")[0]
-        return (table, begun, cell.convention, cell.verdict)
+        return (cell.place.rpartition(", ")[0], cell.convention, cell.verdict)
 
-    for _, some in groupby(cells, alike):
-        yield list(some)
-
-
-def often(rows: Iterable[Sequence[Cell]]) -> dict[str, str]:
-    """The conventions that three rows or more have, each with its letter."""
-    counts = Counter(some[0].convention for some in rows)
-    frequent = [convention for convention, count in counts.items() if count > 2 and " " in convention]
-    return dict(zip(frequent, ascii_lowercase, strict=False))
+    rows = [
+        list(some) for _, some in groupby((one for one in cells if one.verdict in (NOT, CONTRADICTS)), alike)
+    ]
+    if rows:
+        yield "| what differs | printed | ours | convention, or why | verdict |"
+        yield "|---|---|---|---|---|"
+        yield from map(row, rows)
+        yield ""
 
 
-def row(cells: Sequence[Cell], notes: Mapping[str, str]) -> str:
-    """Cells as one row of the page, with the letter of a convention that has one."""
+def row(cells: Sequence[Cell]) -> str:
+    """Cells that differ as one row of the page."""
     first = cells[0]
-    place, printed, ours = first.place, first.printed, first.ours
+    place, printed, ours = first.place.replace(", all", ""), first.printed, first.ours
     if len(cells) > 1:
         place = first.place.rpartition(", ")[0]
         names = [cell.place.rpartition(", ")[2] for cell in cells]
         printed = ", ".join(f"{name} {cell.printed}" for name, cell in zip(names, cells, strict=True))
         ours = ", ".join(cell.ours for cell in cells)
-    if all(cell.ours == cell.printed.replace(",", "") for cell in cells):
-        ours = "the same"
-    convention = f"({notes[first.convention]})" if first.convention in notes else first.convention
-    return f"| {place} | {printed} | {ours} | {convention} | {first.verdict} |"
+    return f"| {place} | {printed} | {ours} | {first.convention} | {first.verdict.partition(' other')[0]} |"
+
+
+def table_of(cell: Cell) -> str:
+    """The printed table, or part of the text, that a cell is of."""
+    return cell.place.partition(":")[0].partition(",")[0]
 
 
 def left(cells: Iterable[Cell]) -> Iterator[str]:
     """A sentence for each reason why nobody can check cells, and for what is no result."""
-    reasons: dict[tuple[str, str], dict[str, int]] = {}
+    reasons: dict[str, Counter[str]] = {}
     for cell in cells:
-        if cell.verdict in (NOBODY, NONE):
-            table = cell.place.partition(":")[0].partition(",")[0]
-            counts = reasons.setdefault((cell.verdict, cell.convention), {})
-            counts[table] = counts.get(table, 0) + cell.count
-    for (verdict, why), counts in reasons.items():
+        if cell.verdict == NOBODY:
+            reasons.setdefault(cell.convention, Counter())[table_of(cell)] += cell.count
+        elif cell.verdict == NONE:
+            yield f"- No result ({cell.convention}): {cell.place.partition(':')[0]}."
+    for why, counts in reasons.items():
         tables = ", ".join(f"{table} ({count})" for table, count in counts.items())
-        yield f"- {verdict[0].upper()}{verdict[1:]} ({why}): {tables}."
+        yield f"- Nobody can check ({why}): {tables}."
 
 
 def tally(cells: Iterable[Cell]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for cell in cells:
-        counts[cell.verdict.partition(":")[0]] += cell.count if cell.verdict != NONE else 0
+        counts[cell.verdict] += cell.count if cell.verdict != NONE else 0
     return counts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cells", type=Path)
     given = parser.parse_args()
     reference = os.environ.get("FABULA_REFERENCE")
     if not reference:
         raise SystemExit("FABULA_REFERENCE is not set: the folder of released files, tables and papers")
     found = sections(Path(reference))
     given.out.write_text(page(found), "utf-8")
+    if given.cells:
+        compared = [cell for cells in found.values() for cell in cells if cell.verdict not in (NOBODY, NONE)]
+        lines = [
+            "\t".join((one.place, one.printed, one.ours, one.convention, one.verdict)) for one in compared
+        ]
+        given.cells.write_text(
+            "\n".join(["place\tprinted\tours\tconvention\tverdict", *lines]) + "\n", "utf-8"
+        )
     for name, cells in found.items():
         print(name, dict(tally(cells)))
 
