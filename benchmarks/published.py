@@ -3,9 +3,9 @@
     FABULA_REFERENCE=FOLDER python benchmarks/published.py --out docs/published.md
 
 Reads the released files, the printed tables and the texts of the four papers, recomputes what they allow, and
-writes the page: cells that agree are counted by table and convention, cells that differ stand beside ours, and
-those that nobody can check (no file of theirs is released) are counted by table and reason. ``--cells FILE``
-writes every cell that was compared, tab-separated.
+writes the page: cells that agree are counted by table and convention, cells that differ stand beside ours,
+and those that nobody can check (no file of theirs is released) are counted by table and reason.
+``--cells FILE`` writes every cell that was compared, tab-separated.
 """
 
 import argparse
