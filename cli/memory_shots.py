@@ -150,7 +150,7 @@ def export(
         run: Run folder of packets, or that of the bank if its packets are in it.
         out: A new folder.
         generator: Generator to write the inputs of: image-video, storymem; or a TOML file that describes
-            another (see docs/memory_packets.md).
+            another (see docs/memory.md).
         values: A value of its description, as NAME=VALUE, such as seconds=8.
 
     Examples:

@@ -1,7 +1,7 @@
 """Packets in the form that a named generator reads, from a description of its files.
 
 A description is a TOML file: which files there are, what is in them, where pictures go. Texts in it are Jinja
-templates, run in Jinja's sandbox; ``docs/memory_packets.md`` tells what they can use.
+templates, run in Jinja's sandbox; ``docs/memory.md`` tells what they can use.
 """
 
 import io
@@ -108,7 +108,7 @@ def read_form(name: str) -> ExportForm:
     Raises:
         ConfigError: there is none, or it is not what it must be.
     """
-    fix = "docs/memory_packets.md tells how to describe a generator"
+    fix = "docs/memory.md tells how to describe a generator"
     try:
         if name.endswith(".toml"):
             text = read_plain(Path(name), follow=True).decode("utf-8")
@@ -268,7 +268,7 @@ class _Filling:
     def _bad(self, what: str) -> ConfigError:
         return ConfigError(
             f"--for {self._name}", what=what,
-            fix="correct the description; docs/memory_packets.md tells its form",
+            fix="correct the description; docs/memory.md tells its form",
         )  # fmt: skip
 
 

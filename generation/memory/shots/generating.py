@@ -75,7 +75,7 @@ def generate_request(packets: Path, run: Path, options: ShotOptions) -> RunReque
     if options.model is None or parse_spec(options.model).makes != "video":
         raise ConfigError(
             "--model", what="a model that makes videos is needed",
-            fix="name one, such as --model video:command:mine (see docs/memory_packets.md)",
+            fix="name one, such as --model video:command:mine (see docs/memory.md)",
         )  # fmt: skip
     folder = packets / PACKETS if (packets / PACKETS).is_dir() else packets
     if not folder.is_dir():
