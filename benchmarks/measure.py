@@ -1,5 +1,6 @@
-"""Run a command and measure it: wall-clock seconds, and peak memory of it and all its children."""
+"""Run a command and measure it: seconds on the clock and of the processor, and peak memory of it and all its children."""
 
+import resource
 import subprocess
 import sys
 import threading
@@ -18,18 +19,20 @@ class Measured:
 
     Attributes:
         seconds: wall-clock time.
+        processor: processor seconds, of the process and of the children that it waited for.
         mebibytes: peak resident memory of the process and its children together, in MiB.
         output: its standard output.
     """
 
     seconds: float
+    processor: float
     mebibytes: float
     output: str
 
 
 def measure(*command: object) -> Measured:
     """Run a command to its end and measure it. Its exit code must be 0."""
-    started = time.perf_counter()
+    started, used = time.perf_counter(), _used()
     with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) as process:
         peak = [0]
         watcher = threading.Thread(target=_watch, args=(process.pid, peak), daemon=True)
@@ -39,7 +42,12 @@ def measure(*command: object) -> Measured:
         watcher.join()
     if process.returncode:
         raise SystemExit(f"{command} exited with {process.returncode}\n{output}")
-    return Measured(seconds, peak[0] / 1024**2, output)
+    return Measured(seconds, _used() - used, peak[0] / 1024**2, output)
+
+
+def _used() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def fabula(*args: object) -> Measured:
