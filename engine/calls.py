@@ -31,8 +31,8 @@ SELECT stage, model, sum(attempts > 0), sum(attempts),
     coalesce(sum(CASE WHEN attempts > 0 THEN input_tokens END), 0),
     coalesce(sum(CASE WHEN attempts > 0 THEN output_tokens END), 0),
     coalesce(exact_sum(cost), 0.0), sum(cost IS NULL AND attempts > 0), 0, 0.0, sum(attempts = 0),
-    sum(attempts > 0 AND (input_tokens IS NULL OR output_tokens IS NULL OR {doubt} IS 'unread')),
-    sum(attempts > 0 AND {doubt} IS 'overclaimed'),
+    sum(attempts > 0 AND (input_tokens IS NULL OR output_tokens IS NULL OR doubt IS 'unread')),
+    sum(attempts > 0 AND doubt IS 'overclaimed'),
     coalesce(sum(CASE WHEN attempts > 0 THEN {cached_tokens} END), 0),
     coalesce(sum(CASE WHEN attempts > 0 THEN {written_tokens} END), 0)
 FROM calls GROUP BY stage, model
@@ -58,11 +58,10 @@ def replies_in(paths: Iterable[Path]) -> Iterator[Callable[[str, int], Reply | N
         for path in paths:
             opened.enter_context(explained(path))
             readers.append(opened.enter_context(closing(journal_file.connect(path, read_only=True))))
-        asked = [reader for reader in readers if _has_calls(reader)]
 
         def find(request: str, sample: int) -> Reply | None:
             sql = "SELECT reply FROM calls WHERE request = ? AND sample = ?"
-            for reader in asked:
+            for reader in readers:
                 row = reader.execute(sql, (request, sample)).fetchone()
                 with suppress(*DAMAGED):
                     if row is not None:
@@ -287,9 +286,7 @@ class Calls:
         sql = f"SELECT {_COLUMNS} FROM calls c WHERE request = ? AND sample = ?"
         for path, connection in self._others:
             with explained(path):
-                row = (
-                    connection.execute(sql, (request, sample)).fetchone() if _has_calls(connection) else None
-                )
+                row = connection.execute(sql, (request, sample)).fetchone()
             with suppress(*DAMAGED):
                 if row is not None:
                     return replace(_call(row), cost=0.0, attempts=0)
@@ -440,7 +437,7 @@ def model_uses(path: Path) -> tuple[ModelUse, ...]:
 
 
 def rows_of(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
-    """Yield what a query about calls gives; nothing of a journal that has none.
+    """Yield what a query about calls gives.
 
     Args:
         path: the journal's file.
@@ -451,19 +448,10 @@ def rows_of(path: Path, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]
         RunError: the journal cannot be read.
     """
     with explained(path), closing(journal_file.connect(path, read_only=True)) as connection:
-        if _has_calls(connection):
-            for column in ("doubt", "prompt", "cached_tokens", "written_tokens"):
-                known = _has(connection, "pragma_table_info('calls')", column)
-                sql = sql.replace(f"{{{column}}}", column if known else "NULL")
-            yield from connection.execute(sql, values)
-
-
-def _has_calls(connection: sqlite3.Connection) -> bool:
-    return _has(connection, "sqlite_master", "sent")
-
-
-def _has(connection: sqlite3.Connection, table: str, name: str) -> bool:
-    return bool(connection.execute(f"SELECT count(*) FROM {table} WHERE name = ?", (name,)).fetchone()[0])
+        there = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('calls')")}
+        for column in ("prompt", "cached_tokens", "written_tokens"):
+            sql = sql.replace(f"{{{column}}}", column if column in there else "NULL")
+        yield from connection.execute(sql, values)
 
 
 def _doubt(call: Call) -> str | None:

@@ -16,9 +16,8 @@ NAME = "journal.sqlite"
 SALVAGED = "journal.sqlite.salvaged"
 """A whole new journal that is about to take the place of a damaged one."""
 FORMAT = 5
-OLDEST = 1
-"""The oldest format that can be read; 1 had no calls of models, 2 no doubts about what they used, 3 no
-batches, 4 did not say of which prompt a call is, nor how many of its tokens a service had kept."""
+EARLIER_FORMAT = 3
+"""That of the first runs: no batches; calls without their prompts and how many tokens a service had kept."""
 _WAIT = 30.0  # seconds that a connection waits for another one's lock
 _WAL_LIMIT = 64 * 1024 * 1024
 
@@ -266,18 +265,11 @@ def _make_tables(path: Path) -> None:
     with closing(connect(path, read_only=False)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         (exists,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()
-        if exists and _format_of(connection) == 1:
-            connection.execute("DROP TABLE calls")  # it was never filled, and had other columns
-            exists = False
         version = _format_of(connection) if exists else None
-        if version == 2:
-            connection.execute("ALTER TABLE calls ADD COLUMN doubt TEXT")
-        if version in (2, 3, 4):
+        if version == EARLIER_FORMAT:
             for column in ("prompt TEXT", "cached_tokens INTEGER", "written_tokens INTEGER"):
                 connection.execute(f"ALTER TABLE calls ADD COLUMN {column}")
-        if version == 4:
-            connection.execute("ALTER TABLE batch_requests ADD COLUMN prompt TEXT")
-        if version is None or version < FORMAT:
+        if version in (None, EARLIER_FORMAT):
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(PUT_META, ("format", str(FORMAT)))
@@ -287,7 +279,7 @@ def _make_tables(path: Path) -> None:
 def check_format(path: Path, connection: sqlite3.Connection) -> None:
     """Raise RunError when the file is not a journal that this version can read."""
     version = _format_of(connection)
-    if version is not None and OLDEST <= version <= FORMAT:
+    if version in (EARLIER_FORMAT, FORMAT):
         return
     raise RunError(
         str(path),

@@ -47,12 +47,11 @@ class Asked:
         with explained(path):
             self._sql = connect(path, read_only=True)
             there = {row[1] for row in self._sql.execute("PRAGMA table_info(calls)")}
-            used = self._sql.execute("SELECT 1 FROM sqlite_master WHERE name = 'asks'").fetchone()
         # Journals of earlier versions, which are not changed to be read, have fewer columns.
         self._columns = ", ".join(
             f"calls.{name}" if name in there else f"NULL AS {name}" for name in _COLUMNS
         )
-        self.any, self._knows_items = bool(there), used is not None
+        self.any = bool(there)
 
     def close(self) -> None:
         """Close the journal."""
@@ -101,7 +100,7 @@ class Asked:
             *line, asked, reply = row
             used = "SELECT DISTINCT item FROM results JOIN asks ON asks.result = results.key"
             sql = f"{used} WHERE request = ? AND sample = ? ORDER BY 1"
-            items = self._sql.execute(sql, key).fetchall() if self._knows_items else []
+            items = self._sql.execute(sql, key).fetchall()
         return (
             replace(CallLine(*line), items=tuple(item for (item,) in items)),
             unpacked(asked),
@@ -109,9 +108,7 @@ class Asked:
         )
 
     def of_item(self, item: str) -> list[CallLine]:
-        """Return the calls that results of an item used; none where the journal does not say."""
-        if not self._knows_items:
-            return []
+        """Return the calls that results of an item used."""
         sql = (
             f"SELECT DISTINCT {self._columns} FROM results JOIN asks ON asks.result = results.key"
             " JOIN calls USING (request, sample) WHERE results.item = ? ORDER BY calls.rowid"

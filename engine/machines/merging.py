@@ -308,7 +308,7 @@ class _Copying:
     def __init__(self, part: Part, shard: sqlite3.Connection, kept: sqlite3.Connection) -> None:
         self._part, self._shard, self._kept = part, shard, kept
         self._fact = f"{_COPIED}{part.shard}"
-        self._copied: dict[str, Any] = {"calls": 0, "sent": 0, "last": None, "others": []}
+        self._copied: dict[str, Any] = {"calls": 0, "sent": 0, "last": None}
         for (value,) in kept.execute("SELECT value FROM meta WHERE name = ?", (self._fact,)):
             self._copied = json.loads(value)
 
@@ -398,7 +398,7 @@ class _Copying:
 
     def _made_of_others(self) -> frozenset[str]:
         """Return the results that were made of a reply to which another shard's is kept."""
-        others = [tuple(key) for key in self._copied["others"]]  # as earlier versions kept them
+        others = []
         names = "SELECT name FROM meta WHERE name GLOB ?"
         for (name,) in self._kept.execute(names, (f"{self._fact}{_OTHER}*",)):
             others.append(tuple(name.removeprefix(f"{self._fact}{_OTHER}").split()))

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -157,7 +156,7 @@ def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(
     server.faults = striking(OddUsage(missing=True), "i1")
     request = asks(many(4))
     before = execute(request).models
-    as_format_2(request.folder / JOURNAL)
+    as_format_3(request.folder / JOURNAL)
     assert model_uses(request.folder / JOURNAL) == before
     assert execute(request).models == before
     assert server.count == 4
@@ -169,27 +168,14 @@ def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(
         )
 
 
-def as_format_2(path: Path) -> None:
-    """Make a journal what the version before would have written."""
+def as_format_3(path: Path) -> None:
+    """Make a journal what the first version wrote: no batches, nor prompts and tokens kept of calls."""
     with closing(sqlite3.connect(path)) as journal, journal:
-        for column in ("doubt", "prompt", "cached_tokens", "written_tokens"):
+        for column in ("prompt", "cached_tokens", "written_tokens"):
             journal.execute(f"ALTER TABLE calls DROP COLUMN {column}")
-        journal.execute("UPDATE meta SET value = '2' WHERE name = 'format'")
-        for key, blob in journal.execute("SELECT request, reply FROM calls").fetchall():
-            reply = unpacked(blob)
-            del reply["claimed"]
-            for name in ("cache_write_tokens", "cache_write_1h_tokens") if reply["usage"] else ():
-                del reply["usage"][name]
-            journal.execute("UPDATE calls SET reply = ? WHERE request = ?", (packed(reply), key))
-
-
-def unpacked(blob: bytes) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(zlib.decompress(blob))
-    return document
-
-
-def packed(document: dict[str, Any]) -> bytes:
-    return zlib.compress(json.dumps(document).encode())
+        for table in ("batches", "batch_requests", "batch_pictures"):
+            journal.execute(f"DROP TABLE {table}")
+        journal.execute("UPDATE meta SET value = '3' WHERE name = 'format'")
 
 
 # -- settings that change the price
