@@ -35,7 +35,7 @@ from vision_story import (
 from vision_weights import MAKERS, write_weights
 
 from fabula.errors import ConfigError
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.store import VectorStore
 from fabula.models.vision.weights import Place
@@ -238,7 +238,7 @@ def _further(args: argparse.Namespace, data: Path, first: Path) -> Iterator[Row]
         counted.ASKED.clear()
         kept, began = rows_kept(), time.perf_counter()
         options = ImageOptions(metrics=(metrics,), config=config, device=args.device, workers=0)
-        report = evaluate_images(data, outputs, first.with_name(f"run-{number}"), options)
+        report = EVALUATING.evaluate(data, outputs, first.with_name(f"run-{number}"), options)
         assert not report.totals["failed"], report.lines()
         spent = time.perf_counter() - began
         asked = [counted.ASKED[role] for role in ("style", "crops", "classes", "detector")]

@@ -15,7 +15,7 @@ from pathlib import Path
 from measure import measure
 from vision_story import write_shots, write_story_set
 
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.models.vision.store import FILE
 from fabula.testing.tiny_vision import tiny_settings
 
@@ -102,7 +102,7 @@ def main() -> None:
     config.write_text(settings_text(weights), "utf-8")
     count_decodings(counts)
     options = ImageOptions(metrics=("cids,copy-paste,occm,csd",), config=config, device="cpu", workers=0)
-    report = evaluate_images(place / "data", [place / "method-a"], place / "run", options)
+    report = EVALUATING.evaluate(place / "data", [place / "method-a"], place / "run", options)
     assert not report.totals["failed"], report.lines()
     print(json.dumps({"decoded": counts[0], "rows": rows_kept()}))
 

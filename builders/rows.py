@@ -23,7 +23,6 @@ from ..schemas.plain_files import read_plain
 from ..schemas.text import slug
 from ..schemas.values import Edit, Story
 
-BOM = b"\xef\xbb\xbf"
 TEXT_FILES = (".txt", ".md")
 MAX_FRONT_MATTER = 64 * 1024
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

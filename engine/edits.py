@@ -17,7 +17,7 @@ from .sources import EDITS as NAME
 from .sources import unreadable
 
 __all__ = [
-    "NAME", "WHOLE", "append_edit", "append_edits", "edit_lines", "edits_of", "is_withdrawal", "parse_edits",
+    "NAME", "WHOLE", "append_edits", "edit_lines", "edits_of", "is_withdrawal", "parse_edits",
     "read_edits", "run_ids",
 ]  # fmt: skip
 
@@ -30,11 +30,6 @@ WAIT = 60.0  # seconds that one correction waits for others to be written
 def is_withdrawal(edit: Edit) -> bool:
     """Return whether a correction takes the whole record out; its id is not used again."""
     return edit.path == WHOLE and edit.new is None
-
-
-def append_edit(folder: Path, compose: Callable[[], Edit]) -> Edit:
-    """Add one correction to a run's ``edits.jsonl``; see :func:`append_edits`."""
-    return append_edits(folder, lambda: (compose(),))[0]
 
 
 def append_edits(folder: Path, compose: Callable[[], Sequence[Edit]]) -> tuple[Edit, ...]:

@@ -10,7 +10,7 @@ from ..generation.pipeline import GenerateOptions, generate
 from ..generation.placing import place_outputs
 from ..schemas.canonical import Json
 from .desk import Desk
-from .ordering import Ordered, orders_of
+from .ordering import orders_of
 from .study import EVALUATION, GENERATION, OUTPUTS, TRUTH
 
 
@@ -74,8 +74,3 @@ def judging_options(desk: Desk, out: Path) -> EvaluateOptions:
         prompts=desk.study.prompts,
         replace_sources=True,
     )
-
-
-def ordered(desk: Desk) -> Ordered:
-    """Return what is ordered of generators."""
-    return orders_of(desk.study, desk.release)

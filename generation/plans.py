@@ -31,7 +31,6 @@ LABELS = {
     "consequence": "outcome", "expected_change": "what changes", "moral_target": "value",
 }  # fmt: skip
 """Field of a transition -> what prompts call it."""
-OF_SCENE = ("scene_text", "characters", "objects")
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,3 @@ def picture_hash(values: "Luma") -> int:
     small = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).resize((64, 64), Resampling.BOX)
     low = dctn(np.asarray(small, dtype=np.float64), norm="ortho")[:HASH, :HASH].reshape(-1)[1:]
     return int.from_bytes(np.packbits(np.append(False, low > np.median(low))).tobytes(), "big")
-
-
-def bits_apart(first: int, other: int) -> int:
-    """Return in how many bits two hashes differ."""
-    return (first ^ other).bit_count()

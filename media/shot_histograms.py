@@ -17,7 +17,7 @@ dissolves of shots in which much moves. TransNetV2 is the better judge wherever 
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -149,19 +149,6 @@ class Course:
         if jumps:
             for begin, end in pairwise([first, *jumps, last + 1]):
                 self._judge(begin, end - 1, held[begin - first :])
-
-
-def changes_in(frames: "Iterable[Pixels]", threshold: float = THRESHOLD) -> tuple[Change, ...]:
-    """Return the changes of shots in frames of one size, in order.
-
-    Args:
-        frames: shape (height, width, 3), RGB, one after another; a few are in memory at a time.
-        threshold: distance from which two frames are of different shots.
-    """
-    course = Course(threshold)
-    for pixels in frames:
-        course.add(pixels)
-    return changes_of(course)
 
 
 def changes_of(course: Course) -> tuple[Change, ...]:

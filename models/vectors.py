@@ -8,10 +8,10 @@ import base64
 import binascii
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..schemas.canonical import Json
-from .chat import CallFault, ChatRequest, Message, Reply
+from .chat import CallFault, ChatRequest, Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,22 +19,6 @@ if TYPE_CHECKING:
 
 LONGEST_VECTOR = 65_536
 """Most numbers of a vector; services give 256 to 4,096."""
-
-
-class TextEncoder(Protocol):
-    """One encoder at one service: a :class:`.chat.ChatModel` that takes what :func:`encode_request` makes."""
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Encode one text; the reply's text is what :func:`packed` makes of the vector.
-
-        Raises:
-            CallFault: no vector arrived, or the request is not for an encoder.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Close connections; called in the event loop that made the calls."""
-        ...
 
 
 def encode_request(spec: str, text: str) -> ChatRequest:

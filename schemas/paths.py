@@ -114,38 +114,6 @@ def pointer(steps: Sequence[str | int]) -> str:
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
-def steps_of(text: str) -> tuple[str, ...]:
-    """Return the steps of a pointer, as texts.
-
-    Raises:
-        ValueError: the text is no pointer.
-    """
-    if text and not text.startswith("/"):
-        raise ValueError(f"a JSON pointer is empty or starts with /, not {text[:20]!r}")
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
-
-
-def value_at_pointer(document: Json, text: str) -> Json:
-    """Return the value that a pointer names.
-
-    Raises:
-        LookupError: nothing is there.
-        ValueError: the text is no pointer.
-    """
-    value = document
-    for step in steps_of(text):
-        value = value[_key(value, step, text)]
-    return value
-
-
-def _key(holder: Json, step: str, text: str) -> str | int:
-    if isinstance(holder, dict) and step in holder:
-        return step
-    if isinstance(holder, list) and step.isascii() and step.isdigit() and int(step) < len(holder):
-        return int(step)
-    raise LookupError(f"nothing at {text}")
-
-
 _QUOTED_STEP = re.compile(
     r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]|\['([^'\\]*)'\]|\[(\"(?:[^\"\\]|\\.)*\")\]", re.DOTALL
 )

@@ -1,12 +1,11 @@
 """What may be said of a record of stories: one word, with one meaning everywhere."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from .vocabulary import vocabulary
 
 State = Literal["draft", "checked", "reviewed", "withdrawn"]
-STATES: tuple[State, ...] = get_args(State)
 UNREAD: tuple[State, ...] = ("draft", "checked")
 """Nobody but their makers has read them: a draft, or what rules, models or its author passed besides."""
 CHECKED = "auto_checked"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..baselines.copy_paste import write_copy_paste
-from ..evaluation.shots.requests import ImageOptions, evaluate_images
+from ..evaluation.shots.requests import EVALUATING, ImageOptions
 from ..releases.shots.tree import FOLDER, SCRIPT, read_shot_set
 from .drawn_shots import CAST, draw_shot_outputs, draw_shot_set
 from .table_detector import SETTINGS
@@ -42,7 +42,7 @@ def draw_evaluation(
     options = ImageOptions(
         metrics=(LOOKED_AT,), settings=SETTINGS, device="cpu", workers=0, created_at=CREATED
     )
-    evaluate_images(data, [outputs, folder / "copy-paste"], folder / "run", options)
+    EVALUATING.evaluate(data, [outputs, folder / "copy-paste"], folder / "run", options)
     return folder / "run"
 
 

@@ -246,21 +246,6 @@ def cell_of(evaluation: Path, conditions: Conditions) -> Cell:
     return Cell("same" if used else "held-out", questions[sha256])
 
 
-def check_reported(evaluation: Path, conditions: Conditions, cell: Cell = HELD_OUT) -> Cell:
-    """Check that an evaluation is what a report says that it is: by default held out in both ways.
-
-    Raises:
-        InputError: selection has seen its prompts or its questions, and the report does not say so.
-    """
-    actual = cell_of(evaluation, conditions)
-    if actual != cell:
-        seen = [name for name in ("prompts", "questions") if getattr(actual, name) == "same"]
-        fix = "evaluate with --prompts heldout and the release in the folder reporting, or name the cell"
-        what = f"selection has seen its {' and '.join(seen)}" if seen else "it is held out in both ways"
-        raise InputError([UserError(str(evaluation), what=f"{what}; the report says: {cell.label}", fix=fix)])
-    return actual
-
-
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -24,8 +24,6 @@ Bounds = tuple[int, int]
 """Fewest and most shots."""
 
 RELEASED: Mapping[str, Bounds] = {"easy": (10, 12), "medium": (15, 22), "hard": (50, 50)}
-PAPER: Mapping[str, Bounds] = {"easy": (8, 12), "medium": (14, 30), "hard": (50, 50)}
-"""As the paper's text has them; 14 shots are medium, as tiers must not share a length."""
 
 
 def problem_of(tiers: Mapping[str, Bounds]) -> str | None:
@@ -56,7 +54,6 @@ def lengths_of(tiers: Mapping[str, Bounds]) -> tuple[int, ...]:
 Slot = tuple[str, str]
 """Kind and label of an entity."""
 
-KINDS = ("character", "location", "object")
 UNITS = 1_000_000
 """Scores are whole millionths, so that sums are exact and ties are ties everywhere."""
 

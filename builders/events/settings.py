@@ -12,8 +12,6 @@ SILENT = {"more_than_two": 3, "at_least_two": 2}
 """Named definitions of the second filter -> how many methods without an answer a prompt goes with: section
 2.1.2 of StoryEval says more than two, section 6.1 at least two."""
 
-Origin = Literal["retrieval", "brainstorm", "guided"]
-
 
 class Seed(Own):
     """One row of ``seeds.jsonl``: a prompt, or a video that is to be captioned."""

@@ -82,19 +82,6 @@ def read_manifest(folder: str | Path) -> EvaluationManifest:
     return manifest
 
 
-def read_judgements(path: Path) -> tuple[Judgement, ...]:
-    """Return the judgements in one file of lines, sorted.
-
-    Raises:
-        InputError: as for :func:`read_archive`.
-    """
-    problems: list[UserError] = []
-    kept = _distinct(_numbered(path, problems), problems)
-    if problems:
-        raise InputError(problems)
-    return tuple(sorted(kept, key=sort_key))
-
-
 def lines_of(path: Path) -> Iterator[Judgement]:
     """Yield the judgements of a file, one line at a time.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...builders.spending import tell_plan
 from ...engine.config import RUN, RunConfig, models_of
 from ...engine.execute import RunRequest, Source
-from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError, MissingRequirement
 from ...models.vision.needs import VisionSettings
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 ITEM_TIMEOUT = 7200.0
 """Seconds that one shot may take in one stage, on a slow machine."""
-REHEARSED = 20
 PILLARS = (1, 2, 3)
 _NONCOMMERCIAL = (
     'pip install "fabula[metrics,musiq]" (pyiqa is for noncommercial use only), or leave MUSIQ out: set'
@@ -303,30 +301,6 @@ def _of_pillars(config: RunConfig, pillars: Sequence[int]) -> RunConfig:
     left = {spec for name in ASKING for spec in models_of(stages[name])}
     models = {spec: options for spec, options in config.models.items() if spec in left}
     return replace(config, stages=stages, models=models)
-
-
-def evaluate_episodes(
-    release: Path | str,
-    outputs: Sequence[Path | str],
-    out: Path | str,
-    options: EpisodeOptions,
-    *,
-    reporter: "Reporter | None" = None,
-) -> RunReport:
-    """Look at generated episodes and have a judge score them; a run is continued, nothing is asked twice.
-
-    Args:
-        release: the set of episodes.
-        outputs: a folder of videos for each method.
-        out: the run folder, in which ``episodes.jsonl``, ``judgements.jsonl`` and the manifest are written.
-        options: which pillars, who judges.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
-            reached, or the user stopped it; see :mod:`fabula.errors`.
-    """
-    return EVALUATING.evaluate(release, outputs, out, options, reporter)
 
 
 EVALUATING = Evaluating(

@@ -10,7 +10,7 @@ Source: KathaTrace, L.4 (partly applicable to video through sampled shots or key
 
 import re
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from ...media.images import LIMITS, MediaProblem, PictureLimits
 from ...media.moving import SUFFIXES, chosen_frames, is_video, pictures_in
@@ -18,7 +18,6 @@ from ...schemas.canonical import sha256_file
 from .checked import Looked, look_at_picture, unreadable
 
 Unit = Literal["panel", "page", "keyframe", "shot"]
-UNITS: tuple[Unit, ...] = get_args(Unit)
 MOVING: tuple[Unit, ...] = ("keyframe", "shot")
 """Units that may be videos."""
 MOST_FRAMES = 8

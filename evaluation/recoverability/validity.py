@@ -24,7 +24,7 @@ Departures from the source: the paper says that raw STG is ``computed before val
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,9 @@ from .pooling import Outcomes, Sums, outcomes_of, sums_of
 from .recoverability import Rates, named
 
 Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 ValiditySet = Literal[
     "before_both", "before_ambiguity", "before_validity", "filtered", "common_questions", "common_stories"
 ]
-VALIDITY_SETS: tuple[ValiditySet, ...] = get_args(ValiditySet)
 
 
 def validity_sets(methods: Sequence[Method], items: Items) -> dict[str, dict[ValiditySet, Mask]]:

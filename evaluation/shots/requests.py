@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...builders.spending import tell_plan
 from ...engine.config import RUN, RunConfig
 from ...engine.execute import RunRequest, Source
-from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets, setting_texts
 from ...errors import ConfigError
 from ...models.vision.needs import VisionSettings
@@ -252,32 +251,6 @@ def _trimmed(config: RunConfig, metrics: Collection[str]) -> RunConfig:
     stages["encode_pictures"] = pictures.model_copy(update={"more": dict(sorted(more.items()))})
     stages["prepare_views"] = stages["prepare_views"].model_copy(update={"wanted": bool(asking.judges)})
     return replace(config, stages=stages)
-
-
-def evaluate_images(
-    release: Path | str,
-    outputs: Sequence[Path | str],
-    out: Path | str,
-    options: ImageOptions,
-    *,
-    reporter: "Reporter | None" = None,
-) -> RunReport:
-    """Look at generated shots with the models of the chosen metrics, and have judges rate them.
-
-    A run is continued; pictures that were encoded before are not encoded again.
-
-    Args:
-        release: the set of shot scripts.
-        outputs: a folder of generated shots for each method.
-        out: the run folder; ``images.jsonl``, ``judgements.jsonl`` and ``evaluation.json`` are written there.
-        options: which metrics, who judges.
-        reporter: takes the progress, and before anything is paid for what it is about to cost.
-
-    Raises:
-        FabulaError: the set, the outputs, a setting, a model or the folder is wrong, the cost limit was
-            reached, or the user stopped it; see :mod:`fabula.errors`.
-    """
-    return EVALUATING.evaluate(release, outputs, out, options, reporter)
 
 
 EVALUATING = Evaluating(

@@ -3,7 +3,7 @@
 Which models each metric needs is checked before anything is looked at.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -142,15 +142,6 @@ def models_needed(names: Collection[str], dimensions: Collection[str] = DIMENSIO
         if not metric.judged or metric.name in dimensions
         for need in metric.needs
     )
-
-
-def named_by(settings: Own, need: Need) -> str | tuple[str, ...] | None:
-    """Return which models the settings of its stage name for a need; nothing or None for none."""
-    if need.setting in type(settings).model_fields:
-        named: str | tuple[str, ...] | None = getattr(settings, need.setting)
-        return named
-    more: Mapping[str, str] = getattr(settings, "more", {})
-    return more.get(need.setting)
 
 
 def check_needs(config: RunConfig, names: Collection[str]) -> None:

@@ -5,7 +5,6 @@ the unit into the category. A rater who did not rate a unit is not counted; unit
 are left out. Where a value is undefined (no such unit, or one category only) the result is ``nan``.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from ...validators.agreement import fleiss_kappa, pair_shares, paired
 
 __all__ = [
-    "MISSING", "Bin", "Counts", "Level", "by_value", "by_width", "calibration_error", "cohen_kappa",
+    "MISSING", "Counts", "Level", "cohen_kappa",
     "counts_of", "fleiss_kappa", "krippendorff_alpha", "observed_agreement",
 ]  # fmt: skip
 
@@ -93,56 +92,3 @@ def _differences(totals: Counts, level: Level, values: NDArray[np.float64] | Non
     else:  # the number of values up to and including a category, less half its own
         points = np.cumsum(totals) - totals / 2
     return np.asarray(np.subtract.outer(points, points) ** 2, dtype=np.float64)
-
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Bin:
-    """One bin of answers.
-
-    Attributes:
-        count: how many answers.
-        confidence: their mean confidence.
-        accuracy: the share of them that is right.
-    """
-
-    count: int
-    confidence: float
-    accuracy: float
-
-
-def by_value(confidence: Floats, right: Floats) -> tuple[Bin, ...]:
-    """Return one bin per value of confidence that occurs, in order: for verbal levels with stated values."""
-    values, places = np.unique(confidence, return_inverse=True)
-    return _bins(confidence, right, places, len(values))
-
-
-def by_width(confidence: Floats, right: Floats, bins: int = 10) -> tuple[Bin, ...]:
-    """Return the bins of equal width over [0, 1] that hold an answer; 1 belongs to the last."""
-    places = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    return _bins(confidence, right, places, bins)
-
-
-def calibration_error(bins: tuple[Bin, ...]) -> float:
-    """Return the expected calibration error of bins, in [0, 1]; ``nan`` without an answer.
-
-    It is the mean over bins of the distance between accuracy and confidence, weighted by size.
-    Source: KathaTrace, Eq. 48 and 62.
-    """
-    total = sum(part.count for part in bins)
-    if not total:
-        return float("nan")
-    return sum(part.count * abs(part.accuracy - part.confidence) for part in bins) / total
-
-
-def _bins(confidence: Floats, right: Floats, places: NDArray[np.int64], size: int) -> tuple[Bin, ...]:
-    counts = np.bincount(places, minlength=size)
-    sums = np.bincount(places, weights=confidence, minlength=size)
-    hits = np.bincount(places, weights=right, minlength=size)
-    return tuple(
-        Bin(int(count), float(total / count), float(hit / count))
-        for count, total, hit in zip(counts, sums, hits, strict=True)
-        if count
-    )

@@ -50,11 +50,6 @@ class Correlation:
         return asdict(self)
 
 
-def pearson(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Correlation:
-    """Return Pearson's product-moment correlation; see :func:`correlate`."""
-    return correlate("pearson", x, y, level)
-
-
 def spearman(x: ArrayLike, y: ArrayLike, level: float = 0.95, of: str = "pairs") -> Correlation:
     """Return Spearman's rank correlation, ties with their mean rank; see :func:`correlate`."""
     return correlate("spearman", x, y, level, of)

@@ -48,7 +48,6 @@ from .measuring import Sources
 from .setting import averaging, unfiltered
 
 Floats = NDArray[np.float64]
-UNCLEAR = "unclear"
 RATES = ("text", "image", "gap")
 FOUR = {
     "compassion": "care", "generosity": "care", "kindness": "care",

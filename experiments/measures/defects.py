@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
-from ...releases.loading import Release, load
+from ...releases.loading import Release
 from ...schemas.canonical import digest
 from ...schemas.katha import Question, StoryRecord
 from ...schemas.text import normalize_answer
@@ -64,8 +64,3 @@ def _answers(question: Question) -> set[str]:
 def _with(record: StoryRecord, defective: dict[str, Question]) -> StoryRecord:
     questions = tuple(defective.get(question.question_id, question) for question in record.questions)
     return record.model_copy(update={"questions": questions})
-
-
-def reading_defects(share: float = SHARE, seed: int = MASTER_SEED, read: Read = load) -> Read:
-    """Return what reads a release with defects planted, for :func:`...score.judged_folder`."""
-    return lambda path: plant_defects(read(path), share, seed)[0]

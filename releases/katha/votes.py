@@ -6,16 +6,14 @@ from typing import Any
 
 from ...errors import InputError, UserError
 from ...schemas.canonical import Json, canonical_bytes
-from ...schemas.judgement import HumanRow
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.values import Issue
 from ...validators.codes import issue
 from ...validators.katha.votes import FIELDS, PASSED_OVER, Vote, order_of, read_vote, stray
 from ...validators.lines import read_objects
 from ...validators.report import as_user_error
-from ...validators.review_marks import VOTES, is_simulated
+from ...validators.review_marks import is_simulated
 from ...validators.view import Part
-from ..loading import read_rows
 from ..tables import Column, Table
 
 CONSENT = "consent.json"
@@ -70,20 +68,6 @@ def read_votes(path: Path) -> list[Vote]:
     if errors:
         raise InputError(errors)
     return [votes[order] for order in sorted(votes)]
-
-
-def load_votes(folder: Path) -> tuple[HumanRow, ...]:
-    """Return the votes that a release publishes, as typed lines, in the order of their file; none where none.
-
-    Raises:
-        InputError: their file cannot be read, or has lines that are no votes; all of them are listed.
-    """
-    problems: list[UserError] = []
-    path = folder / VOTES
-    votes = tuple(read_rows(path, HumanRow, problems)) if path.is_file() else ()
-    if problems:
-        raise InputError(problems)
-    return votes
 
 
 def kept_back(folder: Path, votes: Iterable[Vote]) -> str | None:

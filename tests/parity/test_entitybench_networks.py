@@ -11,7 +11,7 @@ import pytest
 from fabula.evaluation.entities.entities import QUALITY
 from fabula.evaluation.entities.metrics.aggregate import Definitions
 from fabula.evaluation.entities.metrics.catalogue import METRICS
-from fabula.evaluation.entities.requests import EpisodeOptions, evaluate_episodes
+from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.evaluation.report.writing import write_report
@@ -136,7 +136,7 @@ def test_published_videos_when_evaluated_with_small_networks_have_numbers_of_all
             judges=[f"{server.openai_url}#judge"], config=config, device="cpu", workers=0,
             created_at="2026-01-01T00:00:00Z",
         )  # fmt: skip
-        report = evaluate_episodes(episodes, [outputs], tmp_path / "run", options)
+        report = EVALUATING.evaluate(episodes, [outputs], tmp_path / "run", options)
     assert report.totals["made"] == 1
     (line,) = json_lines(tmp_path / "run" / "episodes.jsonl")
     for shot in line["shots"]:

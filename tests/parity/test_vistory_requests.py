@@ -14,7 +14,7 @@ import pytest
 
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import last_attempts
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.media.images import open_picture
 from fabula.prompts.fetching import fetch_prompts
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
@@ -119,7 +119,7 @@ def test_requests_when_built_by_both_are_the_same_part_by_part(
             protocol="vistorybench@514cc31", settings=SETTINGS, device="cpu", workers=0,
             created_at="2026-01-01T00:00:00Z",
         )  # fmt: skip
-        evaluate_images(scripts, [outputs], tmp_path / "run", options)
+        EVALUATING.evaluate(scripts, [outputs], tmp_path / "run", options)
     archive = read_archive(tmp_path / "run")
     assert archive.manifest.protocol["preset"] == {"name": "vistorybench@514cc31", "departures": []}
     rated = {one.item: (one.parsed or {}).get("rating") for one in last_attempts(archive.judgements)}

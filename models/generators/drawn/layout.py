@@ -14,8 +14,6 @@ CELL, BORDER = 3.0, 1.5
 """Side of an emblem's cell, and width of its border, in units."""
 EMBLEM = 5 * CELL + 2 * BORDER
 """Side of an emblem, in units."""
-SMALLEST = 256
-"""Shorter side, in pixels, from which on every emblem can be read after the usual encodings: a cell has 3."""
 
 Row = Literal["top", "air", "chest", "ground", "upper", "lower", "portrait"]
 HEIGHTS: dict[Row, float] = {

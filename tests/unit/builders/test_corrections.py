@@ -8,7 +8,7 @@ import pytest
 
 from fabula.builders.corrections import Correction
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.engine.edits import NAME, append_edit, edits_of
+from fabula.engine.edits import NAME, append_edits, edits_of
 from fabula.engine.status import run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
 from fabula.kinds.verbs import continue_run, correct, pipeline_of, withdraw
@@ -124,7 +124,7 @@ def test_correct_when_not_signed_is_refused(run, name) -> None:
 
 
 def test_correct_when_a_waiting_edit_cannot_be_applied_names_it(run) -> None:
-    append_edit(run, lambda: Edit(id=STORY, path="$.title", old="Other", new="x", **SIGNED))
+    append_edits(run, lambda: (Edit(id=STORY, path="$.title", old="Other", new="x", **SIGNED),))
     with pytest.raises(RunError, match=r'edits\.jsonl: kb25k_0001.*expected the old value "Other"'):
         correct(run, STORY, "$.title", "y", **SIGNED)
     (run / NAME).write_text("")

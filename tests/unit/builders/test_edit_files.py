@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.engine.edits import NAME, append_edit, edits_of, read_edits, run_ids
+from fabula.engine.edits import NAME, append_edits, edits_of, read_edits, run_ids
 from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError, InputError
@@ -301,7 +301,7 @@ def test_stages_after_the_one_that_corrects_when_they_write_leave_what_it_read()
 
 
 def test_a_waiting_correction_when_it_cannot_be_applied_is_named(run, file):
-    append_edit(run, lambda: Edit(id=FIRST, path="$.title", old="Other", new="x", **SIGNED))
+    append_edits(run, lambda: (Edit(id=FIRST, path="$.title", old="Other", new="x", **SIGNED),))
     with pytest.raises(InputError, match="a correction that the run has cannot be applied"):
         correct_from(run, file(edit(run, "$.moral_label", "courage")))
 

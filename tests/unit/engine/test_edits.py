@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fabula.engine import edits
-from fabula.engine.edits import NAME, append_edit, edits_of, read_edits
+from fabula.engine.edits import NAME, append_edits, edits_of, read_edits
 from fabula.errors import InputError, RunBusy, RunError
 from fabula.schemas.values import Edit
 
@@ -22,33 +22,33 @@ def folder(run: object, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_append_edit_when_called_twice_keeps_both_in_order(folder: Path) -> None:
-    append_edit(folder, lambda: EDIT)
-    append_edit(folder, lambda: EDIT.model_copy(update={"who": "bo"}))
+def test_append_edits_when_called_twice_keeps_both_in_order(folder: Path) -> None:
+    append_edits(folder, lambda: (EDIT,))
+    append_edits(folder, lambda: (EDIT.model_copy(update={"who": "bo"}),))
     assert [edit.who for edit in read_edits(folder / NAME)] == ["ana", "bo"]
     assert (folder / NAME).read_bytes().endswith(b"}\n")
 
 
-def test_append_edit_when_file_is_torn_is_refused_and_left_alone(folder: Path) -> None:
-    append_edit(folder, lambda: EDIT)
+def test_append_edits_when_file_is_torn_is_refused_and_left_alone(folder: Path) -> None:
+    append_edits(folder, lambda: (EDIT,))
     torn = (folder / NAME).read_bytes()[:-10]
     (folder / NAME).write_bytes(torn)
     with pytest.raises(InputError, match=r"edits\.jsonl:1"):
-        append_edit(folder, lambda: EDIT)
+        append_edits(folder, lambda: (EDIT,))
     assert (folder / NAME).read_bytes() == torn
 
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from fabula.engine.edits import append_edit
+from fabula.engine.edits import append_edits
 from fabula.schemas.values import Edit
 edit = Edit(id="a", path="$.text", old=None, new=sys.argv[2], who="ana", why="seen")
-append_edit(Path(sys.argv[1]), lambda: edit)
+append_edits(Path(sys.argv[1]), lambda: (edit,))
 """
 
 
-def test_append_edit_when_several_are_added_at_once_keeps_them_all(folder: Path) -> None:
+def test_append_edits_when_several_are_added_at_once_keeps_them_all(folder: Path) -> None:
     names = [f"value {number}" for number in range(8)]
     commands = [[sys.executable, "-c", PROGRAM, str(folder), name] for name in names]
     started = [subprocess.Popen(command) for command in commands]
@@ -57,35 +57,35 @@ def test_append_edit_when_several_are_added_at_once_keeps_them_all(folder: Path)
     assert edits_of(folder, "b") == ()
 
 
-def test_append_edit_when_composed_sees_what_stands_before_it(folder: Path) -> None:
-    append_edit(folder, lambda: EDIT)
-    added = append_edit(folder, lambda: EDIT.model_copy(update={"old": edits_of(folder, "a")[-1].new}))
+def test_append_edits_when_composed_sees_what_stands_before_it(folder: Path) -> None:
+    append_edits(folder, lambda: (EDIT,))
+    (added,) = append_edits(folder, lambda: (EDIT.model_copy(update={"old": edits_of(folder, "a")[-1].new}),))
     assert added.old == "it runs"
     assert edits_of(folder, "a") == (EDIT, added)
 
 
-def test_append_edit_when_somebody_keeps_the_file_says_so(
+def test_append_edits_when_somebody_keeps_the_file_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edits, "WAIT", 0.0)
 
-    def compose() -> Edit:
+    def compose() -> tuple[Edit]:
         with pytest.raises(RunBusy, match=r"edits\.jsonl.*kept this file for 0 seconds"):
-            append_edit(folder, lambda: EDIT)
-        return EDIT
+            append_edits(folder, lambda: (EDIT,))
+        return (EDIT,)
 
-    append_edit(folder, compose)
+    append_edits(folder, compose)
     assert edits_of(folder, "a") == (EDIT,)
 
 
-def test_append_edit_when_the_run_starts_meanwhile_keeps_its_half_written_file(
+def test_append_edits_when_the_run_starts_meanwhile_keeps_its_half_written_file(
     run: Callable, folder: Path
 ) -> None:
     part = folder / ".edits.jsonl.x1y2.part"
     part.write_text("half")
     run()
     assert part.exists()
-    append_edit(folder, lambda: EDIT)
+    append_edits(folder, lambda: (EDIT,))
     assert not part.exists()
 
 
@@ -95,14 +95,14 @@ def test_run_when_there_is_only_an_edit_lock_begins(run: Callable, tmp_path: Pat
     assert run(folder=tmp_path / "new").totals["made"] == 4
 
 
-def test_append_edit_when_folder_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_append_edits_when_folder_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError):
-        append_edit(tmp_path, lambda: EDIT)
+        append_edits(tmp_path, lambda: (EDIT,))
 
 
-def test_append_edit_when_path_is_wrong_is_refused(folder: Path) -> None:
+def test_append_edits_when_path_is_wrong_is_refused(folder: Path) -> None:
     with pytest.raises(InputError, match="JSON path"):
-        append_edit(folder, lambda: EDIT.model_copy(update={"path": "scenes.0"}))
+        append_edits(folder, lambda: (EDIT.model_copy(update={"path": "scenes.0"}),))
     assert not (folder / NAME).exists()
 
 

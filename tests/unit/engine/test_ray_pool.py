@@ -36,7 +36,7 @@ from fabula.engine.pipeline import load_pipeline
 from fabula.engine.stage import Made, Tools
 from fabula.engine.worker import Job, Task
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.kinds.verbs import build
 from fabula.schemas.shared_files import STORE
 from fabula.testing.drawn_episode import write_episode
@@ -344,5 +344,5 @@ def test_images_when_evaluated_in_actors_write_the_bytes_of_the_local_pool(
         options = ImageOptions(
             metrics=("cids,csd,aesthetic",), settings=SETTINGS, device="cpu", created_at=CREATED, **how
         )
-        evaluate_images(shots, [outputs], tmp_path / name, options)
+        EVALUATING.evaluate(shots, [outputs], tmp_path / name, options)
     assert differing(tmp_path / "ray", tmp_path / "local") == []

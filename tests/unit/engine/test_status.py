@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.engine.edits import append_edit
+from fabula.engine.edits import append_edits
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.status import Status, run_status, show_item
 from fabula.errors import BelowThreshold, RunError
@@ -110,7 +110,7 @@ def test_run_status_when_source_is_gone_notes_it(run: Callable, folder: Path, li
 
 def test_run_status_when_edit_was_added_says_that_sources_changed(run: Callable, folder: Path) -> None:
     run()
-    append_edit(folder, lambda: Edit(id="a", path="$.text", old=1, new=2, who="ana", why="test"))
+    append_edits(folder, lambda: (Edit(id="a", path="$.text", old=1, new=2, who="ana", why="test"),))
     assert reasons(run_status(folder, toy(), explain=True)) == {"read_lines": {"input sources changed": 4}}
 
 
@@ -157,8 +157,8 @@ def test_looking_when_folder_is_read_only_works(run: Callable, folder: Path) -> 
 
 def test_show_item_when_made_shows_what_each_stage_read_and_wrote(run: Callable, folder: Path) -> None:
     run()
-    append_edit(folder, lambda: Edit(id="a", path="$.text", old="ant!", new="ape", who="ana", why="test"))
-    append_edit(folder, lambda: Edit(id="b", path="$.text", old="bee!", new="bat", who="ana", why="test"))
+    append_edits(folder, lambda: (Edit(id="a", path="$.text", old="ant!", new="ape", who="ana", why="test"),))
+    append_edits(folder, lambda: (Edit(id="b", path="$.text", old="bee!", new="bat", who="ana", why="test"),))
     view = show_item(folder, toy(), "a")
     assert [(stage.name, stage.status) for stage in view.stages][1:3] == [("work", "made"), ("count", "made")]
     assert view.stages[1].reads == {"words": ["ant"]}

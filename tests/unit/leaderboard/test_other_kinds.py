@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.evaluation.entities.requests import EpisodeOptions, evaluate_episodes
+from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.site import DATA, build
@@ -76,7 +76,7 @@ def test_board_of_episodes_when_built_has_a_row_for_each_method(
                 judges=["openai:one"], models={"openai:one": price}, settings=SETTINGS, device="cpu",
                 workers=0, pillars="2,3", created_at="2026-01-01T00:00:00Z",
             )  # fmt: skip
-            evaluate_episodes(tmp_path / "set", [tmp_path / name], run, options)
+            EVALUATING.evaluate(tmp_path / "set", [tmp_path / name], run, options)
     made = ranks(tmp_path / "board", runs, release=tmp_path / "set", rank_by="intra_face_fidelity")
     assert made == {"good": (1, 2), "poor": (1, 2)}, "two episodes tell nobody apart"
     (row,) = (row for row in check(tmp_path / "board").rows if row.name == "good")

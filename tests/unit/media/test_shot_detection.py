@@ -16,7 +16,15 @@ from fabula.errors import ConfigError, MissingRequirement
 from fabula.media.images import MediaProblem
 from fabula.media.shot_detection import detect, identity, openings_of, spans_of
 from fabula.media.shot_frames import small_video, windows
-from fabula.media.shot_histograms import Course, changes_in, colours, distance, shots_between
+from fabula.media.shot_histograms import (
+    THRESHOLD,
+    Change,
+    Course,
+    changes_of,
+    colours,
+    distance,
+    shots_between,
+)
 from fabula.testing.drawn_videos import Encoder, Joint, Take, draw_takes, joints_of, write_frames, write_takes
 
 TAKES = (
@@ -212,6 +220,13 @@ def test_colours_when_plain_lie_between_the_bins_around_the_value() -> None:
     assert seen.reshape(4, 512)[:, 1 * 64 + 1 * 8 + 1].sum() == pytest.approx((1 - 0.015625) ** 3)
     assert distance(seen, seen) == 0
     assert distance(seen, colours(plain(200))) == 1
+
+
+def changes_in(frames: list[np.ndarray]) -> tuple[Change, ...]:
+    course = Course(THRESHOLD)
+    for frame in frames:
+        course.add(frame)
+    return changes_of(course)
 
 
 def test_changes_in_when_light_flashes_finds_none() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from fabula.evaluation.stats.correlation import pearson
+from fabula.evaluation.stats.correlation import correlate
 from fabula.people.participants import Resampling
 from fabula.people.raters import Table, agreement, majority
 
@@ -51,8 +51,9 @@ def test_pearson_when_some_did_not_answer_equals_scipy_over_what_is_shared() -> 
     people[0, :5], people[:, 7], judge[9] = np.nan, np.nan, np.nan
     found = agreement("pearson", Table(judge, people, np.arange(30, dtype=np.int64)), FEW)
     together = np.array([np.nan if np.isnan(column).all() else np.nanmean(column) for column in people.T])
-    assert found.judge.value == pytest.approx(pearson(judge, together).value)
-    between = [pearson(people[one], people[other]).value for one, other in ((0, 1), (0, 2), (1, 2))]
+    assert found.judge.value == pytest.approx(correlate("pearson", judge, together).value)
+    pairs = ((0, 1), (0, 2), (1, 2))
+    between = [correlate("pearson", people[one], people[other]).value for one, other in pairs]
     assert found.people.value == pytest.approx(np.mean([value for value in between if value is not None]))
     assert found.judge.counts == {"answered": 29, "used": 28, "tied": 0, "without_judge": 1}
 

@@ -8,14 +8,12 @@ import pytest
 from fabula.baselines.compass.frozen import (
     CELLS,
     HELD_OUT,
-    Cell,
     Conditions,
     Frozen,
     Search,
     Setting,
     cell_of,
     check_applies,
-    check_reported,
     read_frozen,
     write_frozen,
 )
@@ -104,18 +102,3 @@ def test_evaluation_when_looked_at_is_one_of_the_four_cells(tmp_path: Path) -> N
     assert HELD_OUT.label == "Held-out judge prompts, held-out questions"
     with pytest.raises(InputError, match="neither those that select nor those that report"):
         cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
-
-
-def test_report_when_selection_has_seen_prompts_or_questions_is_refused_unless_it_says_so(
-    tmp_path: Path,
-) -> None:
-    seen = evaluation(tmp_path / "seen", "s", "main")
-    with pytest.raises(InputError, match="selection has seen its prompts and questions"):
-        check_reported(seen, CONDITIONS)
-    assert check_reported(seen, CONDITIONS, Cell("same", "same")) == Cell("same", "same")
-    with pytest.raises(InputError, match="selection has seen its prompts;"):
-        check_reported(evaluation(tmp_path / "half", "t", "main"), CONDITIONS)
-    fair = evaluation(tmp_path / "fair", "t", "heldout")
-    assert check_reported(fair, CONDITIONS) == HELD_OUT
-    with pytest.raises(InputError, match="held out in both ways"):
-        check_reported(fair, CONDITIONS, Cell("same", "held-out"))

@@ -1,4 +1,4 @@
-"""The search of tuning on made-up likenesses, the budget, arms, and McNemar's test."""
+"""The search of tuning on made-up likenesses, the budget, and arms."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ import pytest
 from fabula.baselines.compass.arms import ARMS, BASE, FULL, arms_named
 from fabula.baselines.compass.boards import Board, Frame
 from fabula.baselines.compass.budget import budget, tuning_budget
-from fabula.baselines.compass.comparing import mcnemar
 from fabula.baselines.compass.measuring import Measured
 from fabula.baselines.compass.questions import split_questions
 from fabula.baselines.compass.scoring import Weights
@@ -123,14 +122,3 @@ def test_budget_when_counted_by_hand_is_the_most_that_there_can_be(tmp_path: Pat
     assert tuning.candidates == 2 * 16 * 3 * 2
     assert tuning.bridges == full.bridges + 2 * 8 * 2
     assert any("calls to select and repair" in line for line in asked.lines())
-
-
-def test_mcnemar_when_worked_by_hand_is_the_exact_binomial() -> None:
-    # 6 right for the arm only, 1 for the base only: 2 x (C(7,0) + C(7,1)) / 2^7 = 2 x 8 / 128 = 0.125.
-    arm = [True] * 6 + [False] + [True] * 3 + [False] * 2
-    base = [False] * 6 + [True] + [True] * 3 + [False] * 2
-    test = mcnemar(arm, base)
-    assert (test.only_arm, test.only_base, test.both) == (6, 1, 12)
-    assert test.p_value == pytest.approx(0.125)
-    same = mcnemar(arm, arm)
-    assert (same.p_value, same.reason) == (None, "no question differs")

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from fabula.builders.entities.plan_windows import Settings, windows_of
 from fabula.builders.entities.windows import (
-    PAPER,
     RELEASED,
     Choice,
     ShotSlots,
@@ -144,7 +143,7 @@ def test_tiers_when_asked_are_the_released_ones() -> None:
         None, "easy", "easy", None, "medium", "medium", None, "hard",
     ]  # fmt: skip
     assert lengths_of(RELEASED) == (10, 11, 12, *range(15, 23), 50)
-    assert problem_of(RELEASED) is problem_of(PAPER) is None
+    assert problem_of(RELEASED) is None
 
 
 @pytest.mark.parametrize(

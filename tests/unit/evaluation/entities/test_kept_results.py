@@ -8,7 +8,7 @@ import pytest
 
 from fabula.engine.report import RunReport
 from fabula.evaluation.entities.looking.settings import GroundSettings
-from fabula.evaluation.entities.requests import EpisodeOptions, evaluate_episodes
+from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.models.vision.needs import opened
 from fabula.schemas.plain_files import json_lines
 from fabula.testing import episode_judge
@@ -53,7 +53,7 @@ def evaluate(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatc
             device="cpu", workers=0, created_at="2026-01-01T00:00:00Z", pillars="2,3",
         )  # fmt: skip
         folders = [tmp_path / method for method in methods]
-        report: RunReport = evaluate_episodes(tmp_path / "set", folders, tmp_path / "run", options)
+        report: RunReport = EVALUATING.evaluate(tmp_path / "set", folders, tmp_path / "run", options)
         return Counter({stage.name: stage.ran for stage in report.stages})
 
     return run

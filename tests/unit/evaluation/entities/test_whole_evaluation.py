@@ -21,7 +21,6 @@ from fabula.evaluation.entities.requests import (
     episode_budget,
     episodes_request,
     estimate_episodes,
-    evaluate_episodes,
 )
 from fabula.kinds.evaluations import make_report, merge_archives
 from fabula.media import video
@@ -91,7 +90,7 @@ def options_for(server: ModelServer, judge: str = "openai:one", **more: Any) -> 
 
 def evaluated(data: Path, server: ModelServer, *methods: str, out: str = "run", **more: Any) -> RunReport:
     folders = [data / method for method in methods or ("good", "poor")]
-    return evaluate_episodes(data / "set", folders, data / out, options_for(server, **more))
+    return EVALUATING.evaluate(data / "set", folders, data / out, options_for(server, **more))
 
 
 def lines(folder: Path) -> dict[str, Json]:

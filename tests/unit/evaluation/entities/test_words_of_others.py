@@ -13,7 +13,7 @@ from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.entities.entities import ACTION_CRITERIA, CRITERIA
 from fabula.evaluation.entities.judging.official import PUBLISHED, PublicReading, first_object
-from fabula.evaluation.entities.requests import EpisodeOptions, evaluate_episodes
+from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.prompts.sets import SetManifest, SetText, write_set
 from fabula.schemas.canonical import Json, sha256_bytes
 from fabula.testing.drawn_entities import SETTINGS, write_outputs
@@ -64,7 +64,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., M
                 settings=SETTINGS, device="cpu", workers=0, created_at="2026-01-01T00:00:00Z",
                 **options,  # type: ignore[arg-type]
             )  # fmt: skip
-            evaluate_episodes(tmp_path / "set", [tmp_path / "x"], tmp_path / "run", given)
+            EVALUATING.evaluate(tmp_path / "set", [tmp_path / "x"], tmp_path / "run", given)
             return server
 
     return run

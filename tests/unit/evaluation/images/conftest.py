@@ -9,7 +9,7 @@ import pytest
 
 from fabula.baselines.copy_paste import write_copy_paste
 from fabula.engine.report import RunReport
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.table_detector import SETTINGS
@@ -62,6 +62,6 @@ def evaluate(shot_set: Path, tmp_path: Path) -> Callable[..., RunReport]:
             metrics=(metrics,), settings=(*SETTINGS, *settings), device="cpu",
             **{"workers": 0, "created_at": CREATED, **more},
         )  # fmt: skip
-        return evaluate_images(shot_set, outputs, tmp_path / out, options)
+        return EVALUATING.evaluate(shot_set, outputs, tmp_path / out, options)
 
     return run

@@ -17,7 +17,7 @@ from fabula.evaluation.metrics.vectors import packed, unpacked
 from fabula.evaluation.shots.compare import compare_folders
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import read_found
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.evaluation.shots.score import score_folder
 from fabula.kinds.evaluations import export_archive
 from fabula.models.vision.store import VectorStore
@@ -236,14 +236,14 @@ def test_needs_when_something_is_missing_are_listed_at_once(
     shot_set: Path, model_x: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=r"(?s)--metrics: there is no metric fid.*all, or some of cids"):
-        evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
+        EVALUATING.evaluate(shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("cids,fid",)))
     with pytest.raises(ConfigError, match="judged by a model, and none is named"):
-        evaluate_images(
+        EVALUATING.evaluate(
             shot_set, [model_x], tmp_path / "run", ImageOptions(metrics=("alignment",), settings=SETTINGS)
         )
     with pytest.raises(ConfigError, match="there is no such model"):
         given = ImageOptions(metrics=("occm",), settings=("detect_characters.model=nobody",))
-        evaluate_images(shot_set, [model_x], tmp_path / "run", given)
+        EVALUATING.evaluate(shot_set, [model_x], tmp_path / "run", given)
     assert not (tmp_path / "run").exists()
 
 
@@ -254,7 +254,7 @@ def test_needs_when_libraries_are_missing_name_every_model(
 
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
     with pytest.raises(MissingRequirement) as refused:
-        evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(device="cpu"))
+        EVALUATING.evaluate(shot_set, [model_x], tmp_path / "run", ImageOptions(device="cpu"))
     for name in ("grounding-dino-swin-t", "clip-vit-l-14", "csd-vit-l", "inception-v3", "--judge"):
         assert name in refused.value.found
 
@@ -415,7 +415,9 @@ def test_alignment_when_nobody_is_cut_out_needs_no_detector(
 ) -> None:
     with ModelServer(AlignmentModel()) as server:
         given = judged(server, metrics=("alignment",), settings=('judge_alignment.dimensions=["shot"]',))
-        evaluate_images(shot_set, [model_x], tmp_path / "run", ImageOptions(**given, device="cpu", workers=0))
+        EVALUATING.evaluate(
+            shot_set, [model_x], tmp_path / "run", ImageOptions(**given, device="cpu", workers=0)
+        )
     assert read_manifest(tmp_path / "run").protocol["models"] == {}
 
 

@@ -11,7 +11,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.evaluation.outputs.checked import require_shots
 from fabula.evaluation.outputs.shot_folders import Choice, shot_number
 from fabula.evaluation.outputs.shots import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video
 from fabula.testing.drawn_shots import draw_shot, draw_shot_outputs, draw_shot_set, onstage
@@ -260,4 +260,4 @@ def test_evaluation_when_no_shot_can_be_judged_stops_at_once(
         picture.write_bytes(b"no picture")
     given = ImageOptions(metrics=("occm",), settings=SETTINGS, device="cpu", workers=0)
     with pytest.raises(InputError, match=r"no shot can be judged .10 unreadable-picture"):
-        evaluate_images(shot_set.folder, [outputs], tmp_path / "run", given)
+        EVALUATING.evaluate(shot_set.folder, [outputs], tmp_path / "run", given)

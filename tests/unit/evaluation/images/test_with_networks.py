@@ -8,7 +8,7 @@ import pytest
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.evaluation.shots.score import score_folder
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.tiny_vision import tiny_settings
@@ -50,7 +50,7 @@ def test_images_when_looked_at_with_small_networks_get_every_score(
 ) -> None:
     shot_set, outputs = draw_shot_set(tmp_path / "data", 1), draw_shot_outputs(tmp_path / "model-x", 1)
     options = ImageOptions(metrics=METRICS, config=settings_file, device="cpu", workers=0)
-    report = evaluate_images(shot_set, [outputs], tmp_path / "run", options)
+    report = EVALUATING.evaluate(shot_set, [outputs], tmp_path / "run", options)
     assert report.totals["failed"] == 0
     (method,) = score_folder(tmp_path / "run", Definitions(resamples=0)).methods
     for name in ("occm", "csd_cross", "csd_self", "aesthetic", "inception", "clip_score"):

@@ -13,7 +13,7 @@ from fabula.evaluation.metrics.vectors import Floats, unit
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.report.page import ImageReport, images_report
-from fabula.evaluation.shots.requests import ImageOptions, evaluate_images
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 
 ONE, SLANT, OTHER = np.array([1.0, 0.0]), np.array([0.6, 0.8]), np.array([0.0, 1.0])
@@ -81,7 +81,7 @@ def test_similarity_when_evaluated_with_a_small_network_is_shown_and_ranks_nobod
         metrics=("shot-similarity",), device="cpu", workers=0,
         settings=(f'encode_pictures.options={{ "dinov2-l-14" = {{ local = "{local}" }} }}',),
     )  # fmt: skip
-    assert evaluate_images(shot_set, outputs, tmp_path / "run", options).totals["failed"] == 0
+    assert EVALUATING.evaluate(shot_set, outputs, tmp_path / "run", options).totals["failed"] == 0
     line = read_found(tmp_path / "run")[0]
     assert line.pictures is not None and line.pictures["scenes"][:4] == [1, 1, 1, 4]
     document = images_report(tmp_path / "run", wanted=ImageReport(Definitions(resamples=20)))

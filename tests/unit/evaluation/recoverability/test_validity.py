@@ -6,7 +6,6 @@ import pytest
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import judged_folder
 from fabula.evaluation.recoverability.validity import (
-    VALIDITY_SETS,
     common_questions,
     common_stories,
     gaps_over,
@@ -25,7 +24,7 @@ def judged_of(made, subject, definitions=NONE):
 def gaps_of(judged, method="m"):
     sets = validity_sets(judged.methods, judged.items)
     by_name = {each.name: each for each in judged.methods}
-    parts = {name: (by_name[method], sets[method][name]) for name in VALIDITY_SETS}
+    parts = {name: (by_name[method], sets[method][name]) for name in sets[method]}
     return {name: made.values["gap"] for name, made in gaps_over(parts, judged.items, NONE).items()}
 
 

@@ -10,7 +10,6 @@ from fabula.evaluation.stats.correlation import (
     NAMES,
     correlate,
     kendall,
-    pearson,
     rank_correlations,
     spearman,
 )
@@ -21,11 +20,11 @@ Y = [1.0, 3.0, 5.5, 7.0, 12.0, 4.0, 5.0, 2.0]
 
 def test_pearson_when_worked_by_hand_agrees():
     # deviations (-1, 0, 1) and (-4/3, -1/3, 5/3): 3 / sqrt(2 * 14/3) = 0.98198
-    assert pearson([1, 2, 3], [1, 2, 4]).value == pytest.approx(3 / math.sqrt(2 * 14 / 3))
+    assert correlate("pearson", [1, 2, 3], [1, 2, 4]).value == pytest.approx(3 / math.sqrt(2 * 14 / 3))
 
 
 def test_pearson_interval_when_compared_with_scipy_is_the_same():
-    found, other = pearson(X, Y), stats.pearsonr(X, Y)
+    found, other = correlate("pearson", X, Y), stats.pearsonr(X, Y)
     interval = other.confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
     assert found.p == pytest.approx(other.pvalue)
@@ -57,14 +56,14 @@ def test_correlation_when_perfect_is_one_and_has_no_width(name):
 
 @pytest.mark.parametrize(("x", "y"), [([1, 1, 1], [1, 2, 3]), ([1, 2], [1, 2]), ([], [])])
 def test_correlation_when_undefined_says_why(x, y):
-    found = pearson(x, y)
+    found = correlate("pearson", x, y)
     assert found.value is None
     assert found.reason
 
 
 def test_correlation_when_lengths_differ_is_an_error():
     with pytest.raises(ValueError, match="same length"):
-        pearson([1, 2, 3], [1, 2])
+        correlate("pearson", [1, 2, 3], [1, 2])
 
 
 def test_rank_correlations_when_compared_with_spearman_are_the_same():

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fabula.evaluation.stats.bootstrap import draws, resampled_sums
-from fabula.evaluation.stats.correlation import correlate, kendall, pearson, rank_correlations, spearman
+from fabula.evaluation.stats.correlation import NAMES, correlate, kendall, rank_correlations, spearman
 from fabula.evaluation.stats.paired import EXACT, Pair, paired, signed_rank
 from fabula.evaluation.stats.ranks import TOLERANCE, levelled, mean_ranks, rank_intervals, ranks, scale_of
 from fabula.evaluation.stats.uncertainty import Uncertainty
@@ -162,8 +162,8 @@ def test_correlations_of_fractions_are_those_of_scipy_on_the_exact_ones(count: i
 
 def test_correlation_when_a_column_varies_by_rounding_alone_is_undefined() -> None:
     noise = [1 / 3, 1 - 2 / 3, 2 / 3 - 1 / 3, 1 / 3]
-    for function in (pearson, spearman, kendall):
-        assert function(noise, [1, 2, 3, 4]).reason == "all numbers of a column are the same"
+    for name in NAMES:
+        assert correlate(name, noise, [1, 2, 3, 4]).reason == "all numbers of a column are the same"
 
 
 def test_tiny_numbers_of_unknown_scale_when_all_are_positive_are_not_taken_for_rounding() -> None:

@@ -11,7 +11,7 @@ from fabula.errors import InputError
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.stats.uncertainty import Uncertainty
-from fabula.experiments.measures.defects import plant_defects, reading_defects
+from fabula.experiments.measures.defects import plant_defects
 from fabula.experiments.measures.detection import detection
 from fabula.experiments.measures.falls import Fall, accused, falls_of
 from fabula.experiments.measures.false_alarms import false_alarms
@@ -244,7 +244,7 @@ def test_leakage_and_detection_when_worked_by_hand_count_defects(tmp_path):
         if line["item"] == kept and line["condition"] == "text_image":
             line["parsed"]["final_answer"] = donors[kept]
     (run / "judgements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    view = View.whole(judged_as(run, FEW, reading_defects(0.2)))
+    view = View.whole(judged_as(run, FEW, lambda path: plant_defects(load(path), 0.2)[0]))
     stays = leakage(view, bad, PLAIN)
     # 8 of 60 are defective, 1 stays; scored are it and 51 of 52 sound ones
     assert stays.leakage.value == pytest.approx(1 / 8)

@@ -11,7 +11,6 @@ from fabula.generation.plans import plan_named
 from fabula.media.images import Picture
 from fabula.models.generators.drawn.codes import COLOURS, KINDS, SIDE, cells_of, code_of, read_cells
 from fabula.models.generators.drawn.drawing import Drawing, draw_scene
-from fabula.models.generators.drawn.layout import SMALLEST
 from fabula.models.generators.drawn.reading import LEVELS, read_marks
 from fabula.models.generators.drawn.scene import DrawnScene, Mark
 from fabula.testing.gold_stories import gold_records
@@ -87,7 +86,7 @@ def test_reading_when_nothing_happened_to_the_picture_gives_every_mark(size: tup
     [
         (1024, "jpeg", 85, False), (1024, "jpeg", 75, True), (384, "jpeg", 85, False),
         (384, "jpeg", 85, True),
-        (384, "png", 92, False), (SMALLEST, "jpeg", 85, True), (SMALLEST, "png", 92, False),
+        (384, "png", 92, False), (256, "jpeg", 85, True), (256, "png", 92, False),
     ],
 )  # fmt: skip
 def test_reading_when_picture_was_sent_to_a_judge_gives_every_mark_and_no_other(
@@ -101,7 +100,7 @@ def test_reading_when_picture_was_sent_to_a_judge_gives_every_mark_and_no_other(
 
 def test_reading_when_picture_is_drawn_at_the_smallest_size_survives_jpeg() -> None:
     for scene in scenes(8):
-        drawing = draw_scene(scene, (SMALLEST, SMALLEST))
+        drawing = draw_scene(scene, (256, 256))
         assert seen_in(sent(drawing.canvas.image, 1024, "jpeg", 85)) == marks_of(drawing)
 
 

@@ -14,7 +14,7 @@ from PIL import Image as Pictures
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.entities.requests import EpisodeOptions, evaluate_episodes
+from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.generation.memory.shots.generate_shots import Ended, GenerateSettings, last_frame, request_of
 from fabula.generation.memory.shots.generating import (
     GeneratedShots,
@@ -132,7 +132,7 @@ def judged(world: Path, tmp_path: Path, server: ModelServer, *methods: str) -> d
         judges=["openai:one"], models={"openai:one": judge}, settings=drawn_looks.SETTINGS, device="cpu",
         workers=0, created_at=CREATED, pillars="2,3",
     )  # fmt: skip
-    evaluate_episodes(world / "set", [tmp_path / name for name in methods], tmp_path / "judged", options)
+    EVALUATING.evaluate(world / "set", [tmp_path / name for name in methods], tmp_path / "judged", options)
     lines = {
         (row["method"], row["episode_id"]): row for row in json_lines(tmp_path / "judged/episodes.jsonl")
     }
