@@ -1,4 +1,4 @@
-"""Run a command and measure it: seconds on the clock and of the processor, and peak memory of it and all its children."""
+"""Run a command and measure it: seconds on the clock and of the processor, and the peak of all its memory."""
 
 import resource
 import subprocess

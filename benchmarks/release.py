@@ -94,7 +94,8 @@ def main() -> None:
         return
     sizes = [int(size) for size in given.sizes.split(",")]
     folder = Path(tempfile.mkdtemp(prefix="fabula-bench-"))
-    print("| step | stories | processor s | ms a story | seconds | peak MiB |\n|---|---:|---:|---:|---:|---:|")
+    print("| step | stories | processor s | ms a story | seconds | peak MiB |")
+    print("|---|---:|---:|---:|---:|---:|")
     try:
         for size in sizes:
             measure_size(folder, size)
