@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from fabula.evaluation.events.published import Results, import_results
@@ -683,23 +684,30 @@ def agreeing(cells: Iterable[Cell]) -> Iterator[str]:
 
 
 def differing(cells: Iterable[Cell]) -> Iterator[str]:
-    """A table of the cells that differ: those of one printed row with one convention are one row."""
+    """A table for each verdict on cells that differ; one printed row with one convention is one row."""
 
     def alike(cell: Cell) -> tuple[str, ...]:
-        return (cell.place.rpartition(", ")[0], cell.convention, cell.verdict)
+        return (cell.place.rpartition(", ")[0], cell.convention)
 
-    rows = [
-        list(some) for _, some in groupby((one for one in cells if one.verdict in (NOT, CONTRADICTS)), alike)
-    ]
-    if rows:
-        yield "| what differs | printed | ours | convention, or why | verdict |"
-        yield "|---|---|---|---|---|"
-        yield from map(row, rows)
-        yield ""
+    for verdict in (NOT, CONTRADICTS):
+        rows = [list(some) for _, some in groupby((one for one in cells if one.verdict == verdict), alike)]
+        counts = Counter(some[0].convention for some in rows)
+        frequent = (each for each, count in counts.items() if count > 2 and " " in each)
+        notes = {
+            convention: f"({letter})" for convention, letter in zip(frequent, ascii_lowercase, strict=False)
+        }
+        if rows:
+            yield f"| {verdict} | printed | ours | how it is counted |"
+            yield "|---|---|---|---|"
+            yield from (row(some, notes) for some in rows)
+            yield ""
+        if notes:
+            yield f"{'; '.join(f'{letter} {convention}' for convention, letter in notes.items())}."
+            yield ""
 
 
-def row(cells: Sequence[Cell]) -> str:
-    """Cells that differ as one row of the page."""
+def row(cells: Sequence[Cell], notes: Mapping[str, str]) -> str:
+    """Cells that differ as one row of the page, with the letter of a convention that has one."""
     first = cells[0]
     place, printed, ours = first.place.replace(", all", ""), first.printed, first.ours
     if len(cells) > 1:
@@ -707,7 +715,7 @@ def row(cells: Sequence[Cell]) -> str:
         names = [cell.place.rpartition(", ")[2] for cell in cells]
         printed = ", ".join(f"{name} {cell.printed}" for name, cell in zip(names, cells, strict=True))
         ours = ", ".join(cell.ours for cell in cells)
-    return f"| {place} | {printed} | {ours} | {first.convention} | {first.verdict.partition(' other')[0]} |"
+    return f"| {place} | {printed} | {ours} | {notes.get(first.convention, first.convention)} |"
 
 
 def table_of(cell: Cell) -> str:
@@ -724,8 +732,9 @@ def left(cells: Iterable[Cell]) -> Iterator[str]:
         elif cell.verdict == NONE:
             yield f"- No result ({cell.convention}): {cell.place.partition(':')[0]}."
     for why, counts in reasons.items():
-        tables = ", ".join(f"{table} ({count})" for table, count in counts.items())
-        yield f"- Nobody can check ({why}): {tables}."
+        tables = ", ".join(table.removeprefix("Table ") for table in counts)
+        word = "Table" if len(counts) == 1 else "Tables"
+        yield f"- Nobody can check {sum(counts.values())} cells of {word} {tables}: {why}."
 
 
 def tally(cells: Iterable[Cell]) -> Counter[str]:
