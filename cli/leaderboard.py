@@ -1,10 +1,7 @@
 """``fabula leaderboard``: submissions that are checked, ranked, and shown on pages of their own."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from .command import command
 from .common import answer, show, show_findings, warn
@@ -74,13 +71,13 @@ def check(
 ) -> int:
     """Check every submission of a leaderboard.
 
-    Each must have been made under its board's release, prompts and protocol, be whole, give nothing of the
-    hidden test away, and hold replies that judges can have given. A row that fails stays visible as unranked,
-    with its reason. Exits with 1 if there is one.
+    Each must have been made under its board's release, prompts and protocol, be whole, and give nothing of
+    the hidden test away. A row that fails stays visible as unranked, with its reason. Exits with 1 if there
+    is one.
 
     Options:
         folder: Folder of the leaderboard.
-        hidden: Folder of the hidden test, to search for its texts [only its ids are looked for].
+        hidden: Folder of the hidden test, to search for its ids and texts.
         salt: File with the salt of its commitments.
 
     Examples:
@@ -96,9 +93,8 @@ def check(
 def build(folder: Path, *, out: Path | None = None, hidden: Path | None = None, as_json: bool = False) -> int:
     """Write the pages of a leaderboard.
 
-    They are static and load nothing from anywhere: a page for each board with its table, for each measure
-    and dimension, for each submission with pictures and replies. The folder can be served as it is, also as
-    a static Space.
+    They are static and load nothing from anywhere: a page with the table of each board, and one for each
+    submission with pictures and replies. The folder can be served as it is, also as a static Space.
 
     Options:
         folder: Folder of the leaderboard.
@@ -155,88 +151,27 @@ def retract(folder: Path, name: str, *, reason: str, date: str | None = None, as
     return answer({"name": name, **made.as_json()}, [f"{name}: retracted, {made.reason}"], as_json=as_json)
 
 
-@command("leaderboard cost", judges="--judges")
-def cost(
-    release: Path,
-    *,
-    sizes: Sequence[int] = (),
-    judges: Annotated[int, typer.Option(min=1)] = 1,
-    as_json: bool = False,
-) -> int:
-    """Tell what a submission takes before anything is run.
-
-    Panels that the generator must make and calls of judges, for one seed: three calls for each question, one
-    under each evidence condition (Tables 47 and 48 of the KathaTrace paper).
-
-    Options:
-        release: Release folder.
-        sizes: Also for so many stories, by the release's mean.
-        judges: How many judges answer.
-
-    Examples:
-        fabula leaderboard cost dist/mine-0.1.0
-        fabula leaderboard cost dist/mine-0.1.0 --stories 400 --stories 1000 --judges 3
-    """
-    from ..leaderboard.cost import costs_of
-
-    show(costs_of(release, sizes, judges), as_json=as_json)
-    return 0
-
-
 @command("leaderboard score-hidden")
 def score_hidden(
-    folder: Path,
-    name: str,
-    *,
-    board: str,
-    release: Path,
-    work: Path,
-    judges: Sequence[str] = (),
-    outputs_made: bool = False,
-    run_command: bool = False,
-    as_json: bool = False,
+    folder: Path, name: str, run: Path, *, board: str, release: Path, as_json: bool = False
 ) -> int:
-    """Run a submitted generator on the hidden test.
+    """Add a row of the hidden test: the scores of what a submitted generator made of it.
 
-    Without --run-command the command is only shown. With it the plans of the hidden stories are written,
-    the command is run in the work folder without a shell and without keys, what it made is judged by
-    `fabula evaluate katha`, and the scores go into the leaderboard. Run it in a container without network:
-    it is a program of somebody else.
+    Evaluate on the hidden test as its board asks, into a private folder of the submission's name. Only scores
+    go into the leaderboard; evaluations of earlier rows, in folders of their names beside it, are compared.
 
     Options:
         folder: Folder of the leaderboard.
         name: Name of the submission.
+        run: Evaluation on the hidden test.
         board: Name of a board of the hidden test.
         release: Folder of the hidden test.
-        work: Private folder for plans, outputs and the evaluation; methods in folders beside it are compared.
-        judges: A judge, as in `fabula evaluate katha`.
-        outputs_made: The outputs lie in outputs/NAME of the work folder already; run no command.
-        run_command: Run the command.
 
     Examples:
-        fabula leaderboard score-hidden board model-x --board mine-0.1.0-hidden
-            --release dist/mine-0.1.0-hidden --work private/model-x
-        fabula leaderboard score-hidden board model-x --board mine-0.1.0-hidden
-            --release dist/mine-0.1.0-hidden --work private/model-x --judge openai:gpt-4.1 --run-command
+        fabula leaderboard score-hidden board model-x private/model-x --board mine-0.1.0-hidden
+            --release dist/mine-0.1.0-hidden
     """
-    from ..evaluation.katha.requests import EvaluateOptions, evaluate_katha, evaluation_request
-    from ..kinds.registry import foreign_sections
-    from ..leaderboard.scoring_hidden import EVALUATION, hidden_task, run_generator
-    from ..leaderboard.scoring_hidden import score_hidden as score
+    from ..leaderboard.hidden import score_hidden
 
-    task = hidden_task(folder, name, board, release, work, needs_command=not outputs_made)
-    if not run_command and not outputs_made:
-        show(task, as_json=as_json)
-        return 0
-    options = EvaluateOptions(judges=judges, others=foreign_sections)
-    evaluation_request(release, [task.outputs], task.work / EVALUATION, options)  # a fault is told at once
-    if run_command:
-        warn(f"running: {' '.join(task.command)}")
-        run_generator(task)
-    others = [path for path in sorted(task.work.parent.iterdir()) if path != task.work]
-
-    def evaluate(made: Path, out: Path) -> None:
-        evaluate_katha(release, made, out, options)
-
-    show(score(task, evaluate, others), as_json=as_json)
+    show(score_hidden(folder, name, run, board, release), as_json=as_json)
     return 0

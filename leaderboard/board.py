@@ -6,6 +6,8 @@ its protocol, its columns and how much was asked come from there, so that no lis
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +17,7 @@ from ..errors import ConfigError, InputError, UserError
 from ..evaluation.archive.protocols import Difference, protocol_differences
 from ..evaluation.judging.training import TRAIN, trained_on
 from ..evaluation.report.formats import Table
-from ..evaluation.report.model import Measure, ScoreTable
+from ..evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ..kinds.evaluations import judging_of, score
 from ..kinds.registry import kinds
 from ..kinds.verbs import load_stories
@@ -34,20 +36,6 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 OF_DATA = ("release", "suite")
 """Parts of a protocol that say what was judged: another one there is another board."""
 Subset = Literal["public", "hidden"]
-
-
-class Planted(Own):
-    """Outputs that everybody has judged beside their own, and of which the maintainer knows the score.
-
-    A judge that looks scores them as the maintainer's did; answers that were made up, or copied from the
-    accepted ones, do not.
-    """
-
-    method: str = Field(description="Name of the method in evaluations.")
-    outputs_sha256: str = Field(description="Hash of the outputs, as evaluations state it.")
-    value: float = Field(description="Score of the maintainer's evaluation.")
-    low: float = Field(description="Lowest score that passes.")
-    high: float = Field(description="Highest score that passes.")
 
 
 class Board(Own):
@@ -73,7 +61,7 @@ class Board(Own):
         ge=0, le=1, description="Least share of outputs and of replies to be ranked."
     )
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples of intervals.")
-    planted: Planted | None = Field(default=None, description="Planted outputs, if there are some.")
+    planted: None = Field(default=None, exclude=True, description="Of older boards: planted outputs.")
     published: tuple[str, ...] = Field(default=(), description="Published tables that are shown beside it.")
     splits: dict[str, int] = Field(
         default_factory=dict, description="Split -> judged stories of it; empty where there are no splits."
@@ -238,3 +226,65 @@ def scores_of_method(tables: Iterable[Table], method: str) -> Mapping[str, Score
         if row.label == method or row.label.startswith((f"{method} ", f"{method},")):
             return row.scores
     return {}
+
+
+Cell = float | tuple[float, float] | None
+"""A printed number, or it and half the width of its printed interval; shares as fractions."""
+
+
+class PublishedTable(Own):
+    """Rows of one printed table."""
+
+    key: str = Field(description="Name on the command line.")
+    paper: str = Field(description="The benchmark that the paper is about.")
+    source: str = Field(description="Which table it is, and which part of it.")
+    about: str = Field(description="What was scored, by whom.")
+    disagrees: tuple[str, ...] = Field(default=(), description="Where the paper prints other numbers.")
+    measures: tuple[Measure, ...] = Field(description="Columns.")
+    rows: dict[str, tuple[Cell, ...]] = Field(description="Method -> its numbers, by column.")
+
+    def table(self) -> ScoreTable:
+        """Return it as a table of scores."""
+        names = [measure.name for measure in self.measures]
+        return ScoreTable(
+            name=f"published-{self.key}",
+            title=f"{self.paper}, {self.source}",
+            note=" ".join([f"{self.about} Published, not run by us.", *self.disagrees]),
+            measures=self.measures,
+            rows=tuple(
+                ScoreRow(label=method, scores=dict(zip(names, map(_printed, cells), strict=True)))
+                for method, cells in self.rows.items()
+            ),
+        )
+
+
+class _Document(Own):
+    tables: tuple[PublishedTable, ...]
+
+
+def _printed(cell: Cell) -> Score:
+    if cell is None:
+        return Score(value=None, status="undefined", reason="not printed")
+    value, half = cell if isinstance(cell, tuple) else (cell, None)
+    ends = {} if half is None else {"low": round(value - half, 6), "high": round(value + half, 6)}
+    return Score(value=value, status="ok", **ends)
+
+
+@cache
+def published_tables() -> dict[str, PublishedTable]:
+    """Return all published tables by their keys."""
+    content = (files(__package__) / "published.json").read_bytes()
+    return {table.key: table for table in _Document.model_validate_json(content).tables}
+
+
+def published_table(key: str) -> PublishedTable:
+    """Return a published table.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    known = published_tables()
+    if key not in known:
+        what, fix = f"there is no published table {key}", f"choose one of: {', '.join(known)}"
+        raise ConfigError("--published", what=what, fix=fix)
+    return known[key]

@@ -1,4 +1,4 @@
-"""Checking a leaderboard: each submission by itself, and all against each other; findings never raise."""
+"""Checking a leaderboard: each submission by itself; findings never raise."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +9,10 @@ from ..errors import FabulaError, InputError, UserError
 from ..evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from ..evaluation.archive.replies import lacks, last_attempts
 from ..evaluation.report.formats import Table, written
+from ..releases.hidden.commitments import read_salt
+from ..releases.hidden.marks import Marks, marks_of
+from ..releases.hidden.search import search, search_rows
+from ..releases.loading import read_release_document
 from ..schemas.canonical import sha256_file
 from ..schemas.judgement import EvaluationManifest
 from ..schemas.plain_files import LARGEST_WHOLE, open_plain, read_plain
@@ -25,13 +29,10 @@ from .board import (
     seeds_of,
     what_of,
 )
-from .leaks import Secrets, leaks_of, secrets_of, strangers_in
-from .opening import SCORES, SUBMISSION, Opened, opened
-from .plausibility import COUNTS, Replies, constant, copied, impossible, planted_issues, replies_of
+from .opening import SCORES, SUBMISSION, USUAL, Opened, opened
 from .submission import (
     MOST_SEEDS,
     Submission,
-    archive_of,
     beside_any,
     read_submission,
     release_of,
@@ -44,6 +45,12 @@ ATTEMPTS = 10
 """So many attempts at each question are read."""
 NO_VALUE = "no-value"
 """Code of a submission whose score by the ranking's measure is undefined."""
+LEAK = "take it out: a leaderboard is public"
+COUNTS = (
+    ("generations_valid", "generations_requested"), ("stories_valid", "stories_requested"),
+    ("shots_valid", "shots_requested"), ("valid", "requested"),
+)  # fmt: skip
+"""What is valid of outputs, and what was asked for, as the manifests of the protocols call it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,6 @@ class Checked:
     tables: tuple[Table, ...] = field(default=(), repr=False)
     retraction: Retraction | None = None
     coverage: float | None = None
-    replies: Replies | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -144,7 +150,7 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
 
     Args:
         folder: the leaderboard.
-        hidden: folder of the hidden test, to search for its texts; None to look for its ids alone.
+        hidden: folder of the hidden test, to search for its ids and texts.
         salt: file with the salt of its commitments.
 
     Raises:
@@ -153,18 +159,58 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
     leaderboard = read_leaderboard(folder)
     releases = {board.name: release_of(board, folder) for board in leaderboard.boards}
     secrets = {
-        board.name: secrets_of(releases[board.name], hidden, salt) for board in leaderboard.boards if hidden
+        board.name: _secrets_of(releases[board.name], hidden, salt)
+        for board in leaderboard.boards
+        if hidden is not None
     }
     rows = [_row(path, leaderboard, releases, secrets) for path in submissions_in(folder)]
-    rows = [_with(row, *_namesakes(row, rows)) for row in rows]
-    for board in leaderboard.boards:
-        own = [row.replies for row in rows if row.board == board and row.replies is not None]
-        copies = list(copied(own))
-        rows = [
-            replace(row, issues=(*row.issues, *(issue for name, issue in copies if name == row.name)))
-            for row in rows
-        ]
-    return Report(leaderboard, tuple(rows))
+    return Report(leaderboard, tuple(_with(row, *_namesakes(row, rows)) for row in rows))
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What may be in no submission.
+
+    Attributes:
+        marks: finds hidden stories.
+        salt: of their commitments.
+    """
+
+    marks: Marks = field(repr=False)
+    salt: bytes | None = field(default=None, repr=False)
+
+
+def _secrets_of(release: Path | None, hidden: Path, salt: Path | None) -> Secrets | None:
+    """Return what may be in no submission to a board; None where it has no release.
+
+    Raises:
+        InputError: the hidden test cannot be read.
+    """
+    if release is None:
+        return None
+    try:
+        document = read_release_document(hidden)
+        ids = [name for listed in document.get("records", {}).values() for name in listed]
+        return Secrets(marks_of(release, hidden, ids), None if salt is None else read_salt(salt))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        problem = UserError(str(hidden), what=f"the hidden test cannot be read: {error}", fix="pack it again")
+        raise InputError([problem]) from error
+
+
+def _leaks(files: Opened, secrets: Secrets | None) -> Iterator[Issue]:
+    """Yield hidden stories, and rows of their split, in the contents of files; pictures hold no text."""
+    if files.usable:
+        yield from (replace(issue, cure=LEAK) for issue in search_rows(files.folder))
+        if secrets is not None:
+            leaks = search(files.folder, secrets.marks, secrets.salt)
+            yield from (replace(issue, cure=LEAK) for issue in leaks if not issue.where.startswith("store/"))
+
+
+def public(issue: Issue) -> Issue:
+    """Return a finding as a public page may show it: without chosen names of files, and no leak."""
+    where = issue.where if issue.where in USUAL else "a file"
+    message = "something of the hidden test" if issue.code == "hidden-leak" else issue.message
+    return replace(issue, where=where, message=message)
 
 
 def _row(
@@ -201,7 +247,7 @@ def _checked(
             )
         row = replace(row, board=board)
         issues = [*row.issues, *_own_issues(row, files, board)]
-        issues += leaks_of(files, releases[board.name], secrets.get(board.name))
+        issues += _leaks(files, secrets.get(board.name))
         row = replace(row, issues=tuple(issues))
         if any(issue.code in UNREADABLE for issue in row.issues):
             return row
@@ -259,8 +305,7 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
         archive = read_archive(files.folder)
         row = replace(row, manifest=archive.manifest)
         methods = set(archive.manifest.subject.get("methods") or ())
-        planted = set() if board.planted is None else {board.planted.method}
-        if methods - planted != {submission.method}:
+        if methods != {submission.method}:
             message = (
                 f"its archive is about {', '.join(sorted(methods)) or 'no method'}, not {submission.method}"
             )
@@ -268,12 +313,9 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
                 row, Issue("evaluation.json", "$.subject", "other-method", message[:400], "submit one method")
             )
         row = _with(row, *_protocol_issues(board, archive.manifest))
-        row = _with(row, *strangers_in(archive, release))
         if unbounded := list(_unbounded(archive)):
             return _with(row, *unbounded)
-        with archive_of(files.folder, submission.method) as single:
-            row = replace(row, tables=tuple(score_tables(single, release, board.resamples)))
-        row = _with(row, *_planted(board, archive, release, files.folder))
+        row = replace(row, tables=tuple(score_tables(files.folder, release, board.resamples)))
         return _judged(row, files, archive, board)
     except FabulaError as error:
         return _with(row, *_told("damaged", "evaluation.json", error))
@@ -283,21 +325,17 @@ def _scored(row: Checked, files: Opened, board: Board, release: Path | None) -> 
 
 
 def _judged(row: Checked, files: Opened, archive: Archive, board: Board) -> Checked:
-    """Add how much there is of what was asked, and whether its replies can be what judges said."""
-    submission = row.submission
-    assert submission is not None
-    method = submission.method
-    coverage, issues = coverage_of(archive, submission, board)
-    row = replace(row, coverage=coverage, replies=replies_of(row.name, submission.submitted, method, archive))
-    row = _with(row, *issues, *constant(archive, method), *impossible(archive, method, row.scores, board))
-    row = _with(row, *_without_value(row, board))
+    """Add how much there is of what was asked, and whether the numbers are those of the archive."""
+    assert row.submission is not None
+    coverage, issues = coverage_of(archive, row.submission, board)
+    row = _with(replace(row, coverage=coverage), *issues, *_without_value(row, board))
     return _with(row, *_stated(row, files))
 
 
 def _too_many_lines(file: Path, submission: Submission, board: Board) -> Issue | None:
     """Return what is wrong where there are far more replies than the board asks for, before they are read."""
     asked = sum(count * seeds_of(what, submission.seeds) for what, count in board.asked.items())
-    most = 10_000 + ATTEMPTS * asked * (1 if board.planted is None else 2)
+    most = 10_000 + ATTEMPTS * asked
     with open_plain(file) as lines:
         count = sum(1 for _ in lines)
     if count <= most:
@@ -336,17 +374,6 @@ def _protocol_issues(board: Board, manifest: EvaluationManifest) -> Iterator[Iss
         yield Issue(
             "evaluation.json", f"$.protocol.{difference.path}", code, message, "evaluate as the board asks"
         )
-
-
-def _planted(board: Board, archive: Archive, release: Path | None, folder: Path) -> Iterator[Issue]:
-    if board.planted is None:
-        return
-    score = None
-    if board.planted.method in (archive.manifest.subject.get("methods") or {}):
-        with archive_of(folder, board.planted.method) as single:
-            tables = score_tables(single, release, board.resamples)
-        score = scores_of_method(tables, board.planted.method).get(board.rank_by)
-    yield from planted_issues(board.planted, archive, score)
 
 
 def coverage_of(archive: Archive, submission: Submission, board: Board) -> tuple[float, list[Issue]]:

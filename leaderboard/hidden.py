@@ -1,14 +1,23 @@
-"""Rows of a hidden test: numbers that the maintainer computed; archives of it are never published."""
+"""The hidden test: the maintainer judges what a generator made of it, and publishes scores alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, ValidationError
 
-from ..errors import InputError, UserError
+from ..errors import ConfigError, FabulaError, InputError, UserError
+from ..evaluation.archive.archive import EVALUATION, read_archive
+from ..schemas.canonical import pretty_bytes, sha256_file, write_atomic
+from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_plain
 from ..schemas.values import Own, Score
-from .board import HIDDEN, NAME, Board, invalid
+from .board import HIDDEN, NAME, Board, invalid, read_leaderboard, score_tables, scores_of_method
+from .checking import coverage_of
+from .standing import surely_better
+from .submission import submission_named
 
 
 class HiddenRow(Own):
@@ -62,3 +71,95 @@ def _ranked(row: HiddenRow, rows: Sequence[HiddenRow]) -> HiddenRow:
     worse = {*row.worse, *(other.name for other in rows if row.name in other.better)}
     low, high = 1 + len(worse), len(rows) - len(better)
     return row.model_copy(update={"rank": str(low) if low == high else f"{low}\N{EN DASH}{high}"})
+
+
+@dataclass(frozen=True)
+class HiddenScored:
+    """A row that was written.
+
+    Attributes:
+        path: its file.
+        row: the row.
+    """
+
+    path: Path
+    row: HiddenRow
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {"path": str(self.path), "row": self.row.as_json()}
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as lines for people."""
+        yield f"{self.path}: scores of {self.row.method} on the hidden test; the archive stays private"
+
+
+def score_hidden(folder: Path, name: str, run: Path, board: str, release: Path) -> HiddenScored:
+    """Write the row of a submission whose generator was evaluated on the hidden test.
+
+    Args:
+        folder: the leaderboard.
+        name: of the submission.
+        run: the evaluation, never to be published; those of earlier rows, in folders of their names beside
+            it, are compared with it.
+        board: name of a board of the hidden test.
+        release: the hidden test.
+
+    Raises:
+        ConfigError: there is no such board or submission, or the board is of no hidden test.
+        InputError: the submission cannot be used, the release is not that of the board, or the evaluation is
+            not as the board asks; every difference is told.
+    """
+    chosen = read_leaderboard(folder).board(board)
+    if chosen.subset != "hidden":
+        raise ConfigError("--board", what=f"{board} is a public board", fix="make one with init --hidden")
+    if not (release / RELEASE).is_file() or sha256_file(release / RELEASE) != chosen.manifest_sha256:
+        what = f"this is not the hidden test of {board}"
+        raise InputError([UserError(str(release), what=what, fix="give the folder that it was made with")])
+    with submission_named(folder, name) as (_, submission):
+        pass
+    archive = read_archive(run)
+    problems = [
+        UserError(f"protocol {each.path}", what=f"the board has {each.first}, and this is {each.second}",
+                  fix="judge as the board asks")
+        for each in chosen.differences(archive.manifest)
+    ]  # fmt: skip
+    methods = archive.manifest.subject.get("methods") or {}
+    if len(methods) != 1:
+        what = f"a row is of one method, and this evaluation has {', '.join(methods) or 'none'}"
+        problems.append(UserError(str(run), what=what, fix="evaluate each method into a folder of its own"))
+    if problems:
+        raise InputError(problems)
+    (method,) = methods
+    seeds = max(1, len(methods[method].get("seeds") or ()))
+    judged = submission.model_copy(update={"method": method, "seeds": seeds})
+    coverage, issues = coverage_of(archive, judged, chosen)
+    if issues:
+        raise InputError([UserError(method, what=issue.message, fix=issue.cure) for issue in issues])
+    better, worse = _compared(folder, name, run, chosen, release)
+    row = HiddenRow(
+        board=chosen.name, name=submission.name, method=submission.method, seeds=seeds,
+        date=datetime.now(UTC).date().isoformat(), coverage=coverage, model=submission.model,
+        prompt_rewriting=submission.prompt_rewriting, training_overlap=submission.training_overlap,
+        scores=dict(scores_of_method(score_tables(run, release, chosen.resamples), method)),
+        better=tuple(better), worse=tuple(worse),
+    )  # fmt: skip
+    path = folder / HIDDEN / f"{row.name}.json"
+    path.parent.mkdir(exist_ok=True)
+    write_atomic(path, [pretty_bytes(row.as_json())])
+    return HiddenScored(path, row)
+
+
+def _compared(folder: Path, name: str, run: Path, board: Board, release: Path) -> tuple[list[str], list[str]]:
+    """Return the earlier rows that a run surely beats, and those that surely beat it."""
+    better: list[str] = []
+    worse: list[str] = []
+    known = {row.name for row in hidden_rows(folder, board)} - {name}
+    for other in (run.absolute().parent / earlier for earlier in sorted(known)):
+        if (other / EVALUATION).is_file():
+            try:
+                sign = surely_better(run, other, board, release)
+            except FabulaError as error:
+                raise InputError([UserError(str(other), what=str(error), fix="score it again")]) from error
+            (better if sign > 0 else worse).extend([other.name] if sign else [])
+    return better, worse

@@ -17,7 +17,7 @@ from ..kinds.evaluations import judging_of
 from ..releases.hub.address import looks_like_reference
 from ..releases.hub.fetch import release_folder
 from ..schemas.canonical import sha256_file, write_atomic
-from ..schemas.judgement import EvaluationManifest, Judgement
+from ..schemas.judgement import Judgement
 from ..schemas.layout import RELEASE
 from ..schemas.plain_files import read_json
 from ..schemas.text import counted
@@ -30,7 +30,7 @@ from .board import (
     UNVERSIONED,
     Board,
     Leaderboard,
-    Planted,
+    published_table,
     question_of,
     read_leaderboard,
     score_tables,
@@ -60,7 +60,6 @@ class BoardOptions:
         least_coverage: least share of outputs and of replies that a ranked row has.
         resamples: bootstrap resamples of intervals and differences.
         hidden: a board of the hidden test: only `fabula leaderboard score-hidden` adds rows.
-        planted: method of that evaluation whose outputs are planted: everybody judges them, too.
         published: published table that is shown beside it, such as vistorybench-lite.
     """
 
@@ -74,7 +73,6 @@ class BoardOptions:
     least_coverage: float = 0.95
     resamples: int = 10_000
     hidden: bool = False
-    planted: str | None = None
     published: tuple[str, ...] = ()
 
 
@@ -111,8 +109,8 @@ class Made:
             yield f"next: fabula leaderboard submit EVALUATION --leaderboard {self.folder} --name NAME"
         else:
             yield (
-                f"next: fabula leaderboard score-hidden {self.folder} NAME --board {board.name} "
-                f"--release {self.release} --work PRIVATE"
+                f"next: fabula leaderboard score-hidden {self.folder} NAME EVALUATION --board {board.name} "
+                f"--release {self.release}"
             )
 
 
@@ -131,8 +129,6 @@ def init(folder: Path, options: BoardOptions) -> Made:
         ConfigError: a name is taken, or there is no such measure, method or published table.
         TargetError: the folder cannot be written.
     """
-    from .published import published_table
-
     for key in options.published:
         published_table(key)
     known = read_leaderboard(folder) if (folder / FILE).exists() else None
@@ -189,11 +185,9 @@ def _board(options: BoardOptions, release: Path | None) -> tuple[Board, list[str
     headline = _scored(options, release)[0]
     assert isinstance(headline, ScoreTable)
     methods = sorted(manifest.subject.get("methods") or ())
-    planted = None if options.planted is None else _planted(options, manifest, headline, methods)
-    shown = [method for method in methods if method != options.planted]
-    if not shown:
+    if not methods:
         raise ConfigError("--like", what="it judged no method's outputs", fix="give another evaluation")
-    method = shown[0]
+    method = methods[0]
     units, asked = _asked(lines_of(like / JUDGEMENTS), method)
     subject = manifest.subject["methods"][method]
     made = [subject[key] for key in ("panels", "shots_valid", "valid") if isinstance(subject.get(key), int)]
@@ -209,7 +203,7 @@ def _board(options: BoardOptions, release: Path | None) -> tuple[Board, list[str
         protocol=manifest.protocol, may_differ=options.may_differ, resamples=options.resamples,
         measures=headline.measures, rank_by=_rank_by(options, headline, like),
         units=len(units), panels=made[0] // max(1, len(subject.get("seeds") or [None])) if made else None,
-        asked=asked, least_coverage=options.least_coverage, planted=planted, published=options.published,
+        asked=asked, least_coverage=options.least_coverage, published=options.published,
         splits=splits_of(release, units),
     )  # fmt: skip
     return board, list(_warnings(board, method, scores_of_method([headline], method).get(board.rank_by)))
@@ -287,22 +281,3 @@ def _asked(judgements: Iterable[Judgement], method: str) -> tuple[set[str], dict
     asked = {(question_of(judgement), what_of(judgement)) for judgement in own}
     counts = Counter(what for _, what in asked)
     return {judgement.unit for judgement in own}, dict(sorted(counts.items()))
-
-
-def _planted(
-    options: BoardOptions, manifest: EvaluationManifest, headline: ScoreTable, methods: list[str]
-) -> Planted:
-    name = str(options.planted)
-    if name not in methods:
-        what = f"the evaluation has no method {name}"
-        raise ConfigError("--planted", what=what, fix=f"name one of: {', '.join(methods)}")
-    measure = _rank_by(options, headline, options.like)
-    score = scores_of_method([headline], name).get(measure)
-    if score is None or score.value is None or score.low is None or score.high is None:
-        what = f"{name} has no {measure} with an interval"
-        raise ConfigError("--planted", what=what, fix="plant in 6 stories or more")
-    digest = str(manifest.subject["methods"][name].get("outputs_sha256"))
-    slack = (score.high - score.low) / 2
-    return Planted(
-        method=name, outputs_sha256=digest, value=score.value, low=score.low - slack, high=score.high + slack
-    )

@@ -12,7 +12,7 @@ from ..schemas.csv_table import CsvTable
 from ..schemas.plain_files import read_plain, reason_of
 from .board import Retraction, read_leaderboard, score_tables, write_leaderboard
 from .opening import SCORES
-from .submission import archive_of, release_of, submission_named, submissions_in
+from .submission import release_of, submission_named, submissions_in
 
 SHOWN = 20
 """So many differences are printed."""
@@ -77,8 +77,7 @@ def reproduce(folder: Path, name: str, release: Path | None = None) -> Reproduce
     with submission_named(folder, name) as (files, submission):
         board = leaderboard.board(submission.board)
         try:
-            with archive_of(files.folder, submission.method) as single:
-                tables = score_tables(single, release or release_of(board, folder), board.resamples)
+            tables = score_tables(files.folder, release or release_of(board, folder), board.resamples)
         except FabulaError:
             raise
         except Exception as error:  # anybody may have made it

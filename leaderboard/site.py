@@ -1,48 +1,157 @@
-"""Writing the pages of a leaderboard: an index, a page for each measure, part and submission, the data."""
+"""The pages of a leaderboard: an index, a page for each submission, the data."""
 
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ..errors import TargetError
 from ..evaluation.archive.stand_ins import stand_in_notes
-from ..evaluation.report.model import CountRow, CountTable, ReportDocument, ScoreRow, ScoreTable
+from ..evaluation.report.formats import Table
+from ..evaluation.report.model import (
+    Cases,
+    CountRow,
+    CountTable,
+    Measure,
+    Plot,
+    PlotPoint,
+    ReportDocument,
+    ScoreTable,
+)
 from ..evaluation.report.page import with_parts
 from ..evaluation.report.writing import write_report
 from ..kinds.evaluations import make_report
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
-from .board import Board
-from .checking import Checked, Report, check
-from .hidden import hidden_rows
-from .leaks import public
+from ..schemas.values import Score
+from .board import Board, published_table, seeds_of
+from .checking import Checked, Report, check, public
+from .hidden import HiddenRow, hidden_rows
 from .opening import opened
-from .pages import (
-    Page,
-    Section,
-    board_facts,
-    first_parts,
-    hidden_ranking,
-    interval_plot,
-    page_of,
-    polar_of,
-    ranking_of,
-    subset_of,
-    unranked_table,
-)
-from .published import published_table
 from .standing import Standing, standings
-from .submission import archive_of, beside_any, release_of
+from .submission import UNDECLARED, beside_any, release_of
 
 DATA, INDEX, MARK = "leaderboard_data.json", "index.html", ".fabula-leaderboard"
 CASES = 6
 """So many cases stand on the page of a submission; its report has them all."""
 SHOWN = f"The first {CASES} are here, all of them in the whole report."
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table of a board.
+
+    Attributes:
+        label: the method.
+        href: its page.
+        rank: its range of ranks; empty where it has none.
+        best: by what the column of ranks is sorted.
+        note: what stands below its name.
+        declared: whether everything is declared.
+        scores: by column.
+        cells: other columns, in order.
+    """
+
+    label: str
+    href: str
+    rank: str
+    best: int
+    note: str
+    declared: bool
+    scores: tuple[Score | None, ...]
+    cells: tuple[str, ...]
+
+
+CELLS = (
+    "Subset", "Seeds", "Outputs and replies", "Panels", "Judge calls", "Judges", "Conditions", "Model",
+    "Prompt rewriting", "Overlap with training data", "Run by",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The table of a board.
+
+    Attributes:
+        id: of the table.
+        title: caption.
+        note: how ranks were made.
+        measures: columns of scores.
+        lines: rows, the best first.
+    """
+
+    id: str
+    title: str
+    note: str
+    measures: tuple[Measure, ...]
+    lines: tuple[Line, ...]
+    cells: tuple[str, ...] = CELLS
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page; what is empty is left out.
+
+    Attributes:
+        name: in links.
+        title: of the section.
+        note: what it is about.
+        subset: public or hidden, for the filter; empty where it is neither.
+        facts: label -> text.
+        ranking: the table of a board.
+        filtered: whether the filter stands before it.
+        plots: in order.
+        tables: of scores or counts.
+        cases: what is behind scores.
+        links: text -> address.
+    """
+
+    name: str
+    title: str
+    note: str = ""
+    subset: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    ranking: Ranking | None = None
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    cases: Cases | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page.
+
+    Attributes:
+        file: where it lies in the site.
+        title: its title.
+        kind: what stands above the title.
+        about: benchmarks and their versions.
+        sections: in order.
+        facts: label -> text, below the title.
+        warnings: what readers must know first.
+        filters: whether rows can be filtered.
+        home: address of the first page; empty on it.
+    """
+
+    file: str
+    title: str
+    kind: str
+    sections: tuple[Section, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    filters: bool = False
+    home: str = ""
+    about: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Title of the window: the benchmark is in it."""
+        return self.title if self.about in self.title else f"{self.title} \N{MIDDLE DOT} {self.about}"
 
 
 @dataclass(frozen=True)
@@ -113,7 +222,7 @@ def build(folder: Path, out: Path, hidden: Path | None = None) -> Built:
 def _rendered(page: Page) -> str:
     own = files(__package__)
     return with_parts(
-        (own / "page.j2").read_text("utf-8"), ("shots.css",), (own / "leaderboard.css").read_text("utf-8"),
+        (own / "page.j2").read_text("utf-8"), own=(own / "leaderboard.css").read_text("utf-8"),
         doc={"shots": None}, page=page, data=f"{'../' if '/' in page.file else ''}{DATA}",
     )  # fmt: skip
 
@@ -174,9 +283,6 @@ def _pages(report: Report, boards: Sequence[Standing], folder: Path) -> Iterator
         INDEX, report.leaderboard.title, "Leaderboard", tuple(sections), facts, tuple(warnings), filters=True,
         about=", ".join(board.heading for board in report.leaderboard.boards),
     )  # fmt: skip
-    for standing in boards:
-        if standing.rows:
-            yield from _measure_pages(standing)
 
 
 def _board_section(standing: Standing, folder: Path) -> Section:
@@ -197,62 +303,12 @@ def _board_section(standing: Standing, folder: Path) -> Section:
             board.subset,
             board_facts(board),
         )
-    scores = {label: row.scores.get(board.rank_by) for label, row in _labelled(standing)}
-    links = {label: file for label, file, *_ in _views(standing)}
+    scores = {row.submission.method: row.scores.get(board.rank_by) for row in standing.rows if row.submission}
     return Section(
         board.name, board.heading, subset=board.subset, facts=board_facts(board),
-        ranking=ranking_of(standing), links=links,
+        ranking=ranking_of(standing),
         plots=(interval_plot(f"plot-{board.name}", board.ranking.label, board.ranking, scores),),
-        polar=polar_of(standing),
     )  # fmt: skip
-
-
-def _labelled(standing: Standing) -> list[tuple[str, Checked]]:
-    return [(row.submission.method, row) for row in standing.rows if row.submission is not None]
-
-
-def _views(standing: Standing) -> Iterator[tuple[str, str, str, dict[str, ScoreRow]]]:
-    """Yield label, file, measure and rows of every page of a measure, or of a part such as a dimension."""
-    board = standing.board
-    for measure in board.measures:
-        rows = {label: ScoreRow(label=label, scores=dict(row.scores)) for label, row in _labelled(standing)}
-        yield measure.label, f"{board.name}-{_slug(measure.name)}.html", measure.name, rows
-    by_name = {row.name: label for label, row in _labelled(standing)}
-    for part, scored in first_parts(standing).items():
-        rows = {
-            by_name[name]: ScoreRow(label=by_name[name], scores=dict(row.scores))
-            for name, row in scored.items()
-        }
-        yield part, f"{board.name}-part-{_slug(part)}.html", board.rank_by, rows
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
-
-
-def _measure_pages(standing: Standing) -> Iterator[Page]:
-    board = standing.board
-    for label, file, name, rows in _views(standing):
-        measure = next(each for each in board.measures if each.name == name)
-        sign = 1 if measure.better == "low" else -1
-        ordered = sorted(rows.values(), key=lambda row: _sort_key(row, name, sign))
-        measures = tuple(each for each in board.measures if any(each.name in row.scores for row in ordered))
-        table = ScoreTable(
-            name="values", title=f"{label}, by method", measures=measures, rows=tuple(ordered),
-            note="The rows are in the order of their values; only the index ranks.",
-        )  # fmt: skip
-        plot = interval_plot(
-            "values-plot", label, measure, {row.label: row.scores.get(name) for row in ordered}
-        )
-        sections = (Section("values", label, plots=(plot,), tables=(table,)),)
-        title = f"{board.heading}: {label}"
-        yield Page(file, title, "Leaderboard", sections, board_facts(board), home=INDEX, about=board.heading)
-
-
-def _sort_key(row: ScoreRow, name: str, sign: int) -> tuple[bool, float, str]:
-    score = row.scores.get(name)
-    value = None if score is None else score.value
-    return value is None, sign * (value or 0.0), row.label
 
 
 def _method_pages(report: Report, boards: Sequence[Standing], folder: Path, site: Path) -> Iterator[Page]:
@@ -325,9 +381,147 @@ def _report(row: Checked, board: Board, folder: Path) -> ReportDocument | None:
     release = release_of(board, folder)
     with opened(row.path, beside_any()) as files:
         try:
-            if board.planted is None:
-                return make_report(files.folder, release)
-            with archive_of(files.folder, row.submission.method) as single:
-                return make_report(single, release)
+            return make_report(files.folder, release)
         except Exception:  # noqa: BLE001 - anybody may have made it; the page does without
             return None  # its protocol has no page, or what the page needs does not lie in an archive
+
+
+def board_facts(board: Board) -> dict[str, str]:
+    """Return what every row of a board has in common."""
+    prompts = board.protocol.get("prompts")
+    count = len(prompts) if isinstance(prompts, Mapping | list) else 0
+    preset = board.protocol.get("preset")
+    named = preset.get("name") if isinstance(preset, Mapping) else None
+    splits = ", ".join(f"{count:,} {split.replace('_', ' ')}" for split, count in board.splits.items())
+    return {
+        "Version": board.version,
+        "Subset": subset_of(board),
+        **({"Splits": splits} if splits else {}),
+        "Judges": ", ".join(board.judges) or "none",
+        "Conditions": conditions_of(board),
+        "Prompts": str(named or (counted(count, "prompt") if count else "not recorded")),
+        "Panels": "–" if board.panels is None else f"{board.panels:,}",
+        "Judge calls": f"{sum(board.asked.values()):,}",
+        "Least coverage": f"{board.least_coverage:.0%}",
+    }
+
+
+def subset_of(board: Board) -> str:
+    """Return which part of a benchmark a board is about, and how large it is."""
+    return f"{board.subset}, {board.units:,}"
+
+
+def conditions_of(board: Board) -> str:
+    """Return the evidence conditions of a board."""
+    named = board.protocol.get("conditions") or sorted({what.rpartition("/")[2] for what in board.asked})
+    return ", ".join(str(each).replace("_", "+") for each in named) or "–"
+
+
+def ranking_of(standing: Standing) -> Ranking:
+    """Return the table of a board."""
+    board = standing.board
+    better = {"low": ", lower is better", "high": ", higher is better"}.get(board.ranking.better or "", "")
+    return Ranking(
+        f"table-{board.name}",
+        f"Ranked by {board.ranking.label}{better}",
+        "Ranks are ranges: a method is surely better than another where the 95 % interval of their paired "
+        "difference excludes zero; others share ranks. In brackets 95 % intervals.",
+        board.columns,
+        tuple(_line(row, standing) for row in standing.rows),
+    )
+
+
+def _line(row: Checked, standing: Standing) -> Line:
+    submission, board, rank = row.submission, standing.board, standing.ranks[row.name]
+    assert submission is not None
+    missing = submission.undeclared
+    note = f"{len(missing)} of {len(submission.declared())} {UNDECLARED}" if missing else "all declared"
+    version = " ".join(text for text in (submission.model, submission.model_version) if text)
+    dated = f"{version} ({submission.model_date})" if version and submission.model_date else version
+    return Line(
+        submission.method, page_of(row) or "", str(rank), rank.low, note, not missing,
+        tuple(row.scores.get(measure.name) for measure in board.columns),
+        (
+            *_taken(board, submission.seeds, row.coverage), dated or UNDECLARED,
+            submission.prompt_rewriting or UNDECLARED, submission.training_overlap or UNDECLARED,
+            submission.ran_by or UNDECLARED,
+        ),
+    )  # fmt: skip
+
+
+def _taken(board: Board, seeds: int, coverage: float | None) -> tuple[str, ...]:
+    """Return what every row states: subset, seeds, coverage, panels, calls, judges, conditions."""
+    calls = sum(count * seeds_of(what, seeds) for what, count in board.asked.items())
+    panels = "–" if board.panels is None else f"{board.panels * seeds:,}"
+    shown = (subset_of(board), str(seeds), _percent(coverage), panels, f"{calls:,}")
+    return (*shown, ", ".join(board.judges) or "none", conditions_of(board))
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
+
+
+def unranked_table(rows: Sequence[Checked]) -> CountTable:
+    """Return the rows that are not ranked, with their reasons."""
+    return CountTable(
+        name="unranked", title="Submissions with their reasons", heading="Submission",
+        note="These rows stay visible with what was found. A finding is no proof of intent.",
+        columns={"board": "Board", "code": "Finding", "why": "Reason"},
+        rows=tuple(_unranked(row) for row in rows),
+    )  # fmt: skip
+
+
+def _unranked(row: Checked) -> CountRow:
+    errors = {issue.code: issue for issue in reversed(row.issues) if issue.level == "error"}
+    codes = list(reversed(errors))
+    shown = [f"{errors[code].message} ({errors[code].where})" for code in codes]
+    if row.retraction is not None:
+        shown.insert(0, f"retracted on {row.retraction.date}: {row.retraction.reason}")
+        codes.insert(0, "retracted")
+    board = row.board.name if row.board is not None else "none"
+    return CountRow(
+        label=row.name, href=page_of(row) or "",
+        values={"board": board, "code": ", ".join(codes), "why": "; ".join(shown)},
+    )  # fmt: skip
+
+
+def page_of(row: Checked) -> str | None:
+    """Return the page of a submission; None where nothing could be scored, or hidden stories leak."""
+    scored = row.submission is not None and row.board is not None and bool(row.tables)
+    told = any(issue.code == "hidden-leak" for issue in row.issues)
+    return f"methods/{row.name}.html" if scored and not told else None
+
+
+def interval_plot(name: str, title: str, measure: Measure, rows: Mapping[str, Score | None]) -> Plot:
+    """Return the values of one measure with their intervals, one method a band."""
+    better = {"low": " Further left is better.", "high": " Further right is better."}.get(
+        measure.better or "", ""
+    )
+    return Plot(
+        name=name, title=title, unit=measure.unit, note=f"Values with 95 % intervals.{better}",
+        groups={
+            label: (PlotPoint(series=measure.label, score=score),)
+            for label, score in rows.items() if score is not None
+        },
+    )  # fmt: skip
+
+
+def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
+    """Return the table of a board whose rows the maintainer made with the hidden test."""
+    lines = tuple(
+        Line(
+            row.method, "", row.rank, index, f"run by the maintainer on {row.date}", True,
+            tuple(row.scores.get(measure.name) for measure in board.columns),
+            (
+                *_taken(board, row.seeds, row.coverage), row.model or UNDECLARED,
+                row.prompt_rewriting or UNDECLARED, row.training_overlap or UNDECLARED, "the maintainer",
+            ),
+        )
+        for index, row in enumerate(rows, 1)
+    )  # fmt: skip
+    better = {"low": ", lower is better", "high": ", higher is better"}.get(board.ranking.better or "", "")
+    return Ranking(
+        f"table-{board.name}", f"Hidden test, ranked by {board.ranking.label}{better}",
+        "The maintainer ran each generator's command on the hidden stories; no archive is published. In "
+        "brackets 95 % intervals.", board.columns, lines,
+    )  # fmt: skip

@@ -7,19 +7,20 @@ apart share ranks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 from ..evaluation.stats.paired import Paired
 from ..kinds.evaluations import compare
+from ..schemas.canonical import Json, digest, sha256_file, write_atomic
+from ..schemas.layout import RELEASE
+from ..version import __version__
 from .board import Board, scoring_options
 from .checking import Checked, Report
 from .opening import opened
-from .pairs import KeptPairs
-from .submission import archive_of, beside_any, release_of
+from .submission import beside_any, release_of
 
 
 @dataclass(frozen=True)
@@ -107,21 +108,21 @@ def _told_apart(
     rows: Sequence[Checked], board: Board, release: Path | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the pairs of which one is surely better, that one first, and what could not be compared."""
-    apart, notes, kept = [], [], KeptPairs(board, release)
+    apart, notes = [], []
+    made_from: Json = [board.as_json(), _content(release), __version__]
     folders: dict[str, Path] = {}
     with ExitStack() as stack:
-
-        def folder(row: Checked) -> Path:
-            if row.name not in folders:
-                folders[row.name] = _folder(row, stack)
-            return folders[row.name]
-
-        def compared(first: Checked, second: Checked) -> int:
-            return surely_better(folder(first), folder(second), board, release)
-
         for first, second in combinations(rows, 2):
+            kept = _kept([made_from, _files(first), _files(second)])
             try:
-                better = kept.better(first, second, partial(compared, first, second))
+                if (better := _known(kept)) is None:
+                    for row in (first, second):
+                        if row.name not in folders:
+                            folders[row.name] = stack.enter_context(opened(row.path, beside_any())).folder
+                    better = surely_better(folders[first.name], folders[second.name], board, release)
+                    with suppress(OSError):  # a cache that cannot be written costs time alone
+                        kept.parent.mkdir(parents=True, exist_ok=True)
+                        write_atomic(kept, [str(better).encode()])
             except Exception as error:  # noqa: BLE001 - anybody may have made them; the others are compared
                 notes.append(f"{first.name} and {second.name} could not be compared: {error}"[:300])
                 continue
@@ -130,10 +131,33 @@ def _told_apart(
     return apart, notes
 
 
-def _folder(row: Checked, stack: ExitStack) -> Path:
-    files = stack.enter_context(opened(row.path, beside_any()))
-    assert row.submission is not None
-    return stack.enter_context(archive_of(files.folder, row.submission.method))
+def _kept(made_from: Json) -> Path:
+    """Return where a comparison is kept: not in the leaderboard, where a submission could bring its own."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("fabula") / "pairs" / digest(made_from)
+
+
+def _known(kept: Path) -> int | None:
+    with suppress(OSError):
+        return {b"1": 1, b"0": 0, b"-1": -1}.get(kept.read_bytes())
+    return None
+
+
+def _files(row: Checked) -> Json:
+    submission = row.submission
+    assert submission is not None
+    return [submission.method, {name: file.sha256 for name, file in submission.files.items()}]
+
+
+def _content(release: Path | None) -> Json:
+    """Return what tells one release from every other: a release's document has the hash of each file."""
+    if release is None:
+        return None
+    if release.is_file() or (release / RELEASE).is_file():
+        return sha256_file(release if release.is_file() else release / RELEASE)
+    files = sorted(path for path in release.rglob("*") if path.is_file())
+    return {path.relative_to(release).as_posix(): sha256_file(path) for path in files}
 
 
 def surely_better(first: Path, second: Path, board: Board, release: Path | None) -> int:

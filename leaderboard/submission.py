@@ -13,13 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from ..errors import ConfigError, InputError, TargetError, UserError
-from ..evaluation.archive.archive import (
-    export_archive,
-    merged,
-    read_archive,
-    read_manifest,
-    write_archive,
-)
+from ..evaluation.archive.archive import export_archive, read_manifest
 from ..evaluation.report.formats import written
 from ..evaluation.report.pictures import FRAMES, kept_picture
 from ..kinds.evaluations import judging_of, make_report
@@ -109,8 +103,7 @@ class Declarations:
         prompt_rewriting: who rewrote prompts before the generator saw them, or none.
         training_overlap: known overlap of the stories with training data, or none.
         ran_by: who ran generator and judges.
-        generator_command: command with which the maintainer makes outputs for the hidden test, with
-            {plans} and {outputs}.
+        generator_command: command that makes outputs of plans, for the hidden test.
     """
 
     name: str
@@ -180,7 +173,7 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
     """Make a submission of an evaluation.
 
     Args:
-        run: the evaluation folder, of one method (and planted outputs, if the board has some).
+        run: the evaluation folder, of one method.
         folder: the leaderboard.
         options: what is declared, and what goes along.
         out: the folder, or a file that ends in ``.zip``; None: in the leaderboard.
@@ -193,8 +186,7 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
     leaderboard = read_leaderboard(folder)
     manifest = read_manifest(run)
     chosen = leaderboard.board(options.board) if options.board else _fitting(leaderboard, run)
-    planted = () if chosen.planted is None else (chosen.planted.method,)
-    methods = [name for name in manifest.subject.get("methods") or () if name not in planted]
+    methods = list(manifest.subject.get("methods") or ())
     if len(methods) != 1:
         what = f"a submission is of one method, and this evaluation has {', '.join(methods) or 'none'}"
         fix = f"evaluate each method into a folder of its own; --reuse {run} takes over what was answered"
@@ -211,9 +203,8 @@ def submit(run: Path, folder: Path, options: SubmitOptions, out: Path | None = N
         for beside in form.files:  # such as a suite, which copies for whoever has it leave out
             if (run / beside).is_file() and not (draft / beside).exists():
                 shutil.copyfile(run / beside, draft / beside)
-        with archive_of(draft, methods[0]) as single:
-            tables = score_tables(single, judged, chosen.resamples)
-            write_atomic(draft / SCORES, [written(tables, "csv").encode("utf-8")])
+        tables = score_tables(draft, judged, chosen.resamples)
+        write_atomic(draft / SCORES, [written(tables, "csv").encode("utf-8")])
         _take_frames(run, judged, draft, options.frames)
         names = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
         try:
@@ -286,26 +277,6 @@ def release_of(board: Board, folder: Path) -> Path | None:
         return None
     inside = folder / board.source
     return inside if inside.exists() else release_folder(board.source)
-
-
-@contextmanager
-def archive_of(folder: Path, method: str) -> Iterator[Path]:
-    """Give an archive of one method alone: where planted outputs were judged, too, a copy without them."""
-    archive = read_archive(folder)
-    methods = archive.manifest.subject.get("methods") or {}
-    if set(methods) <= {method}:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="fabula-method-") as scratch:
-        for name in judging_of(folder).protocol().archive.files:
-            if (folder / name).is_file():
-                shutil.copyfile(folder / name, Path(scratch) / name)
-        subject = {**archive.manifest.subject, "methods": {method: methods.get(method, {})}}
-        own = [judgement for judgement in archive.judgements if judgement.method in (None, method)]
-        write_archive(
-            Path(scratch), archive.manifest.model_copy(update={"subject": subject}), merged([("", own)])
-        )
-        yield Path(scratch)
 
 
 def _take_frames(run: Path, release: Path | None, draft: Path, most: int) -> None:

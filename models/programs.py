@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Thread, Timer
 from typing import IO, Literal, TypeAlias
 
@@ -25,7 +24,7 @@ TAIL = 64 * 1024
 LONGEST_OUTPUT = 64 * 1024 * 1024
 """Most bytes of a program's output where all of it is wanted."""
 
-Output: TypeAlias = Literal["none", "kept", "shown"]
+Output: TypeAlias = Literal["none", "kept"]
 
 ALLOWED = frozenset(
     """
@@ -85,7 +84,7 @@ class Ended:
 class Program:
     """A program at work; no shell reads its words.
 
-    What it writes is thrown away, kept, or, with its complaints, shown on standard error as it comes.
+    What it writes is thrown away or kept; the end of its complaints is kept.
     :class:`OSError` or :class:`ValueError`: it cannot be started.
     """
 
@@ -94,18 +93,16 @@ class Program:
         words: Sequence[str],
         environment: Mapping[str, str],
         *,
-        folder: Path | None = None,
         given: bytes = b"",
         output: Output = "none",
     ) -> None:
-        pipe, shown = subprocess.PIPE, 2
+        pipe = subprocess.PIPE
         self._process = subprocess.Popen(
             list(words),
             stdin=pipe if given else subprocess.DEVNULL,
-            stdout={"none": subprocess.DEVNULL, "kept": pipe, "shown": shown}[output],
-            stderr=shown if output == "shown" else pipe,
+            stdout=pipe if output == "kept" else subprocess.DEVNULL,
+            stderr=pipe,
             env=dict(environment),
-            cwd=folder,
             start_new_session=True,
         )
         self._why = ""

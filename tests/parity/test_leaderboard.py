@@ -1,17 +1,15 @@
-"""StoryEval's published results as submissions that are scored here; printed tables and costs."""
+"""StoryEval's published results as submissions that are scored here; printed tables."""
 
 import csv
-import re
 from pathlib import Path
 
 import pytest
 
 from fabula.evaluation.archive.archive import write_archive
 from fabula.evaluation.events.published import Results, import_results
+from fabula.leaderboard.board import published_table
 from fabula.leaderboard.checking import check
-from fabula.leaderboard.cost import Cost, calls_of, share
 from fabula.leaderboard.making import BoardOptions, init
-from fabula.leaderboard.published import published_table
 from fabula.leaderboard.standing import standings
 from fabula.leaderboard.submission import SubmitOptions, submit
 from fabula.releases.events.suites import SUITE, load_suite
@@ -76,17 +74,3 @@ def test_published_when_compared_has_every_printed_cell(
         for measure, cell in zip(table.measures, cells, strict=True):
             assert isinstance(cell, float)
             assert cell * scale == pytest.approx(float(line[measure.name])), (line, measure.name)
-
-
-def test_cost_when_compared_has_every_row_of_tables_47_and_48(reference: Path) -> None:
-    lines = (reference / "papers" / "kathatrace.md").read_text("utf-8").splitlines()
-    whole = Cost("whole", 5_000, 25_000, 28_712, calls_of(28_712))
-    compared = 0
-    for caption in ("Table 47:", "Table 48:"):
-        start = next(number for number, line in enumerate(lines) if line.startswith(caption))
-        for line in lines[start + 3 : start + 6]:
-            stories, *printed = (int(re.sub(r"[~,]", "", cell)) for cell in line.split("\t")[1:])
-            row = share(whole, stories)
-            assert [row.panels, row.questions, row.calls] == printed, line
-            compared += 1
-    assert compared == 6

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 import fabula
+from fabula.evaluation.archive.archive import read_archive, write_archive
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
+from fabula.kinds.evaluations import judging_of
 from fabula.leaderboard.checking import check
 from fabula.leaderboard.making import BoardOptions, init
 from fabula.leaderboard.site import DATA, build
-from fabula.leaderboard.submission import SubmitOptions, archive_of, submit
+from fabula.leaderboard.submission import SubmitOptions, submit
 from fabula.testing import episode_judge
 from fabula.testing.drawn_entities import SETTINGS, Fault, write_outputs
 from fabula.testing.model_server import ModelServer
@@ -36,20 +38,25 @@ def ranks(folder: Path, runs: dict[str, Path], *, release: Path, rank_by: str) -
     return {name: (rank["low"], rank["high"]) for name, rank in made.items()}
 
 
+def alone(run: Path, method: str, folder: Path) -> Path:
+    """Write what an evaluation has of one method; return the folder."""
+    archive, files = read_archive(run), judging_of(run).protocol().archive.files
+    folder.mkdir()
+    for name in files:
+        if (run / name).is_file():
+            shutil.copyfile(run / name, folder / name)
+    about = archive.manifest.subject["methods"][method]
+    manifest = archive.manifest.model_copy(update={"subject": {"methods": {method: about}}})
+    write_archive(folder, manifest, [each for each in archive.judgements if each.method in (None, method)])
+    return folder
+
+
 def test_board_of_pictures_when_built_ranks_methods_and_counts_what_is_valid(tmp_path: Path) -> None:
     if not REPLAYS.is_dir():
         pytest.skip("the suite runs against an installed wheel, which has no tests")
     with tarfile.open(REPLAYS / "evaluate-images.tar.xz") as packed:
         packed.extractall(tmp_path / "old", filter="data")
-    runs = {}
-    for name in ("model-a", "model-b"):
-        with archive_of(tmp_path / "old/run", name) as single:
-            runs[name] = Path(shutil.copytree(single, tmp_path / name))
-    # The scripted judge of that evaluation said the same of both, which would count as copied.
-    text = (runs["model-b"] / "judgements.jsonl").read_text("utf-8")
-    (runs["model-b"] / "judgements.jsonl").write_text(
-        text.replace("as the table says", "as it shows"), "utf-8"
-    )
+    runs = {name: alone(tmp_path / "old/run", name, tmp_path / name) for name in ("model-a", "model-b")}
     made = ranks(tmp_path / "board", runs, release=tmp_path / "old/judged", rank_by="csd_self")
     assert set(made) == set(runs)
     assert {low for low, _ in made.values()} <= {1, 2}

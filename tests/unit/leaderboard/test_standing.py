@@ -1,4 +1,4 @@
-"""Ranks as ranges, and what one submission takes."""
+"""Ranks as ranges, pages, and published rows."""
 
 import json
 import os
@@ -11,10 +11,9 @@ import pytest
 
 from fabula.errors import ConfigError, TargetError
 from fabula.evaluation.archive.archive import read_manifest
+from fabula.leaderboard.board import published_table, published_tables
 from fabula.leaderboard.checking import check
-from fabula.leaderboard.cost import Cost, calls_of, share
 from fabula.leaderboard.making import BoardOptions, init
-from fabula.leaderboard.published import published_table, published_tables
 from fabula.leaderboard.reproducing import retract
 from fabula.leaderboard.site import DATA, build
 from fabula.leaderboard.standing import rank_ranges, standings, surely_better
@@ -50,7 +49,8 @@ def test_standings_when_two_are_alike_and_one_is_worse_share_the_first_ranks(wor
     assert [row.name for row in standing.unranked] == ["zz"]
     site = world.folder / "site"
     built = build(world.folder, site)
-    assert built.pages == len(list(site.rglob("*.html"))) - 3  # the whole reports of the ranked ones
+    # An index, a page for each of the four submissions, and the whole reports of the ranked ones.
+    assert built.pages == len(list(site.rglob("*.html"))) - 3 == 5
     index = (site / "index.html").read_text("utf-8")
     assert 'href="methods/model-c.html"' in index
     assert "retracted on 2026-02-01: A copy by mistake." in index
@@ -117,20 +117,3 @@ def test_published_when_listed_each_says_its_table() -> None:
     assert (stg.value, stg.low, stg.high) == (0.348, 0.331, 0.365)
     with pytest.raises(ConfigError, match="choose one of"):
         published_table("nothing")
-
-
-TABLE_47_48 = {
-    400: (2_000, 2_297, 6_891), 1_000: (5_000, 5_742, 17_226), 5_000: (25_000, 28_712, 86_136),
-    500: (2_500, 2_871, 8_613), 250: (1_250, 1_436, 4_308), 750: (3_750, 4_307, 12_921),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("stories", TABLE_47_48)
-def test_cost_when_of_the_papers_sizes_gives_the_printed_numbers(stories: int) -> None:
-    whole = Cost("whole", 5_000, 25_000, 28_712, calls_of(28_712))
-    row = share(whole, stories)
-    assert (row.panels, row.questions, row.calls) == TABLE_47_48[stories]
-
-
-def test_cost_when_several_judges_answer_scales_with_them() -> None:
-    assert calls_of(28_712, 3) == 258_408  # Section G.8

@@ -34,12 +34,6 @@ def test_program_when_it_writes_more_than_is_read_is_ended(monkeypatch: pytest.M
         run("while True: sys.stdout.write('x' * 100_000)", output="kept")
 
 
-def test_program_when_its_output_is_shown_writes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    run("print('told'); print('warned', file=sys.stderr)", output="shown")
-    shown = capfd.readouterr()
-    assert (shown.out, sorted(shown.err.split())) == ("", ["told", "warned"])
-
-
 def test_variables_when_named_or_set_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         os, "environ", {"PATH": "/bin", "LC_ALL": "C", "MY_KEY": "k", "OTHER": "o", "Path": "p"}
