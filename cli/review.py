@@ -146,7 +146,6 @@ def invite(
     from ..people.review import invites
     from ..people.review.folder import open_study
     from ..people.review.journal import VoteJournal
-    from ..people.review.participants import codes
     from ..people.review.serve.running import clock
 
     opened, address = open_study(study), url or invites.USUAL_ADDRESS
@@ -161,9 +160,7 @@ def invite(
             else list(invites.invited(opened, opened.standing()))
         )
     people = [replace(each, link=invites.link_of(opened, each.reviewer, address)) for each in people]
-    coded = codes(opened) if opened.protocol.participant is not None else {}
-    document = {"people": [_invited(each) for each in people], "codes": coded}
-    return answer(document, [*_links(people), *_codes(coded)], as_json=as_json)
+    return answer({"people": [_invited(each) for each in people]}, list(_links(people)), as_json=as_json)
 
 
 def _invited(each: "Invited") -> dict[str, str | None]:
@@ -176,11 +173,6 @@ def _links(people: Sequence["Invited"]) -> Iterator[str]:
     for each in people:
         group = "" if each.group is None else f", {each.group}"
         yield f"{each.reviewer} ({each.role}{group}): {each.link}"
-
-
-def _codes(codes: Mapping[str, str]) -> Iterator[str]:
-    for outcome, code in codes.items():
-        yield f"code for the platform, {outcome.replace('_', ' ')}: {code}"
 
 
 @command("review serve")
@@ -341,13 +333,13 @@ def export(
 
     `files`: votes.jsonl for `fabula calibrate --human`, results.json, and for a review of records the files
     that `fabula release pack --reviews` and `fabula edit --from` take. `publication`: the votes of those who
-    agreed to it, under names made for that, and what should be read before. `label-studio`, `csv` and
-    `jsonl`: the items of a seat, to be answered elsewhere; `fabula review import` takes them back.
+    agreed to it, under names made for that, and what should be read before. `label-studio` and `csv`: the
+    items of a seat, to be answered elsewhere; `fabula review import` takes them back.
 
     Options:
         study: Folder of the study.
         out: New folder.
-        to: files, publication, label-studio, csv or jsonl.
+        to: files, publication, label-studio or csv.
         seat: Which seat, for another tool [every free one].
         withdraw: Records that reviewers rejected are withdrawn by the edits.
         language: Of the texts for another tool.
@@ -379,7 +371,7 @@ def take_in(
     study: Path,
     *,
     source: Path,
-    tool: str = "jsonl",
+    tool: str = "csv",
     people: Sequence[str] = (),
     dry_run: bool = False,
     as_json: bool = False,
@@ -392,12 +384,12 @@ def take_in(
     Options:
         study: Folder of the study.
         source: What the other tool exported.
-        tool: label-studio, csv or jsonl.
+        tool: label-studio or csv.
         people: Who of the other tool is which reviewer here, as 12=r-5f2c91aa.
         dry_run: Only check.
 
     Examples:
-        fabula review import studies/pref --from answers.csv --tool csv --person ana=r-5f2c91aa
+        fabula review import studies/pref --from answers.csv --person ana=r-5f2c91aa
     """
     from ..people.review.exchange.importing import import_answers
     from ..people.review.folder import open_study
@@ -408,52 +400,44 @@ def take_in(
     return answer(made.as_json(), made.lines(), as_json=as_json)
 
 
-@command("review power", categories="--category")
+@command("review power")
 def power(
     kind: str,
     *,
     width: float,
-    share: float = 0.5,
+    share: Annotated[float, typer.Option(min=0, max=1)] = 0.5,
     deviation: float = 1.0,
     raters: Annotated[int, typer.Option(min=1)] = 3,
-    people: Annotated[int | None, typer.Option(min=1)] = None,
-    load: Annotated[int | None, typer.Option(min=1)] = None,
-    by_item: float = 0.0,
-    by_person: float = 0.0,
-    categories: Sequence[float] = (),
+    by_item: Annotated[float, typer.Option(min=0, max=1)] = 0.0,
     as_json: bool = False,
 ) -> int:
-    """Say how many items intervals of a width need.
+    """Say how many items an interval of a width needs, by the normal approximation.
 
     Options:
-        kind: What is measured: share, mean, preference or kappa.
+        kind: What is measured: a share, or a mean of ratings or preferences.
         width: Width of the 95 % interval, from end to end.
-        share: The share, or the kappa, that is expected.
+        share: The share that is expected.
         deviation: Standard deviation of one rating or preference.
         raters: Votes of each item.
-        people: How many people there are in all [as many as needed].
-        load: Items that one person judges [all].
         by_item: Share of the variance that is due to items, in [0, 1].
-        by_person: Share of the variance that is due to people, in [0, 1].
-        categories: Of kappa, how often a category is chosen.
 
     Examples:
         fabula review power share --width 0.1 --share 0.6 --raters 3 --by-item 0.4
-        fabula review power mean --width 0.2 --deviation 1.1 --raters 10 --load 60 --by-person 0.1
-        fabula review power kappa --width 0.1 --share 0.8 --category 0.7 --category 0.3
+        fabula review power mean --width 0.2 --deviation 1.1 --raters 10
     """
-    from ..people.review.power import Components, Crew, items_for, quantity
+    from ..people.review.plan import items_for
 
-    components, crew = Components(by_item, by_person), Crew(raters, people, load)
-    items = items_for(quantity(kind, share, deviation, components, categories), width, crew)
-    effect, crowd = components.design_effect(items, crew), crew.size(items)
-    document = {
-        "items": items, "votes": items * raters, "people": crowd,
-        "design_effect": None if kind == "kappa" else effect,
-    }  # fmt: skip
-    lines = [f"{items:,} items, {items * raters:,} votes of {crowd} people: width {width:g} or less"]
-    if kind != "kappa":
-        lines.append(f"design effect: {effect:.2f} (variance beside that of as many independent votes)")
+    variances = {"share": share * (1 - share), "mean": deviation**2}
+    if kind not in variances:
+        raise ConfigError(
+            "review power", expected="share or mean", found=repr(kind), fix="choose one of them"
+        )
+    items, effect = items_for(width, variances[kind], raters, by_item), 1 + (raters - 1) * by_item
+    document = {"items": items, "votes": items * raters, "design_effect": effect}
+    lines = [
+        f"{items:,} items, {items * raters:,} votes: width {width:g} or less",
+        f"design effect: {effect:.2f} (variance beside that of as many independent votes)",
+    ]
     return answer(document, lines, as_json=as_json)
 
 

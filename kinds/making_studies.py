@@ -1,5 +1,6 @@
 """Making a study with people: a task or a preset, what is drawn, the plan, and what comes of it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.manifest import creation_time
 from ..errors import ConfigError
-from ..schemas.canonical import Json, plain_fields
+from ..schemas.canonical import Json
 from .studies import draw_items
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Made:
 
     Attributes:
         folder: its folder.
-        document: what it has: items, seats, votes, balance, protocol.
+        document: what it has: items, seats, votes, protocol.
     """
 
     folder: Path
@@ -55,7 +56,8 @@ class Made:
         yield f"seats: {seats['count']:,}, each with {each} items, training: {made['training']}"
         hours = made["votes"] * GUESSED_SECONDS / HOURS
         yield f"work: about {hours:.1f} hours in all, if an item takes {GUESSED_SECONDS} s (a guess)"
-        yield from _balance_lines(made["balance"])
+        for name, (least, most) in made["methods"].items():
+            yield f"  {name}: {least} to {most} items of each seat"
         yield from (f"short: {line}" for line in made["short"])
         if made["training_wanted"] > made["training"]:
             wanted = made["training_wanted"]
@@ -75,18 +77,6 @@ def _care_lines(care: Mapping[str, Any], preset: str) -> Iterator[str]:
     lacking = f"none, as in the paper of {preset}" if preset else "none, seats have no room for any"
     unknown = lacking if care["has_gold"] else "none (--gold FILE gives some)"
     yield f"repeated items of each seat: {care['repeats'] or lacking}; gold items: {care['gold'] or unknown}"
-
-
-def _balance_lines(balance: Mapping[str, Any]) -> Iterator[str]:
-    for name, (least, most) in balance["methods"].items():
-        yield f"  {name}: {least} to {most} items of each seat"
-    if balance["meetings"] is not None:
-        least, most = balance["meetings"]
-        yield f"  two methods meet in a seat {least} to {most} times"
-    for name, (left, right) in balance["left"].items():
-        yield f"  {name} stands left {left} times, right {right} times"
-    if balance["groups"] > 1:
-        yield f"  note: seats fall into {balance['groups']} groups without a common item"
 
 
 @dataclass(frozen=True)
@@ -170,7 +160,7 @@ def make(
         },
     )  # fmt: skip
     study = None if dry_run else make_study(folder, study_plan, items, training, checks, progress)
-    dealt = (items, deal(items, checks, plan), plan)
+    dealt = (items, deal(items, checks, plan))
     care = {
         "floor": study_plan.settings["floor"], "repeats": plan.repeats, "gold": plan.checks,
         "has_gold": bool(checks),
@@ -274,15 +264,16 @@ def _document(
     task: "Task",
     preset: "Preset",
     drawing: "Drawing",
-    dealt: "tuple[Sequence[Drawn], Sequence[Seat], Plan]",
+    dealt: "tuple[Sequence[Drawn], Sequence[Seat]]",
     training: int,
     study: "Study | None",
 ) -> dict[str, Any]:
-    items, seats, plan = dealt
-    from ..people.review.balance import balance
-    from ..people.review.folder import drawn_units
-
-    sizes = [sum(not place.repeat and not place.check for place in seat.places) for seat in seats]
+    items, seats = dealt
+    asked = [[place.item for place in seat.places if not place.repeat and not place.check] for seat in seats]
+    sizes = [len(held) for held in asked]
+    shown = {each.named: each.methods for each in items}
+    counts = [Counter(method for item in held for method in shown[item]) for held in asked]
+    methods = sorted({method for each in items for method in each.methods})
     return {
         "task": task.label,
         "preset": preset.name,
@@ -292,7 +283,10 @@ def _document(
         "seats": {"count": len(sizes), "least": min(sizes, default=0), "most": max(sizes, default=0)},
         "training": training,
         "training_wanted": preset.training,
-        "balance": plain_fields(balance(seats, drawn_units(items), plan)),
+        "methods": {
+            method: [min(count[method] for count in counts), max(count[method] for count in counts)]
+            for method in methods
+        },
         "short": list(drawing.short),
         "protocol": None if study is None else study.protocol.sha256,
     }

@@ -54,8 +54,6 @@ class Page:
         key: of an item, with ``#n`` for a repetition.
         block: that the overview closes.
         seconds: that a break lasts.
-        code: for the platform.
-        link: back to the platform.
         expertise: levels that can be declared.
         fields: what is asked.
         media: addresses of the pictures and videos.
@@ -67,8 +65,6 @@ class Page:
     key: str = ""
     block: str = ""
     seconds: float = 0.0
-    code: str = ""
-    link: str = ""
     expertise: list[str] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
     media: list[str] = field(default_factory=list)
@@ -101,12 +97,10 @@ class _Reader(HTMLParser):
             self.page.fields.append(_field(given))
         elif tag in ("input", "option"):
             self._take_option(tag, given)
-        elif tag == "a" and given.get("href", "").startswith("http"):
-            self.page.link = given["href"]
         self.page.key = given.get("data-key", self.page.key)
         self.page.block = given.get("data-block", self.page.block)
         self.page.seconds = float(given.get("data-seconds", self.page.seconds))
-        if tag in ("code", "h1"):
+        if tag == "h1":
             self._in.append(tag)
 
     def _take_option(self, tag: str, given: Mapping[str, str]) -> None:
@@ -126,9 +120,7 @@ class _Reader(HTMLParser):
             self._in.pop()
 
     def handle_data(self, data: str) -> None:
-        if self._in and self._in[-1] == "code":
-            self.page.code += data.strip()
-        elif self._in:
+        if self._in:
             self.page.said += data
 
 

@@ -17,8 +17,9 @@ from ..pages.serving import WAIT
 from ..people.review.folder import Study, open_study
 from ..people.review.invites import invite, link_of
 from ..people.review.journal import VoteJournal
+from ..people.review.serve.adjudicate import adjudication_routes
 from ..people.review.serve.routes import application
-from ..people.review.serve.running import Address, clock, configured, more_routes, serve
+from ..people.review.serve.running import Address, clock, configured, serve
 from ..people.review.serve.server import Server
 from ..schemas.canonical import Json
 
@@ -51,7 +52,9 @@ class StudyServer:
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._running = uvicorn.Server(configured(application(self.server, more_routes), Address(), wait))
+        self._running = uvicorn.Server(
+            configured(application(self.server, adjudication_routes), Address(), wait)
+        )
         self._thread = threading.Thread(target=self._run, name="review-server", daemon=True)
         self._thread.start()
 

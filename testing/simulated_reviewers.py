@@ -83,7 +83,7 @@ class SimulatedReviewer:
     _sent: int = 0
 
     async def enter(self, link: str) -> Page:
-        """Open a personal link, or the address for participants; return the page that follows."""
+        """Open a personal link; return the page that follows."""
         return await self._look(link)
 
     async def take_part(self, link: str, most: int | None = None) -> Page:
@@ -200,7 +200,7 @@ async def simulate(
     """Let programs take part, so many at a time; return them when all are through.
 
     Args:
-        links: personal links, or addresses for participants, one for each.
+        links: personal links, one for each.
         policy: number of a program, from 1 -> how it answers.
         address: of the server, such as http://127.0.0.1:8765.
         at_a_time: how many take part at the same time.

@@ -1,20 +1,23 @@
 """Who judges what, in which order and with what on which side: drawn before a study begins, from its seed.
 
 Question: how are votes dealt so that methods can be compared fairly, and what has a person to do?
-Formula: every wanted vote lies in one seat. There are as few seats as the settings allow: enough for all
-    votes, for as many votes as an item has, for all conditions of a story where they are kept ``apart``, for
-    all items of a story where a person sees it ``once``. How votes are dealt to seats says :mod:`.seating`,
-    the order within one :mod:`.order`, sides :mod:`.sides`, and what comes of it :mod:`.balance`.
+Formula: every wanted vote lies in one seat, as :mod:`.dealing` says: nobody gets an item twice, and seats
+    differ by one vote at most, by one in every arm (methods and condition), too. There are as few seats as
+    the settings allow: enough for all votes, for as many votes as an item has, for all conditions of a story
+    where they are kept ``apart``, for all items of a story where a person sees it ``once``. The order is
+    drawn; checks go one into each equal part of it, repetitions at least ``gap`` places behind the first
+    time. Two methods stand either way in turn, from seat to seat, so that each way has as many votes as the
+    other, or one more.
 Input: units and gold items in any order; the same arguments give the same seats.
 Output: seats in a drawn order, so that the first of them are a fair part of all.
-Undefined when: a plan cannot be met; the error says which settings stand against each other. Conditions kept
-    apart in seats that hold several items of a story may need more seats than that: up to twice as many are
-    tried, and :class:`.balance.Balance` says how many there are and how few were thought possible.
+Undefined when: a plan cannot be met; the error says which settings stand against each other.
 Source: KathaTrace, sections F.1 and H.1 and Table 37: three raters of each item and condition; order and
     sides are drawn. ViStoryBench, supplement G: a balanced part for everyone, ten ratings of each model and
     story. StoryEval 2.3: order drawn over methods. EntityBench B.1: three people judge the same sample.
-Departures: these sources say what is drawn, not how; the balance within seats, and of methods that meet in
-    them, is ours. A repetition has its sides changed: who always says left is not consistent by that.
+Departures: these sources say what is drawn, not how. A repetition has its sides changed: who always says
+    left is not consistent by that. Where conditions are kept apart and a seat holds several items of a
+    story, seats differ by more than one vote, and up to twice as many are tried until none has more than
+    ``per_seat``.
 Example: 7 stories by 7 methods, 1 vote of each, ``once``: at least 7 seats, since a story has 7 votes; each
     seat has 7 items, one of each story and one of each method: a Latin square.
 """
@@ -22,12 +25,11 @@ Example: 7 stories by 7 methods, 1 vote of each, ``once``: at least 7 seats, sin
 import random
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from ...errors import ConfigError
-from .order import Asked, likeness, ordered, with_checks, with_repeats
+from .dealing import deal
 from .plan import Place, Plan, Seat, Unit
-from .seating import least_by_condition, seated
-from .sides import flips
 
 __all__ = ["Place", "Plan", "Seat", "Unit", "design", "fits", "least_seats", "remaining", "wanted_votes"]
 
@@ -90,16 +92,30 @@ def _bounds(units: Sequence[Unit], wanted: Sequence[int], plan: Plan) -> dict[st
     if plan.per_seat is not None:
         clause = f"{sum(wanted)} votes are wanted, and a seat has {plan.per_seat} items at most (per_seat)"
         bounds[clause] = -(-sum(wanted) // plan.per_seat)
-    conditions = least_by_condition(units, wanted)
     if plan.apart:
         clause = "nobody sees two conditions of one story (apart), and those of one need as many together"
-        bounds[clause] = max(sum(votes.values()) for votes in conditions.values())
+        bounds[clause] = max(sum(votes.values()) for votes in _least_by_condition(units, wanted).values())
     if plan.once:
-        stories: Counter[str] = Counter()
-        for unit, votes in zip(units, wanted, strict=True):
-            stories[unit.story] += votes
-        bounds["nobody sees two items of one story (once), and one has as many votes"] = max(stories.values())
+        clause = "nobody sees two items of one story (once), and one has as many votes"
+        bounds[clause] = max(_per_story(units, wanted).values())
     return bounds
+
+
+def _per_story(units: Sequence[Unit], wanted: Sequence[int]) -> Counter[str]:
+    """Return story -> votes."""
+    total: Counter[str] = Counter()
+    for unit, votes in zip(units, wanted, strict=True):
+        total[unit.story] += votes
+    return total
+
+
+def _least_by_condition(units: Sequence[Unit], wanted: Sequence[int]) -> dict[str, dict[str | None, int]]:
+    """Return story -> condition -> the fewest seats for its votes: the votes of its most wanted item."""
+    least: dict[str, dict[str | None, int]] = {}
+    for unit, votes in zip(units, wanted, strict=True):
+        conditions = least.setdefault(unit.story, {})
+        conditions[unit.condition] = max(conditions.get(unit.condition, 0), votes)
+    return least
 
 
 def _check(units: Sequence[Unit], gold: Sequence[Unit], plan: Plan) -> None:
@@ -134,14 +150,57 @@ def _dealt(units: Sequence[Unit], wanted: Sequence[int], plan: Plan) -> list[lis
             what = f"{plan.seats} seats are more than the {sum(wanted)} votes that are wanted"
             raise ConfigError("seats", what=what, fix="ask for fewer seats")
     for seats in range(plan.seats or least, (plan.seats or 2 * least) + 1):
-        dealt = seated(units, wanted, plan, seats)
-        if dealt is not None:
+        draw = random.Random(f"{plan.seed}/seats/{seats}")
+        is_shared = plan.apart and not plan.once and max(_per_story(units, wanted).values()) > seats
+        dealt = (_deal_apart if is_shared else deal)(units, wanted, seats, draw)
+        if plan.per_seat is None or max(map(len, dealt)) <= plan.per_seat:
             _check_room(min(map(len, dealt)), plan)
             return dealt
     raise ConfigError(
         "seats", what="the votes cannot be dealt: some seat gets more than per_seat items",
         fix="allow more seats, or more items in one",
     )  # fmt: skip
+
+
+def _deal_apart(
+    units: Sequence[Unit], wanted: Sequence[int], seats: int, draw: random.Random
+) -> list[list[int]]:
+    """Return the units of each seat, by number, where a seat holds several items of a story.
+
+    Seats go to the conditions of a story by their votes. Which seat has which condition is dealt as if that
+    were the items; then the votes of each go round its seats, the emptiest first.
+    """
+    cells: dict[tuple[str, str | None], list[int]] = {}
+    for unit, shown in enumerate(units):
+        cells.setdefault((shown.story, shown.condition), []).append(unit)
+    votes = {cell: sum(wanted[unit] for unit in held) for cell, held in cells.items()}
+    shares = {
+        (story, name): share
+        for story, conditions in _least_by_condition(units, wanted).items()
+        for name, share in _shares(conditions, {name: votes[story, name] for name in conditions}, seats)
+    }
+    tickets = [Unit(f"{story}/{condition}", story, (), condition) for story, condition in shares]
+    seats_of: dict[tuple[str, str | None], list[int]] = {cell: [] for cell in shares}
+    for seat, held in enumerate(deal(tickets, list(shares.values()), seats, draw)):
+        for ticket in held:
+            seats_of[tickets[ticket].story, tickets[ticket].condition].append(seat)
+    dealt: list[list[int]] = [[] for _ in range(seats)]
+    for cell in draw.sample(list(cells), len(cells)):
+        own = sorted(draw.sample(seats_of[cell], len(seats_of[cell])), key=lambda seat: len(dealt[seat]))
+        listed = [unit for unit in draw.sample(cells[cell], len(cells[cell])) for _ in range(wanted[unit])]
+        for number, unit in enumerate(listed):
+            dealt[own[number % len(own)]].append(unit)
+    return dealt
+
+
+def _shares(
+    least: Mapping[str | None, int], votes: Mapping[str | None, int], seats: int
+) -> list[tuple[str | None, int]]:
+    """Return how many seats each condition of a story gets, by its votes: no more than it has of these."""
+    share = dict(least)
+    while sum(share.values()) < seats and (short := [name for name in share if share[name] < votes[name]]):
+        share[max(short, key=lambda name: votes[name] / share[name])] += 1
+    return list(share.items())
 
 
 def _check_room(fewest: int, plan: Plan) -> None:
@@ -180,29 +239,88 @@ def _checks(dealt: Sequence[Sequence[int]], shown: Sequence[Unit], items: int, p
     return checks
 
 
+class _Asked(NamedTuple):
+    """A unit in an order; whether it is there for the second time, or as a check."""
+
+    unit: int
+    repeat: int = 0
+    check: bool = False
+
+
 def _in_order(
     dealt: Sequence[Sequence[int]], checks: Sequence[Sequence[int]], shown: Sequence[Unit], plan: Plan
 ) -> tuple[Seat, ...]:
-    alike = likeness(shown)
     turned = [
         of_items | of_checks
         for of_items, of_checks in zip(
-            flips(dealt, shown, random.Random(f"{plan.seed}/sides")),
-            flips(checks, shown, random.Random(f"{plan.seed}/sides of checks")),
+            _flips(dealt, shown, random.Random(f"{plan.seed}/sides")),
+            _flips(checks, shown, random.Random(f"{plan.seed}/sides of checks")),
             strict=True,
         )
     ]
     made = []
     for number, (held, gold) in enumerate(zip(dealt, checks, strict=True)):
         draw = random.Random(f"{plan.seed}/order/{number}")
-        asked = with_checks(ordered(held, alike, draw), gold, alike, draw)
-        asked = with_repeats(asked, plan.repeats, plan.gap, alike, draw)
+        asked = _with_checks(draw.sample(held, len(held)), gold, draw)
+        asked = _with_repeats(asked, plan.repeats, plan.gap, draw)
         made.append(Seat(number + 1, _places(asked, turned[number], shown, plan.block)))
     return tuple(made)
 
 
+def _flips(
+    seats: Sequence[Sequence[int]], shown: Sequence[Unit], draw: random.Random
+) -> list[dict[int, bool]]:
+    """Return, for each seat, unit -> whether its sides are changed; only units that have two."""
+    is_turned: dict[tuple[str, ...], bool] = {}
+    flips: list[dict[int, bool]] = []
+    for held in seats:
+        flips.append({})
+        for unit in draw.sample(held, len(held)):
+            if shown[unit].sides == 2:
+                pair = tuple(sorted(shown[unit].treatments))
+                is_turned[pair] = not is_turned.get(pair, draw.random() < 0.5)
+                flips[-1][unit] = is_turned[pair] != (shown[unit].treatments != pair)
+    return flips
+
+
+def _with_checks(order: Sequence[int], checks: Sequence[int], draw: random.Random) -> list[_Asked]:
+    """Return an order with checks spread over it, one within each equal part."""
+    asked: list[_Asked] = []
+    for part, check in enumerate(checks):
+        low, high = (len(order) * bound // len(checks) for bound in (part, part + 1))
+        stretch = [_Asked(unit) for unit in order[low:high]]
+        spots = range(1, len(stretch)) if len(stretch) > 1 else range(len(stretch) + 1)
+        stretch.insert(draw.choice(spots), _Asked(check, check=True))
+        asked += stretch
+    return asked or [_Asked(unit) for unit in order]
+
+
+def _with_repeats(asked: Sequence[_Asked], repeats: int, gap: int, draw: random.Random) -> list[_Asked]:
+    """Return an order in which some units come a second time, at least ``gap`` places after the first.
+
+    Args:
+        asked: the order; checks are not repeated.
+        repeats: how many, no more than there are units.
+        gap: no more than there are units.
+        draw: what is random in it.
+    """
+    asked = list(asked)
+    for left in range(repeats, 0, -1):
+        shown = {entry.unit for entry in asked if entry.repeat}
+        first = {
+            spot: entry.unit
+            for spot, entry in enumerate(asked)
+            if not entry.check and entry.unit not in shown and spot + gap <= len(asked)
+        }
+        is_scarce = len(first) < left  # then each has to make room for one more, at the end
+        spot = min(first) if is_scarce else draw.choice(list(first))
+        later = len(asked) if is_scarce else draw.randint(spot + gap, len(asked))
+        asked.insert(later, _Asked(first[spot], repeat=1))
+    return asked
+
+
 def _places(
-    asked: Sequence[Asked], turned: Mapping[int, bool], shown: Sequence[Unit], block: int
+    asked: Sequence[_Asked], turned: Mapping[int, bool], shown: Sequence[Unit], block: int
 ) -> tuple[Place, ...]:
     blocks = -(-len(asked) // block)
     return tuple(

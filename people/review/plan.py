@@ -1,6 +1,11 @@
-"""What people are to judge, and the settings of who judges what: the input and the result of a design."""
+"""What people are to judge, how many items that takes, and the settings of who judges what.
 
+These are the input and the result of a design.
+"""
+
+import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from ...errors import ConfigError
 
@@ -105,3 +110,33 @@ class Seat:
 
     number: int
     places: tuple[Place, ...]
+
+
+def items_for(
+    width: float, variance: float, raters: int = 3, by_item: float = 0.0, level: float = 0.95
+) -> int:
+    """Return the fewest items whose mean vote has a normal interval no wider than wished.
+
+    The mean of n items with m votes each has the variance s^2 (a + (1 - a) / m) / n, where votes have the
+    variance s^2, of which the share a is due to their items; 1 + (m - 1) a is the design effect (Kish 1965).
+    The people are taken as given: other people may differ by more. Example: a share of one half, s^2 = 1/4,
+    one vote each: a width of 0.1 needs (2 * 1.96 / 0.1)^2 / 4 = 384.1, so 385 items (Cochran 1977).
+
+    Args:
+        width: of the interval, from end to end, in units of the vote.
+        variance: of a vote; p (1 - p) of a share p.
+        raters: votes of each item.
+        by_item: share of the variance that is due to items, in [0, 1].
+        level: of the interval, in (0, 1).
+
+    Raises:
+        ConfigError: a number is out of its range.
+    """
+    if width <= 0 or variance < 0:
+        what = f"a width of {width:g} and a variance of {variance:g}"
+        raise ConfigError("--width", what=what, fix="give a width above 0 and a variance from 0")
+    if not 0.0 <= by_item <= 1.0:
+        what = f"the share {by_item:g} is not from 0 to 1"
+        raise ConfigError("--by-item", what=what, fix="give a share, such as 0.4")
+    of_item = variance * (by_item + (1 - by_item) / raters)
+    return max(1, math.ceil((2 * NormalDist().inv_cdf((1 + level) / 2) / width) ** 2 * of_item))

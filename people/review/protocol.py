@@ -25,9 +25,13 @@ SIMULATED = "simulated-"
 """How ids of simulated reviewers begin; nobody else's do."""
 FIXED = frozenset(
     ("format", "version", "amends", "why", "who", "task", "task_sha256", "items_sha256", "key_sha256",
-     "source", "seed", "plan", "training", "created_at", "simulated")
+     "source", "seed", "plan", "training", "created_at", "simulated", "earlier")
 )  # fmt: skip
 """What an amendment cannot change: these make another study."""
+
+
+EARLIER_FIELDS = ("link", "participant", "join_only")
+"""Fields of recruitment platforms, which studies from before have; they say nothing any more."""
 
 
 class Floor(Own):
@@ -91,11 +95,8 @@ class Protocol(Own):
         expertise: levels that reviewers may declare: value -> how it reads.
         groups: groups of participants, for results by group.
         publish: whether reviewers are asked to let their votes be published.
-        link: address that participants of a platform return to; ``{code}`` in it becomes the code.
-        participant: parameter of the address ``/join`` that has a platform's id of a participant, such as
-            PROLIFIC_PID; None: nobody comes in without a personal link.
-        join_only: other parameters of that address -> the value that they must have, such as STUDY_ID.
         simulated: whether programs take the part of reviewers.
+        earlier: fields that protocols once had, see :data:`EARLIER_FIELDS`; the hash is over them, too.
     """
 
     format: int = FORMAT
@@ -128,14 +129,13 @@ class Protocol(Own):
     expertise: Mapping[str, Texts] = Field(default={})
     groups: tuple[str, ...] = ()
     publish: bool = True
-    link: str | None = None
-    participant: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
-    join_only: Mapping[str, str] = Field(default={})
     simulated: bool = False
+    earlier: Mapping[str, Json] = Field(default={})
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         document: dict[str, Any] = write(self)  # a protocol from before has the hash that it had
+        document |= document.pop("earlier")
         return {name: value for name, value in document.items() if (name, value) != ("floor", None)}
 
     @property
@@ -168,7 +168,7 @@ def read_protocol(path: Path) -> Protocol:
         InputError: it cannot be read or is no protocol.
     """
     try:
-        return Protocol.model_validate(read_json(path, follow=True))
+        return _read(read_json(path, follow=True))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -179,6 +179,14 @@ def read_protocol(path: Path) -> Protocol:
         fix="restore it from protocols/; a study is made with fabula review init",
     )  # fmt: skip
     raise InputError([problem])
+
+
+def _read(document: Json) -> Protocol:
+    if isinstance(document, dict):
+        earlier = {name: document[name] for name in EARLIER_FIELDS if name in document}
+        rest = {name: value for name, value in document.items() if name not in earlier}
+        document = {**rest, "earlier": earlier} if earlier else rest
+    return Protocol.model_validate(document)
 
 
 def versions(folder: Path) -> tuple[Protocol, ...]:
@@ -241,7 +249,7 @@ def amended(
         "created_at": created_at,
     }  # fmt: skip
     try:
-        return Protocol.model_validate(document)
+        return _read(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigError(

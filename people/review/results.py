@@ -2,7 +2,8 @@
 
 Everything is counted twice: over all votes, and without what the rules and the least time of the protocol
 leave out. Where the protocol was amended, once for each version, too. Check items and training are in none of
-it; repetitions tell of consistency. Intervals are over reviewers and items (:mod:`.two_way`).
+it; repetitions tell of consistency. Shares, means and agreement are those of the votes at hand, as in
+KathaTrace, Tables 17 to 20; they have no intervals.
 """
 
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...evaluation.stats.agreement import fleiss_kappa, krippendorff_alpha, observed_agreement
 from ...schemas.canonical import Json, canonical_text
 from ...validators.resampling import Floats
 from .corrections import edits_after, said_value
@@ -21,15 +23,10 @@ from .points import points, upright
 from .protocol import versions
 from .standing import Standing
 from .task import UNCLEAR, Question, place_of
-from .two_way import BOTH, Crossed, agreement_of, mean_of, share_of
 from .votes import CONFIDENCE, Counted, counted_votes
 
 CHOOSING = ("choice", "scale", "labels")
 POOLED = "votes under all versions of the protocol together, each counted once"
-INTERVALS = (
-    "95 %, over reviewers and items, which are left out one at a time; over items alone below 3 reviewers,"
-    " none below 6 items"
-)
 
 
 @dataclass(frozen=True)
@@ -70,18 +67,16 @@ class _Votes:
             return ("",)
         return tuple(part.id for part in self.study.items[counted.item].parts.get(question.each, ()))
 
-    def crossed(self, numbers: Sequence[int]) -> Crossed:
-        """Return who said something about what, for votes by number."""
-        return Crossed.of(
-            _codes([self.votes[number].person.id for number in numbers]),
-            _codes([self.votes[number].item for number in numbers]),
-        )
-
-
-def _codes(names: Sequence[Any]) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return a code for each name, in the order of the names."""
-    order = {name: number for number, name in enumerate(sorted(set(names)))}
-    return np.array([order[name] for name in names], dtype=np.int64)
+    def mean(self, said: Mapping[int, float] | Sequence[tuple[int, float]]) -> dict[str, Json]:
+        """Return the mean of what was said in votes, by number, and how many said it about how much."""
+        pairs = list(said.items()) if isinstance(said, Mapping) else list(said)
+        votes = [self.votes[number] for number, _ in pairs]
+        return {
+            "value": float(np.mean([value for _, value in pairs])) if pairs else None,
+            "votes": len(pairs),
+            "reviewers": len({each.person.id for each in votes}),
+            "items": len({each.item for each in votes}),
+        }
 
 
 def results(study: Study, standing: Standing) -> dict[str, Any]:
@@ -100,7 +95,6 @@ def results(study: Study, standing: Standing) -> dict[str, Any]:
         "task": study.protocol.task,
         "protocol": study.protocol.sha256,
         "simulated": study.protocol.simulated,
-        "intervals": INTERVALS,
         "pooling": POOLED,
         "versions": {
             version.sha256: {"version": version.version, "votes": len(by_version[version.sha256])}
@@ -157,13 +151,11 @@ def _question(study: Study, table: _Votes, question: Question) -> dict[str, Any]
     rows = list(table.answers(question))
     document: dict[str, Any] = {"answers": _counts(question, [answer for _, _, answer in rows])}
     accepting = passing(study, question)
-    numbers = [number for number, _, _ in rows]
     if accepting:
-        hits = np.array([float(answer in accepting) for _, _, answer in rows])
-        document["pass"] = share_of(hits, table.crossed(numbers)).as_json()
-    if question.type == "scale":
-        document["mean"] = _mean(table, question, rows)
+        document["pass"] = table.mean([(number, float(answer in accepting)) for number, _, answer in rows])
     decided = [row for row in rows if question.type != "scale" or row[2] != UNCLEAR]
+    if question.type == "scale":
+        document["mean"] = table.mean([(number, float(answer)) for number, _, answer in decided])
     document["agreement"] = _agreement(table, decided, ordinal=question.type == "scale")
     said = list(table.said(question))
     if said:
@@ -177,18 +169,25 @@ def _counts(question: Question, answers: Sequence[Json]) -> dict[str, int]:
     return {name: counts[name] for name in (*known, *sorted(counts.keys() - set(known)))}
 
 
-def _mean(table: _Votes, question: Question, rows: Sequence[tuple[int, str, Json]]) -> dict[str, Json]:
-    given = [(number, float(answer)) for number, _, answer in rows if answer != UNCLEAR]
-    values = [float(option.value) for option in question.choices]
-    crossed = table.crossed([number for number, _ in given])
-    return mean_of(np.array([value for _, value in given]), crossed, (min(values), max(values))).as_json()
-
-
 def _agreement(table: _Votes, rows: Sequence[tuple[int, str, Json]], *, ordinal: bool) -> dict[str, Json]:
-    numbers = [number for number, _, _ in rows]
-    units = _codes([(table.votes[number].item, part) for number, part, _ in rows])
-    answers = _codes([answer if ordinal else str(answer) for _, _, answer in rows])
-    return agreement_of(answers, units, table.crossed(numbers), ordinal=ordinal).as_json()
+    """Return the share of agreeing pairs, kappa (none of a scale), alpha, and of how many units they are."""
+    units = _numbered([(table.votes[number].item, part) for number, part, _ in rows])
+    answers = _numbered([answer if ordinal else str(answer) for _, _, answer in rows])
+    counts = np.zeros((len(units), max(1, len(answers))))
+    for number, part, answer in rows:
+        counts[units[table.votes[number].item, part], answers[answer if ordinal else str(answer)]] += 1
+    measured = {
+        "pairs": observed_agreement(counts),
+        "kappa": np.nan if ordinal else fleiss_kappa(counts),
+        "alpha": krippendorff_alpha(counts, "ordinal" if ordinal else "nominal"),
+    }
+    known = {name: None if np.isnan(value) else float(value) for name, value in measured.items()}
+    return {**known, "units": int((counts.sum(axis=1) >= 2).sum())}
+
+
+def _numbered(names: Sequence[Any]) -> dict[Any, int]:
+    """Return name -> its number in the order of the names."""
+    return {name: number for number, name in enumerate(sorted(set(names)))}
 
 
 def _sections(study: Study, table: _Votes) -> dict[str, Any]:
@@ -202,7 +201,7 @@ def _sections(study: Study, table: _Votes) -> dict[str, Any]:
                 for number, _, answer in table.answers(question):
                     hits[number] = min(hits.get(number, 1.0), float(answer in accepting))
         if hits:
-            shares[section] = share_of(np.array(list(hits.values())), table.crossed(list(hits))).as_json()
+            shares[section] = table.mean(hits)
     return shares
 
 
@@ -325,14 +324,13 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     left_out = document["all"]["votes"] - kept["votes"]
     if left_out:
         yield f"left out by the rules of the protocol: {left_out:,} votes; --json has the numbers with them"
-    yield f"intervals: {document['intervals']}"
     for name, question in kept["questions"].items():
         yield f"{name}: " + ", ".join(
             f"{answer} {count:,}" for answer, count in question["answers"].items() if count
         )
         yield from (f"  {line}" for line in _question_lines(question))
     for name, share in kept["sections"].items():
-        yield f"section {name}: {_number(share, percent=True)} of votes accept all of it"
+        yield f"section {name}: {100 * share['value']:.1f} % of votes accept all of it"
     if kept["confidence"]:
         means = [each["mean"] for each in kept["confidence"].values()]
         yield f"mean confidence of a reviewer: {min(means):.2f} to {max(means):.2f}"
@@ -346,29 +344,17 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _question_lines(question: Mapping[str, Any]) -> Iterator[str]:
-    if "pass" in question:
-        yield f"accepted: {_number(question['pass'], percent=True)}"
-    if "mean" in question:
-        yield f"mean: {_number(question['mean'])}"
+    if "pass" in question and question["pass"]["votes"]:
+        yield f"accepted: {100 * question['pass']['value']:.1f} %"
+    if "mean" in question and question["mean"]["votes"]:
+        yield f"mean: {question['mean']['value']:.3f}"
     for name, title in (("agreement", "agreement"), ("agreement_on_value", "agreement on the value")):
         agreement = question.get(name)
         if agreement and agreement["units"]:
-            kappa = "" if agreement["kappa"] is None else f", kappa {_number(agreement['kappa'])}"
-            alpha = "undefined" if agreement["alpha"] is None else f"{agreement['alpha']:.3f}"
-            pairs = f"{100 * agreement['pairs']:.1f} % of pairs"
-            yield f"{title}: {pairs}{kappa}, alpha {alpha}, {agreement['units']:,} units"
-
-
-def _number(measured: Mapping[str, Any], *, percent: bool = False) -> str:
-    def text(value: float) -> str:
-        return f"{100 * value:.1f} %" if percent else f"{value:.3f}"
-
-    if measured["value"] is None:
-        return "undefined"
-    if measured["low"] is None:
-        return text(measured["value"])
-    over = "" if measured["over"] == BOTH else f" over {measured['over']} alone"
-    return f"{text(measured['value'])} [{text(measured['low'])}, {text(measured['high'])}]{over}"
+            shown = [f"{100 * agreement['pairs']:.1f} % of pairs"]
+            shown += [f"{measure} {agreement[measure]:.3f}" for measure in ("kappa", "alpha")
+                      if agreement[measure] is not None]  # fmt: skip
+            yield f"{title}: {', '.join(shown)}, {agreement['units']:,} units"
 
 
 def _time_lines(time: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from ..standing import Standing
 from ..task import text_in
 from .csv_form import read_csv, write_csv
 from .given import Reading
-from .jsonl_form import read_jsonl, write_jsonl
 from .label_studio.annotations import read_label_studio
 from .label_studio.tasks import write_label_studio
 from .sheets import Load, sheets_of
@@ -48,7 +47,6 @@ FORMS: Mapping[str, Form] = {
         "label-studio", write_label_studio, read_label_studio, "the project exported as JSON"
     ),
     "csv": Form("csv", write_csv, read_csv, "answers.csv, with the column answer filled in"),
-    "jsonl": Form("jsonl", write_jsonl, read_jsonl, "items.jsonl, with answers filled in"),
 }
 """Name -> form."""
 

@@ -17,7 +17,7 @@ from ..media import MEDIA, TYPES, Marked
 from ..standing import Reviewer, placed
 from .access import COOKIE, is_ours, page_token, policy, reviewer_of, session_cookie, session_of
 from .pages import Given, Reader
-from .server import Refused, Server, completion_code
+from .server import Refused, Server
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -168,9 +168,7 @@ class Routes:
             return pages.overview(reader, server.standing, person, step)
         if step.kind == "break":
             return pages.rest(reader, step)
-        link = server.return_link(person)
-        code = None if link is None else completion_code(server.study, person)
-        return pages.show(step.kind, reader, step=step, more=server.has_more(person), link=link, code=code)
+        return pages.show(step.kind, reader, step=step, more=server.has_more(person))
 
     async def item(self, request: "Request") -> "Response":
         """Show an answered item of the open block again, or the next one."""

@@ -14,7 +14,7 @@ from ..folder import Study
 from ..journal import VoteJournal
 from .access import no_extra
 from .connections import bounded_protocol
-from .routes import Routes, application
+from .routes import application
 from .server import Server
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -91,6 +91,8 @@ def serve(
         MissingRequirement: the extra `review` is not installed. ConfigError: the address cannot be used.
         RunBusy: another process serves the study. TargetError: its folder cannot be written.
     """
+    from .adjudicate import adjudication_routes
+
     try:
         import uvicorn
     except ImportError as error:
@@ -98,16 +100,8 @@ def serve(
     address.check()
     with hold(study.folder), VoteJournal(study.folder) as journal, few_lines("uvicorn.error", "asyncio"):
         server = Server(study, journal, now, secure=address.secure)
-        running = uvicorn.Server(configured(application(server, more_routes), address))
+        running = uvicorn.Server(configured(application(server, adjudication_routes), address))
         _listen(running, address, started)
-
-
-def more_routes(routes: Routes) -> list[Any]:
-    """Return the routes of adjudicators and of platforms."""
-    from .adjudicate import adjudication_routes
-    from .join import join_routes
-
-    return [*adjudication_routes(routes), *join_routes(routes)]
 
 
 def configured(app: Any, address: Address, wait: float = WAIT) -> Any:  # noqa: ANN401 - uvicorn's

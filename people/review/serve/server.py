@@ -14,7 +14,6 @@ from ..design import Place
 from ..flow import Step, expired, find_place, free_seat, is_answered, next_step, seat_of, work_of
 from ..folder import Study
 from ..journal import DROP_DRAFT, Event, VoteJournal
-from ..participants import OUTCOMES, code_of
 from ..standing import TRAINING, Reviewer, Standing
 from .pages import Pages
 
@@ -237,13 +236,6 @@ class Server:
         """Return whether somebody who has finished may take another seat."""
         return person.ended == "finished" and free_seat(self.study, self.standing, person) is not None
 
-    def return_link(self, person: Reviewer) -> str | None:
-        """Return where a participant of a platform goes back to, with their code; None for all others."""
-        link = self.study.protocol.link
-        if link is None or person.ended not in OUTCOMES:
-            return None
-        return link.replace("{code}", completion_code(self.study, person))
-
 
 def training_share(study: Study, person: Reviewer) -> float:
     """Return the share of expected training answers that somebody gave, in [0, 1]; 1 if none is expected."""
@@ -254,11 +246,6 @@ def training_share(study: Study, person: Reviewer) -> float:
             total += 1
             right += bool(votes) and votes[0].answers.get(place) in allowed
     return right / total if total else 1.0
-
-
-def completion_code(study: Study, person: Reviewer) -> str:
-    """Return the code that tells a platform how somebody ended: the same for all who ended so."""
-    return code_of(study, str(person.ended))
 
 
 def sent_id(body: Mapping[str, Json]) -> str:

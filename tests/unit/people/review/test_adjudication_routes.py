@@ -13,8 +13,8 @@ from fabula.people.review.folder import Study
 from fabula.people.review.invites import link_of
 from fabula.people.review.journal import Event, VoteJournal
 from fabula.people.review.serve.access import page_token, session_of
+from fabula.people.review.serve.adjudicate import adjudication_routes
 from fabula.people.review.serve.routes import application
-from fabula.people.review.serve.running import more_routes
 from fabula.people.review.serve.server import Server
 from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study
 from fabula.testing.reviewed_records import add_adjudicator, answers_of, edit, item_of, record_study, vote_all
@@ -29,7 +29,7 @@ class Browser:
     """Somebody's browser, without the browser."""
 
     def __init__(self, served: Server, who: str) -> None:
-        self.client = TestClient(application(served, more_routes), base_url="http://testserver")
+        self.client = TestClient(application(served, adjudication_routes), base_url="http://testserver")
         self.client.get(link_of(served.study, who, "http://testserver"), follow_redirects=False)
         session = session_of(served.study.secret, self.client.cookies.get("fabula_review"), 12)
         assert session is not None
@@ -152,7 +152,7 @@ def test_reviewer_when_they_ask_for_cases_finds_nothing_and_decides_nothing(
         assert NOTE not in answer.text and FIRST not in answer.text
     answer = browser.decide(case=case, value="correct", reason="So.")
     assert (answer.status_code, answer.json()) == (403, {"why": "page"})
-    nobody = TestClient(application(served, more_routes), base_url="http://testserver")
+    nobody = TestClient(application(served, adjudication_routes), base_url="http://testserver")
     assert nobody.get("/cases").status_code == 404
     assert nobody.get(f"/case/{case}").status_code == 404
 

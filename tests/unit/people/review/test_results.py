@@ -62,17 +62,14 @@ def test_pass_rates_when_counted_are_of_answers_and_of_whole_sections(study: Stu
         "questions": pytest.approx(23 / 24), "variants": 1.0, "whole": pytest.approx(23 / 24),
     }  # fmt: skip
     share = kept["questions"]["moral_label"]["pass"]
-    assert share["low"] < share["value"] < share["high"]
-    assert (share["over"], share["votes"], share["reviewers"], share["items"]) == (
-        "reviewers and items", 24, 3, 8,
-    )  # fmt: skip
+    assert (share["votes"], share["reviewers"], share["items"]) == (24, 3, 8)
     assert "pass" not in kept["questions"]["confidence"]  # nothing passes there
 
 
 def test_agreement_when_measured_is_of_words_and_of_the_labels_that_they_stand_for(study: Study) -> None:
     question = of(study)["kept"]["questions"]["moral_label"]
     words = np.array([[1, 2, 0], [2, 0, 1], *[[3, 0, 0]] * 6], dtype=float)
-    assert question["agreement"]["kappa"]["value"] == pytest.approx(fleiss_kappa(words))
+    assert question["agreement"]["kappa"] == pytest.approx(fleiss_kappa(words))
     assert question["agreement"]["alpha"] == pytest.approx(krippendorff_alpha(words))
     # eight labels of the records, kindness, wisdom and unclear; three all differ in the first record
     shown = [
@@ -86,7 +83,7 @@ def test_agreement_when_measured_is_of_words_and_of_the_labels_that_they_stand_f
         said = {FIRST: ["kindness", "wisdom", own], SECOND: [own, "unclear", own]}.get(story, [own] * 3)
         labels.append([said.count(name) for name in names])
     on_value = question["agreement_on_value"]
-    assert on_value["kappa"]["value"] == pytest.approx(fleiss_kappa(np.array(labels, dtype=float)))
+    assert on_value["kappa"] == pytest.approx(fleiss_kappa(np.array(labels, dtype=float)))
     assert on_value["units"] == 8
     confidence = of(study)["kept"]["questions"]["confidence"]
     assert confidence["agreement"]["kappa"] is None  # of a scale there is alpha alone
@@ -255,7 +252,7 @@ def test_lines_when_read_say_what_was_found(study: Study) -> None:
     assert "results of gold: 24 votes of 3 reviewers on 8 items" in text
     assert "reviewers are simulated: these numbers say nothing of people" in text
     assert "moral_label: correct 21, corrected 2, ambiguous 1" in text
-    assert "accepted: 87.5 % [" in text
+    assert "accepted: 87.5 %" in text
     assert "mean confidence of a reviewer: 3.88 to 4.00" in text
     assert "unanimous: 6 items, 18 judgements, 0 decisions" in text
 

@@ -10,7 +10,6 @@ from fabula.evaluation.stats.agreement import counts_of, krippendorff_alpha
 from fabula.people.participants import Resampling
 from fabula.people.ratings import agreements, human_ratings
 from fabula.people.review.design import Plan, Unit, design
-from fabula.people.review.power import Crew, Kappa
 from fabula.testing.simulated_panel import (
     Population,
     Reviewer,
@@ -61,7 +60,6 @@ def test_kappa_when_many_panels_are_asked_is_the_planted_one(kappa: float) -> No
     population, runs = Population().with_kappa(kappa), 120
     assert population.kappa == pytest.approx(kappa)
     seats = design(list(UNITS.values()), [], Plan(raters=3))
-    width = Kappa(kappa, (0.25,) * 4).width(STORIES, Crew(votes=3))
     kappas = []
     for seed in range(runs):
         rows = simulated_labels(draw_panel(population, 3, list(UNITS), seed), seats, UNITS)
@@ -70,8 +68,6 @@ def test_kappa_when_many_panels_are_asked_is_the_planted_one(kappa: float) -> No
         kappas.append(agreed.kappa.value)
     error = np.std(kappas) / math.sqrt(runs)
     assert np.mean(kappas) == pytest.approx(kappa, abs=3.5 * error)
-    # People who err about a true label differ less than the interval that is planned with allows for.
-    assert np.mean(np.abs(np.array(kappas) - kappa) <= width / 2) >= 0.95
 
 
 def test_correlation_when_many_panels_rate_is_the_planted_one() -> None:
