@@ -350,7 +350,7 @@ def export(
         fabula review export studies/pref --to publication --out votes/pref-public
         fabula review export studies/pref --to csv --seat 1 --out for-ana
     """
-    from ..people.review.exchange.exporting import ExportOptions, export_seat
+    from ..people.review.exchange.forms import ExportOptions, export_seat
     from ..people.review.exporting import export_files
     from ..people.review.folder import open_study
     from ..people.review.publishing import write_published
@@ -391,7 +391,7 @@ def take_in(
     Examples:
         fabula review import studies/pref --from answers.csv --person ana=r-5f2c91aa
     """
-    from ..people.review.exchange.importing import import_answers
+    from ..people.review.exchange.forms import import_answers
     from ..people.review.folder import open_study
     from ..people.review.serve.running import clock
 

@@ -67,13 +67,12 @@ class _Votes:
             return ("",)
         return tuple(part.id for part in self.study.items[counted.item].parts.get(question.each, ()))
 
-    def mean(self, said: Mapping[int, float] | Sequence[tuple[int, float]]) -> dict[str, Json]:
+    def mean(self, said: Sequence[tuple[int, float]]) -> dict[str, Json]:
         """Return the mean of what was said in votes, by number, and how many said it about how much."""
-        pairs = list(said.items()) if isinstance(said, Mapping) else list(said)
-        votes = [self.votes[number] for number, _ in pairs]
+        votes = [self.votes[number] for number, _ in said]
         return {
-            "value": float(np.mean([value for _, value in pairs])) if pairs else None,
-            "votes": len(pairs),
+            "value": float(np.mean([value for _, value in said])) if said else None,
+            "votes": len(said),
             "reviewers": len({each.person.id for each in votes}),
             "items": len({each.item for each in votes}),
         }
@@ -201,7 +200,7 @@ def _sections(study: Study, table: _Votes) -> dict[str, Any]:
                 for number, _, answer in table.answers(question):
                     hits[number] = min(hits.get(number, 1.0), float(answer in accepting))
         if hits:
-            shares[section] = table.mean(hits)
+            shares[section] = table.mean(list(hits.items()))
     return shares
 
 

@@ -1,11 +1,10 @@
-"""Answers as texts that people write into a cell or field, and back: nothing is lost on the way.
+"""Answers read from texts that people write into a cell or field.
 
-A text that could be taken for something else, or that a spreadsheet would change, is written as JSON after
-``json:``.
+What a text cannot say, such as white space around it, is written as JSON after ``json:``.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ....schemas.canonical import Json
 from ..items import Value
@@ -57,53 +56,6 @@ def token_of(question: Question, value: Json) -> str:
     """
     named = {(type(known), known): name for name, known in tokens(question).items()}
     return named[type(value), value]
-
-
-def cell_of(asked: Asked, answer: Json) -> str:
-    """Return an answer as text.
-
-    Args:
-        asked: the question.
-        answer: an answer in which :meth:`..task.Question.problem` has nothing to object to.
-    """
-    question = asked.question
-    if question.unclear and answer == UNCLEAR:
-        return UNCLEAR
-    if question.type in ("choice", "scale"):
-        return token_of(question, answer)
-    if question.type == "labels":
-        return f" {BETWEEN} ".join(token_of(question, label) for label in answer)
-    return _text_cell(answer) if question.type == "text" else _edits_cell(asked.values, answer)
-
-
-def _text_cell(text: str) -> str:
-    return text if _reads_as_itself(text) else JSON + json.dumps(text)
-
-
-def _reads_as_itself(text: str) -> bool:
-    marked = text.startswith(("'", JSON)) or text != text.strip()
-    return not marked and all(letter.isprintable() or letter == "\n" for letter in text)
-
-
-def _edits_cell(values: Sequence[Value], edits: Sequence[Mapping[str, Json]]) -> str:
-    shown = {value.path: value.value for value in values}
-    if not edits:
-        return NONE
-    if any(edit["path"] not in shown or not _one_line(edit["path"]) for edit in edits):
-        return JSON + json.dumps(list(edits))
-    lines = ((edit["path"], _new_text(shown[edit["path"]], edit["new"])) for edit in edits)
-    return "\n".join(f"{path} {EQUALS} {text}" for path, text in lines)
-
-
-def _one_line(text: str) -> bool:
-    return text.isprintable() and not text.startswith(("'", JSON)) and text == text.strip()
-
-
-def _new_text(shown: Json, new: Json) -> str:
-    if isinstance(shown, str):
-        plain = isinstance(new, str) and bool(new) and _one_line(new)
-        return new if plain else JSON + json.dumps(new)
-    return json.dumps(new)
 
 
 def answer_of(asked: Asked, cell: str) -> Json:

@@ -10,10 +10,9 @@ from ....schemas.plain_files import read_plain, reason_of
 from ....validators.katha.seen import SEEN
 from ..folder import Study
 from ..task import text_in
-from .cells import answer_of, cell_of, hint
-from .evidence import copy_media, evidence_page, stored_name
-from .given import LARGEST, Given, Reading
-from .sheets import Asked, Load, Sheet, asked_of
+from .cells import answer_of, hint
+from .sheets import Asked, Load, Sheet, asked_of, copy_media, evidence_page, stored_name
+from .taking import LARGEST, Given, Reading
 
 FILE, SHOWN = "answers.csv", "evidence"
 COLUMNS = ("seat", "number", "item", "place", "see", "question", "part", "options", "answer")
@@ -44,13 +43,11 @@ def write_csv(load: Load, folder: Path) -> tuple[str, ...]:
 
 
 def _row(load: Load, sheet: Sheet, asked: Asked, see: str) -> tuple[Json, ...]:
-    given = load.answers.get(sheet.key, {})
     part = "" if asked.part is None else asked.part.text
     title = text_in(asked.question.title, load.language)
-    answer = cell_of(asked, given[asked.name]) if asked.name in given else None
     about = (load.seat, sheet.number, sheet.key, asked.name, see)
     seen = load.study.seen(sheet.item.item).values()
-    return (*about, title, part, hint(asked, load.language), answer, *seen)
+    return (*about, title, part, hint(asked, load.language), None, *seen)
 
 
 def read_csv(path: Path, study: Study) -> Reading:

@@ -1,13 +1,18 @@
 """A protocol is frozen: what it says cannot be changed unseen, and an amendment is a version of its own."""
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.people.review.flow import next_step
 from fabula.people.review.folder import open_study, replace_protocol
 from fabula.people.review.protocol import amended, versions
+from fabula.people.review.results import results
+from fabula.people.review.votes import human_rows
+from fabula.schemas.canonical import digest
 from fabula.testing.review_studies import NOW, add_votes, toy_answers, toy_study
 
 
@@ -106,3 +111,32 @@ def test_votes_when_the_protocol_is_amended_keep_their_own(tmp_path: Path) -> No
     protocols = [event.protocol for event in again.events() if event.kind == "voted"]
     assert protocols == [study.protocol.sha256, again.protocol.sha256]
     assert json.loads((study.folder / "protocols/2.json").read_text())["amends"] == study.protocol.sha256
+
+
+def test_study_when_an_earlier_version_made_it_opens_with_its_hash_its_seats_and_its_votes(
+    tmp_path: Path,
+) -> None:
+    """It was dealt by another rule, for a recruitment platform; one of its two seats is half answered."""
+    with tarfile.open(Path(__file__).parents[3] / "golden" / "studies" / "earlier.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    study = open_study(tmp_path / "earlier")
+    first, second = versions(study.folder)
+    assert second.sha256 == "cb79927f8cb1f94d92c7b9bfad1fc83d8690be1469fc1909dcc0ad10a5b57b99"
+    assert (second.amends, second.lease_hours) == (first.sha256, 72)
+    written = json.loads((study.folder / "protocol.json").read_bytes())
+    assert second.as_json() == written
+    assert written["participant"] == "PROLIFIC_PID"
+    assert [[place.item[:3] for place in seat.places] for seat in study.seats.values()] == [
+        ["ie0", "i9c", "i15", "i52", "i9c"], ["ibb", "i15", "i52", "ie0", "ibb"],
+    ]  # fmt: skip
+    standing = study.standing()
+    rows = [row.as_json() for row in human_rows(study, standing)]
+    assert digest(rows) == "6f5904a5713169b09c511b1a370ba35adac213cfff8a24995fa2f0b32872437f"
+    assert results(study, standing)["kept"]["questions"]["quality"]["answers"] == {"1": 3, "2": 1, "3": 0}
+    step = next_step(study, standing, standing.reviewers["simulated-2"], NOW)
+    assert (step.kind, step.place) == ("item", study.seats[2].places[2])
+    again = amended(second, {"lease_hours": 24}, who="ana", why="faster", created_at=NOW)
+    replace_protocol(study, again)
+    assert open_study(study.folder).protocol == again
+    with pytest.raises(ConfigError, match="not there"):
+        amended(again, {"participant": "workerId"}, who="ana", why="so", created_at=NOW)

@@ -1,19 +1,23 @@
-"""Exporting the items of a seat for another tool."""
+"""Seats given to other tools, and answers taken back: all of a file, or none if anything is wrong."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ....errors import ConfigError
-from ....schemas.canonical import Json, new_folder, pretty_bytes, write_atomic
+from ....engine.lock import hold
+from ....errors import ConfigError, InputError, RunBusy
+from ....schemas.canonical import Json, new_folder, pretty_bytes, sha256_file, write_atomic
 from ..folder import Study
+from ..journal import VoteJournal
+from ..protocol import SIMULATED
 from ..standing import Standing
 from ..task import text_in
 from .csv_form import read_csv, write_csv
-from .given import Reading
-from .label_studio.annotations import read_label_studio
-from .label_studio.tasks import write_label_studio
+from .label_studio import read_label_studio, write_label_studio
 from .sheets import Load, sheets_of
+from .taking import Reading, Taking
 
 ABOUT, GUIDE = "export.json", "instructions.txt"
 LIMITS = (
@@ -92,12 +96,10 @@ class ExportOptions:
 
     Attributes:
         language: of the texts.
-        answers: whether items that are answered are written, too, with their answers.
         embed: whether Label Studio gets pictures within the tasks and not as files beside them.
     """
 
     language: str = "en"
-    answers: bool = False
     embed: bool = False
 
 
@@ -120,7 +122,10 @@ def export_seat(
     form = form_of(tool)
     standing = study.standing()
     seats = [number for number in study.seats if number not in standing.holders] if seat is None else [seat]
-    loads = [_load(study, standing, number, options or ExportOptions()) for number in seats]
+    how = options or ExportOptions()
+    loads = [
+        Load(study, number, sheets_of(study, number, standing), how.language, how.embed) for number in seats
+    ]
     loads = [load for load in loads if load.sheets]
     if not loads:
         asked = "no seat is free" if seat is None else f"nothing is to be answered in seat {seat}"
@@ -148,17 +153,6 @@ def form_of(tool: str) -> Form:
     return FORMS[tool]
 
 
-def _load(study: Study, standing: Standing, seat: int, options: ExportOptions) -> Load:
-    sheets = sheets_of(study, seat, None if options.answers else standing)
-    given: dict[str, Mapping[str, Json]] = {}
-    for person in standing.reviewers.values() if options.answers else ():
-        for key, votes in person.votes.items():
-            own = [vote for vote in votes if vote.seat == seat]
-            if own and not person.dropped:
-                given[key] = own[-1].answers
-    return Load(study, seat, sheets, options.language, given, options.embed)
-
-
 def _write(form: Form, load: Load, folder: Path) -> tuple[str, ...]:
     card = load.study.task.card
     watched = ("that videos are watched to their end",) if card.watched else ()
@@ -171,3 +165,97 @@ def _write(form: Form, load: Load, folder: Path) -> tuple[str, ...]:
     }  # fmt: skip
     write_atomic(folder / ABOUT, [pretty_bytes(about)])
     return limits
+
+
+PSEUDONYM = re.compile(r"r-[0-9a-z]{4,32}|simulated-[0-9a-z-]{1,32}")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import took.
+
+    Attributes:
+        votes: how many votes were new.
+        known: how many were there already.
+        people: reviewer -> seat.
+        passed: what was passed over on purpose -> how often.
+        written: whether anything was written; not with a dry run.
+    """
+
+    votes: int
+    known: int
+    people: Mapping[str, int]
+    passed: Mapping[str, int]
+    written: bool
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {
+            "votes": self.votes, "known": self.known, "people": dict(self.people),
+            "passed_over": dict(self.passed), "written": self.written,
+        }  # fmt: skip
+
+    def lines(self) -> Iterator[str]:
+        """Return it for people."""
+        yield f"votes taken: {self.votes}{'' if self.written else ' (dry run: nothing is written)'}"
+        if self.known:
+            yield f"votes that were there already: {self.known}"
+        yield from (f"  {reviewer}: seat {seat}" for reviewer, seat in self.people.items())
+        yield from (f"passed over: {count} {what}" for what, count in self.passed.items() if count)
+
+
+def import_answers(
+    study: Study, path: Path, tool: str, people: Mapping[str, str], now: str, *, dry_run: bool = False
+) -> Imported:
+    """Take the answers of a file into a study as votes of the seats that they were exported for.
+
+    The same answers again add nothing; other answers of the same person to an item are a changed vote.
+
+    Args:
+        study: the study; nobody serves it meanwhile.
+        path: what the other tool exported.
+        tool: one of :data:`FORMS`.
+        people: who somebody is in the other tool -> their pseudonym in the study. Only pseudonyms are kept.
+        now: the time, RFC 3339, UTC; votes have it where the tool does not say when.
+        dry_run: only check.
+
+    Raises:
+        ConfigError: there is no such tool, or a pseudonym cannot be one.
+        InputError: anything is wrong; everything is listed, and nothing is taken.
+        RunBusy: the study is served.
+    """
+    form = form_of(tool)
+    _check_names(study, people)
+    reading = form.read(path, study)
+    try:
+        with hold(study.folder), VoteJournal(study.folder) as journal:
+            standing = Standing.of(journal.events())
+            taking = Taking(
+                study, standing, dict(people), {"tool": tool, "file": sha256_file(path)}, now, reading
+            )
+            events = taking.events()
+            if reading.problems:
+                raise InputError(reading.problems)
+            if not dry_run:
+                journal.add_now(*events)
+    except RunBusy as error:
+        fix = "stop the server (Ctrl-C), import, and start it again"
+        raise RunBusy(
+            str(study.folder), what="the study is served, so nothing can be imported", fix=fix
+        ) from error
+    votes = sum(event.kind == "voted" for event in events)
+    return Imported(votes, taking.known, taking.seats, reading.passed, written=not dry_run)
+
+
+def _check_names(study: Study, people: Mapping[str, str]) -> None:
+    twice = [name for name, count in Counter(people.values()).items() if count > 1]
+    if twice:
+        raise ConfigError("--person", what=f"{twice[0]} stands for two people", fix="give each a pseudonym")
+    for name in people.values():
+        simulated = name.startswith(SIMULATED)
+        if not PSEUDONYM.fullmatch(name) or simulated != study.protocol.simulated:
+            begin = SIMULATED if study.protocol.simulated else "r-"
+            raise ConfigError(
+                "--person", expected=f"a pseudonym that begins with {begin}", found=repr(name),
+                fix="use what fabula review invite gave, or a new one such as r-5f2c91aa; no names of people",
+            )  # fmt: skip
