@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := runs/demo
 
-.PHONY: dev all demo docs study history replays test test-slow endurance check clean
+.PHONY: dev all demo docs study history replays test test-slow endurance mutants check clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -73,7 +73,7 @@ replays: .venv/installed-all
 
 # Many tests wait for processes, servers and pages: one worker more than there are cores, of one thread each.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-test test-slow endurance: export OMP_NUM_THREADS = 1
+test test-slow endurance mutants: export OMP_NUM_THREADS = 1
 PYTEST := $(BIN)/python -m pytest -c tests/pytest.ini --rootdir tests -n auto
 
 # PYTEST_ARGS narrows the run, as in: make test PYTEST_ARGS="-k journal"
@@ -94,6 +94,12 @@ test test-slow: .venv/installed-all
 # Kills, faults, load and hostile input at full count: hours, not minutes. The figures are in docs/reliability.md.
 endurance: .venv/installed-all
 	FABULA_ENDURANCE=1 $(PYTEST) --dist worksteal -m endurance $(PYTEST_ARGS) tests
+
+# Change lines at random in copies of the tree and print which changes no test sees; another SEED draws others.
+COUNT := 120
+SEED := 0
+mutants: .venv/installed-all
+	$(BIN)/python benchmarks/mutants.py --count $(COUNT) --seed $(SEED)
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .
