@@ -1,6 +1,8 @@
 """``fabula import katha`` and ``fabula export katha``: what they print, and what they refuse."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+import fabula
 from fabula.cli.main import app
 from fabula.testing.official_packages import write_package
 
@@ -62,3 +65,76 @@ def test_import_when_something_is_wrong_says_where_and_what_to_do(
     assert found in done.output
     assert "fix:" in done.output
     assert not (package.parent / "in").exists()
+
+
+# From stories to a release with the licence that its makers chose, as README and fabula.toml have it.
+
+ROOT = Path(fabula.__file__).parent
+PACK = ("release", "pack", "run", "--version", "0.1.0", "--allow-drafts")
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Give commands in a folder that ``fabula init`` made."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, args)
+        return done.exit_code, done.output
+
+    assert run("init")[0] == 0
+    return run
+
+
+def built(command: Callable[..., tuple[int, str]], *more: str) -> None:
+    code, output = command("build", "katha", "stories.jsonl", "--out", "run", "--workers", "0", *more)
+    assert code == 0, output
+
+
+def licence_of(folder: str) -> str:
+    (record,) = fabula.load(folder).records
+    notice = (Path(folder) / "LICENSE").read_text("utf-8")
+    assert f"SPDX-License-Identifier: {record.provenance.dataset_license}\n" in notice
+    return str(record.provenance.dataset_license)
+
+
+def stated(run: str) -> str | None:
+    line = json.loads((Path(run) / "records.jsonl").read_bytes())
+    return line["payload"]["record"]["provenance"]["dataset_license"]
+
+
+def test_release_when_init_wrote_the_settings_has_the_licence_that_they_name(command) -> None:
+    built(command)
+    assert stated("run") == "CC-BY-4.0" and command(*PACK, "--out", "new")[0] == 0
+    assert licence_of("new") == "CC-BY-4.0"
+
+
+def test_release_when_nobody_gave_a_licence_is_refused_until_somebody_does(command) -> None:
+    settings = Path("fabula.toml").read_text("utf-8")
+    Path("fabula.toml").unlink()
+    built(command)
+    assert stated("run") is None and command("validate", "run")[0] == 0
+    code, output = command(*PACK, "--out", "new")
+    assert code == 2 and "CC-BY-4.0" in output and "CC0-1.0" in output and "--license" in output
+    Path("fabula.toml").write_text(settings.replace("CC-BY-4.0", "CC0-1.0"), "utf-8")
+    assert command(*PACK, "--out", "by-settings")[0] == 0
+    assert command(*PACK, "--license", "mit", "--out", "by-option")[0] == 0
+    assert (licence_of("by-settings"), licence_of("by-option")) == ("CC0-1.0", "MIT")
+
+
+def test_release_when_a_row_names_a_licence_has_that_one(command) -> None:
+    story = json.loads(Path("stories.jsonl").read_bytes())
+    Path("stories.jsonl").write_text(json.dumps({**story, "dataset_license": " CC-BY-SA-4.0 "}), "utf-8")
+    built(command)
+    assert stated("run") == "CC-BY-SA-4.0" and command(*PACK, "--out", "new")[0] == 0
+    assert licence_of("new") == "CC-BY-SA-4.0"
+
+
+@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="an installed wheel has no README")
+@pytest.mark.parametrize("name", ["README.md", "Makefile", "docs/subsets.md", "examples/build_release.py"])
+def test_documents_when_they_pack_a_first_version_name_a_licence(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    first = re.findall(
+        r"release pack (?:[^\n]|\\\n)*--version 0\.1\.0[^\n]*|PackOptions\(version[^)]*\)", text
+    )
+    assert first and all(re.search(r"--license \S|license=", one) for one in first)

@@ -1,9 +1,15 @@
 """init, doctor, schemas, prompts, version, help, and what happens when we are at fault."""
 
 import json
+import os
 import re
 import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,9 +18,15 @@ from typer.testing import CliRunner
 
 import fabula
 from fabula.cli.checkup import checkup
-from fabula.cli.common import guarded
+from fabula.cli.common import PLACES, VALUES, finding_lines, guarded
 from fabula.cli.main import GROUPS, app
-from fabula.errors import ConfigError
+from fabula.cli.schemas import EVENTS, USES
+from fabula.errors import ConfigError, InputError, UserError
+from fabula.evaluation.metrics import registry
+from fabula.prompts.loader import prompt_ids
+from fabula.schemas.events import DIFFICULTIES, ORIGINS, PARTICIPANTS
+from fabula.schemas.values import Issue
+from fabula.schemas.vocabulary import NAMES, vocabulary
 
 PYPROJECT = Path(fabula.__file__).parent / "pyproject.toml"
 README = PYPROJECT.with_name("README.md")
@@ -190,3 +202,214 @@ def test_doctor_when_nothing_is_installed_names_what_pyproject_lists_for_each_ex
         told = found[f"extra {extra}"].removeprefix("not installed: ").partition("; pip install")[0]
         assert set(told.split(", ")) == named(extra), extra
     assert {"extra entities", "extra all"} <= found.keys()
+
+
+# The words that input needs are printed, and errors that reject a word say how to see them.
+
+
+def test_words_when_printed_are_every_list_with_every_word_and_meaning(fabula_command) -> None:
+    done = fabula_command("schemas", "words")
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(fabula_command("schemas", "words", "--json").stdout)
+    assert set(listed) == {*NAMES, *EVENTS}
+    for name in NAMES:
+        assert listed[name]["closed"] == vocabulary(name).closed
+        for word, entry in vocabulary(name).entries.items():
+            assert listed[name]["words"][word] == entry["description"]
+            assert f"  {word} " in done.stdout and entry["description"] in done.stdout
+
+
+def test_words_when_they_are_of_events_are_those_of_the_suite() -> None:
+    assert [tuple(meanings) for _, meanings in EVENTS.values()] == [PARTICIPANTS, ORIGINS, DIFFICULTIES]
+    assert set(USES) == set(NAMES)
+
+
+def test_words_when_a_list_is_named_by_its_field_is_that_list_alone(fabula_command) -> None:
+    named = json.loads(fabula_command("schemas", "words", "source_collection", "tag", "--json").stdout)
+    assert list(named) == ["character_tag", "source_dataset"]
+    unknown = fabula_command("schemas", "words", "morals")
+    assert (unknown.returncode, "there is no list 'morals'" in unknown.stderr) == (2, True)
+    assert "moral_label, narrative_type" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("field", "named"),
+    [
+        ("moral_label", "moral_label"),
+        ("narrative_type", "narrative_type"),
+        ("rights_status", "rights_status"),
+    ],
+)
+def test_build_when_a_word_is_rejected_names_the_command_that_lists_them(
+    fabula_command, write_stories, tmp_path, field: str, named: str
+) -> None:
+    stories = write_stories({field: "goodness"})
+    done = fabula_command("build", "katha", stories, "--out", tmp_path / "run")
+    assert done.returncode == 1
+    assert f"fabula schemas words {named}" in done.stderr
+    assert fabula_command("schemas", "words", named).returncode == 0
+
+
+def test_build_shots_when_a_word_is_rejected_names_the_command_that_lists_them(
+    fabula_command, write_stories, tmp_path
+) -> None:
+    given = tmp_path / "given.jsonl"
+    given.write_text(json.dumps({"id": "kb25k_0001", "style": "cubist"}) + "\n", "utf-8")
+    stories = write_stories({"id": "kb25k_0001"})
+    done = fabula_command("build", "shots", stories, "--scripts", given, "--out", tmp_path / "run")
+    assert done.returncode == 1
+    assert "fabula schemas words style_category" in done.stderr
+
+
+# Findings that repeat are told once; nothing is lost: the count is there, and --all and --json have them.
+
+
+def issue(number: int, message: str = "expected a word, found 'x'", code: str = "unlisted-value") -> Issue:
+    return Issue(f"records.jsonl:{number} s{number}", "$.moral_label", code, message, "use a listed value")
+
+
+def test_lines_when_a_finding_repeats_are_its_count_and_first_places() -> None:
+    lines = list(finding_lines([issue(n) for n in range(1, 121)], everything=False))
+    assert lines[0] == "error: [unlisted-value] expected a word, found 'x', in 120 places:"
+    assert lines[1] == "  records.jsonl:1 s1 $.moral_label"
+    assert lines[1 + PLACES :] == [
+        f"  ... and {120 - PLACES} more places; --all prints them", "  fix: use a listed value"
+    ]  # fmt: skip
+
+
+def test_lines_when_one_rule_finds_many_values_name_the_first_and_count_the_rest() -> None:
+    found = [issue(n, f"found {n}") for n in range(50)] + [issue(1, "other", "scene-order")]
+    lines = list(finding_lines(found, everything=False))
+    assert sum(line.startswith("error: records") for line in lines) == VALUES + 1
+    assert sum(line == "  fix: use a listed value" for line in lines) == 2  # each rule says once what to do
+    assert lines[-1] == f"... and {50 - VALUES} more of [unlisted-value]; --all prints them"
+
+
+def test_lines_when_everything_is_asked_for_are_one_for_each_finding() -> None:
+    found = [issue(n) for n in range(30)]
+    assert "\n".join(finding_lines(found, everything=True)) == "\n".join(f"error: {one}" for one in found)
+
+
+def test_lines_when_levels_differ_stay_apart_and_nothing_is_lost() -> None:
+    found = [Issue("a", "$", "c", "m", "f", level) for level in ("error", "warning") for _ in range(2)]
+    lines = list(finding_lines(found, everything=False))
+    assert [line for line in lines if line.endswith("places:")] == [
+        "error: [c] m, in 2 places:", "warning: [c] m, in 2 places:"
+    ]  # fmt: skip
+
+
+def test_input_error_when_problems_differ_in_their_place_only_tells_them_once() -> None:
+    problems = [UserError(f"a.jsonl:{n}", expected="a word", found="'x'", fix="use it") for n in range(200)]
+    other = UserError("a.jsonl:7", expected="a title", found="none", fix="write one")
+    assert str(InputError([*problems, other])).splitlines() == [
+        "a.jsonl:0: expected a word, found 'x'", "  fix: use it",
+        f"  the same at {', '.join(f'a.jsonl:{n}' for n in range(1, 21))} and 179 more places",
+        "a.jsonl:7: expected a title, found none", "  fix: write one",
+    ]  # fmt: skip
+    assert len(InputError([*problems, other]).problems) == 201
+
+
+def test_validate_when_every_record_has_the_same_fault_tells_it_once_and_json_has_all(
+    fabula_command, sample_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    text = (run / "records.jsonl").read_text("utf-8")
+    (run / "records.jsonl").write_text(
+        re.sub(r'"answerability":"[a-z_]*"', '"answerability":"maybe"', text), "utf-8"
+    )
+    short = fabula_command("validate", run)
+    whole = fabula_command("validate", run, "--all")
+    report = json.loads(fabula_command("validate", run, "--json").stdout)
+    listed = [one for one in report["issues"] if one["code"] == "unlisted-value"]
+    assert len(listed) > 100
+    assert (short.returncode, whole.returncode) == (1, 1)
+    assert short.stdout.count("'maybe'") == 1
+    assert f"in {len(listed)} places" in short.stdout
+    assert whole.stdout.count("'maybe'") == len(listed)
+
+
+# What the shell is offered, asked as a shell asks.
+
+COMMAND = "import sys; sys.argv[0] = 'fabula'; from fabula.cli.main import main; main()"
+
+
+def offered(*words: str) -> list[str]:
+    asked = {"COMP_WORDS": " ".join(("fabula", *words)), "COMP_CWORD": str(len(words))}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND],
+        env={**os.environ, **asked, "_FABULA_COMPLETE": "complete_bash"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("b",), ["build", "baseline"]),
+        (("run", "sh"), ["show"]),
+        (("build", "katha", "stories.jsonl", "--max"), ["--max-cost"]),
+        (("build", "katha", "stories.jsonl", "--set", "draft_scenes.sc"), ["draft_scenes.scenes="]),
+        (("prompts", "show", "events/"), [name for name in prompt_ids() if name.startswith("events/")]),
+        (("evaluate", "images", "--metrics", "c"), [name for name in registry.names() if name[0] == "c"]),
+        (("score", "runs/x", "--format", "c"), ["csv"]),
+        (("run", "show", "/nowhere", "k"), []),
+    ],
+)  # fmt: skip
+def test_shell_when_it_asks_is_offered_what_is_declared(words: tuple[str, ...], names: list[str]) -> None:
+    assert offered(*words) == names
+
+
+def test_shell_when_a_folder_is_named_is_offered_the_ids_in_it(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_text('{"story_id": "kb_1"}\n{"story_id": "kb_2"}\n')
+    assert offered("run", "show", str(tmp_path), "kb") == ["kb_1", "kb_2"]
+    (tmp_path / "records.jsonl").write_bytes(b"\xff\x00 no JSON")
+    assert offered("run", "show", str(tmp_path), "kb") == []
+
+
+# fabula run check: a sound journal, a damaged one, and one that was salvaged.
+
+
+def test_run_check_when_a_result_is_damaged_exits_with_1_and_salvages(
+    fabula_command, sample_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    done = fabula_command("run", "check", run)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the journal is sound" in done.stdout
+    with closing(sqlite3.connect(run / "journal.sqlite")) as connection, connection:
+        connection.execute("UPDATE results SET blob = x'00' WHERE stage = 'draft_scenes'")
+    done = fabula_command("run", "check", run, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["findings"][0]["count"] == 24
+    done = fabula_command("run", "show", run, "kb25k_0001")
+    assert done.returncode == 2
+    assert "fabula run check" in done.stderr
+    done = fabula_command("run", "check", run, "--salvage")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "journal.sqlite.damaged" in done.stdout
+    assert fabula_command("run", "check", run).returncode == 0
+    before = (run / "records.jsonl").read_bytes()
+    assert fabula_command("run", "retry", run).returncode == 0
+    assert (run / "records.jsonl").read_bytes() == before
+
+
+def test_run_check_when_there_is_no_journal_says_what_to_give(fabula_command, tmp_path: Path) -> None:
+    for option in ((), ("--salvage",)):
+        done = fabula_command("run", "check", tmp_path, *option)
+        assert done.returncode == 2
+        assert "no journal.sqlite" in done.stderr
+
+
+# The examples run as they stand.
+
+EXAMPLES = sorted((Path(fabula.__file__).parent / "examples").glob("*.py"))
+
+
+@pytest.mark.skipif(not EXAMPLES, reason="the suite runs against an installed wheel, which has no examples")
+def test_example_when_run_without_arguments_prints_scenes() -> None:
+    for example in EXAMPLES:
+        done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "scene 5:" in done.stdout

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from fabula.generation.memory.bank import read_bank
+from fabula.generation.memory.pipeline import MemoryOptions, build_memory
 from fabula.generation.memory.shots.check_layout import layout_faults
 from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
 from fabula.generation.memory.shots.layout import ShotLayout, cast_of, goes_on, plain_layout
 from fabula.generation.memory.shots.packets import Condition, Packet, packet_of, scripted_shots
+from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
+from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.releases.entities.tree import read_entity_set
 from fabula.validators.entities.view import view_of
 
@@ -81,3 +85,46 @@ def test_packets_of_published_episodes_when_made_by_rules_lose_no_scheduled_enti
 def sum_of_characters(reference: Path) -> int:
     episodes = read_entity_set(reference / "entitybench")[0].episodes
     return sum(len(shot.scheduled.characters) for episode in episodes for shot in episode.script.shots())
+
+
+# Published episodes with drawn pictures, one of each tier: from registry to packets, nobody is lost.
+
+CREATED = "2026-01-01T00:00:00Z"
+TIERS = ("hard", "medium", "easy")
+SIZES = ("draw_references.portrait=[256,320]", "draw_references.square=[256,256]")
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("tier", TIERS)
+def test_published_episode_when_drawn_has_every_scheduled_entity_in_its_packets(
+    reference: Path, tmp_path: Path, tier: str
+) -> None:
+    published, memory, out = reference / "entitybench", tmp_path / "memory", tmp_path / "packets"
+    build_memory(
+        published, memory,
+        MemoryOptions(
+            image="image:drawn:faithful", candidates=1, tier=(tier,), limit=1, workers=0,
+            created_at=CREATED, settings=SIZES,
+        ),
+    )  # fmt: skip
+    (banked,) = read_bank(memory).episodes
+    pictured = {
+        f"{entry.record.type}:{entry.record.name}"
+        for entry in banked.entries if entry.record.status == "verified"
+    }  # fmt: skip
+    chosen = PacketOptions(tier=(tier,), limit=1, workers=0, created_at=CREATED)
+    make_packets(memory, out, chosen, published)
+    packets = [placed.packet for placed in read_packets(out)]
+    assert len(packets) >= 5 and {packet.episode_id for packet in packets} == {banked.record.episode_id}
+    for packet in packets:
+        assert packet.lost == ()
+        for entity in packet.entities:
+            words = {"header", "bank", "name", "action"} & set(entity.by)
+            assert words, entity
+            if entity.entity in pictured:
+                assert "keyframe" in entity.by, entity
+                assert entity.entity.partition(":")[0] != "character" or "portrait" in entity.by
+    assert pictured >= {
+        entity.entity for packet in packets for entity in packet.entities
+        if entity.entity.startswith(("character:", "location:")) and entity.entity not in packet.unregistered
+    }  # fmt: skip

@@ -1,15 +1,22 @@
 """StoryEval: the official files, and every published number of the models whose replies are published."""
 
 import csv
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
+from fabula.builders.events.building import SuiteOptions, build_suite
+from fabula.builders.events.list_events import participants_of, split_events
 from fabula.evaluation.events.published import Imported, Results, import_results
 from fabula.evaluation.events.score import PanelScore, score_archive
 from fabula.evaluation.events.votes import Definitions
+from fabula.evaluation.stats.tables import Pairing, correlate_tables, read_table
+from fabula.kinds.verbs import validate
+from fabula.releases.events.figures import class_groups, event_figures, word_counts
 from fabula.releases.events.suites import load_suite, read_named, suite_bytes, write_suite
 from fabula.schemas.events import Suite, video_name
+from fabula.validators.events.rules import facial_expression
 
 pytestmark = pytest.mark.parity
 
@@ -159,3 +166,115 @@ def test_the_published_files_when_imported_together_score_as_each_alone(
         "cogvideox has no judgement by published:gpt4o, and so no score by it",
         "pika1.5 has no judgement by published:llava, and so no score by it",
     )
+
+
+# The rules of the suite builder on the official suite: recall is gated loosely, for it is a baseline.
+
+
+def test_rules_when_applied_to_the_official_prompts_find_most_events_and_participants(
+    reference: Path,
+) -> None:
+    suite = load_suite(reference / "storyeval" / "prompts" / "all_prompts.json")
+    prompts = list(suite.prompts.values())
+    # At the time of writing: 418 counted alike (293 listed alike word for word), 383 leading, of 423.
+    counted = sum(len(split_events(one.prompt)) == len(one.event_list) for one in prompts)
+    leading = sum(participants_of(one.prompt)[0] in one.labels for one in prompts)
+    assert counted >= 0.98 * len(prompts)
+    assert leading >= 0.9 * len(prompts)
+    # Its own first filter holds for the official suite, but for what the lexicon takes too strictly.
+    assert sum(facial_expression(one.event_list) is not None for one in prompts) <= 3
+
+
+def test_the_official_suite_when_built_comes_back_byte_for_byte_where_all_are_to_stay(
+    reference: Path, tmp_path: Path
+) -> None:
+    official = reference / "storyeval" / "prompts" / "all_prompts.json"
+    build_suite([official], tmp_path / "all", SuiteOptions(workers=0, keep_all=True))
+    assert (tmp_path / "all" / "all_prompts.json").read_bytes() == official.read_bytes()
+
+
+def test_the_official_suite_when_built_under_the_conditions_loses_what_validate_names(
+    reference: Path, tmp_path: Path
+) -> None:
+    official = reference / "storyeval" / "prompts" / "all_prompts.json"
+    report = build_suite([official], tmp_path / "run", SuiteOptions(workers=0))
+    found = validate(official)
+    assert found.ok
+    assert found.counts == {"near-duplicate": 2, "too-many-participants": 2}
+    gone = {f"{item.id}.mp4" for item in report.items}
+    assert gone == {issue.path.split("'")[1] for issue in found.issues}
+    before, after = load_suite(official).prompts, load_suite(tmp_path / "run").prompts
+    assert dict(after) == {name: prompt for name, prompt in before.items() if name not in gone}
+
+
+# Figure 4 of StoryEval from its published suite.
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(figure: str) -> list[str]:
+    return ["".join(node.itertext()) for node in ElementTree.fromstring(figure).iter(f"{SVG}text")]
+
+
+def test_suite_when_published_has_the_groups_that_the_paper_names(reference: Path) -> None:
+    suite = load_suite(reference / "storyeval/prompts/all_prompts.json")
+    groups = class_groups(suite)
+    assert groups["object", "creative", "hard"] == 14  # Figure 4
+    assert sum(count for group, count in groups.items() if {"creative", "hard"} <= set(group)) == 44
+    figures = event_figures(suite)
+    shown = texts(figures["upset.svg"])
+    assert {"423 prompts by class", "Retrieval", "Human", "14", "110"} <= set(shown)
+    assert "Medium" not in shown
+    words = texts(figures["words.svg"])
+    assert len(words) > 50
+    assert not {"person", "man", "the"} & set(words)
+    assert words[0] in dict(word_counts(suite).most_common(2))
+
+
+# Published correlations between verifiers, from the published tables as printed.
+
+# StoryEval, Table 8: Spearman and Kendall between the two verifiers over eleven video models.
+TABLE_8 = {
+    "human": ("0.91", "0.81"), "animal": ("0.97", "0.89"), "object": ("0.96", "0.86"),
+    "retrieval": ("0.89", "0.78"), "creative": ("0.98", "0.92"), "easy": ("0.96", "0.86"),
+    "hard": ("0.71", "0.53"), "average": ("0.98", "0.93"),
+}  # fmt: skip
+# The four numbers that are not ours to the digit: 0.95455 and 0.85455, rounded by way of 0.955 and 0.855.
+ROUNDED_TWICE = {("object", 2), ("easy", 2)}
+TABLE_3 = {"retrieval": ("0.891", "0.782"), "creative": ("0.980", "0.917"), "average": ("0.982", "0.927")}
+
+
+@pytest.fixture
+def verifiers(reference: Path) -> dict[str, Pairing]:
+    tables = [read_table(reference / "tables" / f"storyeval_{name}.tsv") for name in ("gpt4o", "llava")]
+    found = correlate_tables(*tables, ["model"])
+    assert (found.shared, found.only_first, found.only_second) == (11, (), ())
+    return {one.first: one for one in found.pairings}
+
+
+def test_correlations_between_verifiers_when_computed_from_the_tables_agree_to_the_printed_digit(
+    verifiers: dict[str, Pairing],
+) -> None:
+    assert set(verifiers) == set(TABLE_8)
+    for digits, printed in ((2, TABLE_8), (3, TABLE_3)):
+        for name, values in printed.items():
+            _, spearman, kendall = verifiers[name].correlations
+            ours = [spearman.value, kendall.value]
+            if (name, digits) in ROUNDED_TWICE:
+                assert [round(value, 5) for value in ours] == [0.95455, 0.85455]
+                ours = [round(value, 3) + 1e-9 for value in ours]
+            assert tuple(f"{value:.{digits}f}" for value in ours) == values, name
+
+
+def test_two_judges_of_prompt_alignment_when_correlated_agree_more_than_the_text_says(
+    reference: Path,
+) -> None:
+    """ViStoryBench S4 against S5: from the tables as printed 0.979 and 0.973; the text has 0.93 and 0.89."""
+    lite = read_table(reference / "tables" / "vistory_lite_metrics.tsv")
+    qwen = read_table(reference / "tables" / "vistory_qwen_prompt_alignment.tsv")
+    alias = {"MMSStoryAgent": "MMStoryAgent"}  # the second table misspells one method
+    found = correlate_tables(lite, qwen, ["method", "model"], [("pa_avg", "lite_avg")], alias)
+    pearson, spearman, _ = found.pairings[0].correlations
+    assert (found.shared, found.only_first) == (34, (("Gemini-3.0 Pro", "-"),))
+    assert (round(pearson.value, 3), round(spearman.value, 3)) == (0.979, 0.973)
+    assert pearson.low < pearson.value < pearson.high

@@ -1,14 +1,21 @@
 """What help and the page on Python show is run: with a judge and a Hub on loopback, and real files."""
 
 import doctest
+import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import fabula
+from fabula.engine.progress import Event
+from fabula.errors import ConfigError, TargetError
+from fabula.kinds.evaluations import export_inspect
+from fabula.schemas.text import normalize_answer
 
 VERBS = (
     "build", "validate", "audit", "pack", "verify", "load", "diff", "evaluate", "score", "compare", "report",
@@ -69,3 +76,175 @@ def test_blocks_of_the_page_when_run_in_order_work(
     said = capsys.readouterr().out
     assert "plannner: there is no such option" in said
     assert r"\begin{table}" in said
+
+
+# Hooks of a real package, as entry points name them: what they are told, and what they cannot break.
+
+PACKAGE = '''
+import json
+from pathlib import Path
+
+class Log:
+    """Writes every event as a line of JSON beside the run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder.parent / f"{folder.name}.log"
+
+    def __call__(self, event) -> None:
+        line = {"event": event.kind, "stage": event.stage, **event.data}
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\\n")
+
+class Broken:
+    def __init__(self, folder: Path) -> None:
+        pass
+
+    def __call__(self, event) -> None:
+        raise SystemExit("a hook that gives up")
+'''
+
+
+class Kept:
+    """A reporter that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with two hooks on the path, one of which raises at once."""
+    site = tmp_path / "site"
+    about = site / "house-1.0.dist-info"
+    about.mkdir(parents=True)
+    (site / "house_hooks.py").write_text(PACKAGE)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1.0\n")
+    named = (
+        "[fabula.hooks]\nlog = house_hooks:Log\na-broken = house_hooks:Broken\ngone = house_hooks:Nothing\n"
+    )
+    (about / "entry_points.txt").write_text(f"[fabula.hooks]\n{named}")
+    monkeypatch.syspath_prepend(site)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_hooks_when_a_run_and_its_scores_are_made_hear_all_of_it_and_break_nothing(
+    at_desk: Any, hooks: None
+) -> None:
+    kept, again = Kept(), {"judges": at_desk.judge, "stories": "kb25k_0001"}
+    evaluation = fabula.evaluate("dist/mine-0.1.0", "boards/model-x", "runs/hooked", progress=kept, **again)
+    warned = [event.data["message"] for event in kept.events if event.kind == "warning"]
+    assert [text.split(" failed")[0] for text in warned] == ["the hook gone", "the hook a-broken"]
+    assert {"item-done", "call"} & {event.kind for event in kept.events} == set()
+
+    heard = lines(Path("runs/hooked.log"))
+    kinds = [line["event"] for line in heard]
+    assert kinds[0] == "run" or kinds[0] == "plan"
+    assert kinds[-1] == "run-done"
+    calls = [line for line in heard if line["event"] == "call"]
+    replies = evaluation.to_pandas()
+    assert len(calls) > 0
+    assert sum(call["output_tokens"] for call in calls) >= replies["output_tokens"].sum() > 0
+    assert {call["outcome"] for call in calls} == {"ok"}
+    done = [line for line in heard if line["event"] == "item-done" and line["stage"] == "judge_images"]
+    assert [line["status"] for line in done] == ["made"]
+
+    with pytest.warns(UserWarning, match="the hook (gone|a-broken) failed"):
+        scores = evaluation.score(resamples=0)
+    told = lines(Path("runs/hooked.log"))[-1]
+    assert told["event"] == "score"
+    assert len(told["rows"]) == len(scores.to_pandas())
+
+
+def test_mlflow_log_when_a_folder_is_named_has_runs_that_mlflow_reads(
+    at_desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABULA_MLFLOW", str(tmp_path / "mlruns"))
+    given = {"judges": at_desk.judge, "stories": "kb25k_0001", "progress": False}
+    evaluation = fabula.evaluate("dist/mine-0.1.0", "boards/model-x", "runs/logged", **given)
+    evaluation.score(resamples=0)
+
+    (run,) = (tmp_path / "mlruns/0").glob("*/meta.yaml")
+    about = yaml.safe_load(run.read_text())
+    assert (about["run_name"], about["status"], about["run_id"]) == ("logged", 3, run.parent.name)
+    assert (run.parent / "tags/fabula.pipeline").read_text() == "evaluate-katha"
+    judges = [path for path in (run.parent / "params").iterdir() if path.name.endswith("judge_images.judges")]
+    assert at_desk.judge in judges[0].read_text()
+    _, calls, _ = (run.parent / "metrics/judge_images/calls").read_text().splitlines()[-1].split()
+    assert float(calls) > 0
+    scores = list((run.parent / "metrics/score/headline/model-x").iterdir())
+    assert {"text", "image", "gap"} <= {path.name for path in scores}
+
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
+    read = client.get_run(run.parent.name)
+    assert read.info.status == "FINISHED"
+    assert read.data.metrics["items/made"] >= 1
+    assert read.data.tags["mlflow.runName"] == "logged"
+
+
+# An evaluation as a log of inspect_ai: the file by itself, and as inspect_ai reads it.
+
+
+def test_log_when_written_has_a_sample_for_each_reply_and_the_same_bytes_again(
+    at_desk: Any, tmp_path: Path
+) -> None:
+    replies = fabula.load("runs/eval").to_pandas()
+    first, second = tmp_path / "a.eval", tmp_path / "b.eval"
+    assert export_inspect(Path("runs/eval"), first) == len(replies)
+    export_inspect(Path("runs/eval"), second)
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as log:
+        names = set(log.namelist())
+        assert {"header.json", "summaries.json", "_journal/start.json"} <= names
+        assert sum(name.startswith("samples/") for name in names) == len(replies)
+        header = json.loads(log.read("header.json"))
+        assert at_desk.judge not in log.read("header.json").decode()
+        samples = [json.loads(log.read(name)) for name in sorted(names) if name.startswith("samples/")]
+    questions = [sample for sample in samples if sample["metadata"]["kind"] == "question"]
+    for sample in questions:
+        value, said = sample["scores"]["correct"]["value"], sample["scores"]["correct"]["answer"]
+        if said is not None:
+            accepted = {normalize_answer(text) for text in sample["target"]}
+            assert (value == "C") == (normalize_answer(said) in accepted)
+    right = [sample["scores"]["correct"]["value"] == "C" for sample in questions]
+    assert 0 < sum(right) < len(right)
+    assert all("correct" not in sample["scores"] for sample in samples if sample not in questions)
+    gap = fabula.score("runs/eval", resamples=0).to_pandas("headline").set_index("measure")["value"]["gap"]
+    assert header["results"]["scores"][0]["metrics"]["gap"]["value"] == pytest.approx(gap)
+
+
+def test_log_when_it_is_there_or_has_another_ending_is_refused(at_desk: Any, tmp_path: Path) -> None:
+    (tmp_path / "there.eval").touch()
+    with pytest.raises(TargetError, match="there already"):
+        export_inspect(Path("runs/eval"), tmp_path / "there.eval")
+    with pytest.raises(ConfigError, match=r"ends with \.eval"):
+        export_inspect(Path("runs/eval"), tmp_path / "log.json")
+
+
+def test_log_when_inspect_ai_reads_it_has_questions_answers_and_outcomes(
+    at_desk: Any, tmp_path: Path
+) -> None:
+    reader = pytest.importorskip("inspect_ai.log", reason="inspect_ai is not installed")
+    export_inspect(Path("runs/eval"), tmp_path / "x.eval")
+    log = reader.read_eval_log(str(tmp_path / "x.eval"))
+    replies = fabula.load("runs/eval").to_pandas()
+    questions = fabula.load("dist/mine-0.1.0").to_pandas("questions").set_index("question_id")
+    assert log.status == "success"
+    assert log.eval.model == "compatible:toy"
+    assert sorted(sample.output.completion for sample in log.samples) == sorted(replies["raw"])
+    asked = next(sample for sample in log.samples if sample.metadata["kind"] == "question")
+    item = next(part for part in asked.id.split(":") if part in questions.index)
+    assert asked.input == questions.loc[item, "question"]
+    assert asked.scores["outcome"].value == "answered"
+    assert {asked.scores["correct"].value} <= {"C", "I"}
+    assert len(reader.read_eval_log_sample_summaries(str(tmp_path / "x.eval"))) == len(replies)

@@ -1,13 +1,19 @@
 """Audits of drafts whose quality is known, with and without a model."""
 
+import csv
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from fabula.audits.auditing import AuditOptions, audit
+from fabula.audits.boundaries import Cut, Windows, cuts_of, matched, windows
+from fabula.audits.form import RUBRIC, judged, read_form, units_of, write_form
 from fabula.audits.measures import MEASURES, Counts, scores
 from fabula.audits.page import score_text
-from fabula.errors import ConfigError, InputError
+from fabula.audits.records import read_records
+from fabula.cli.main import app
+from fabula.errors import ConfigError, InputError, TargetError
 from fabula.evaluation.stats.agreement import cohen_kappa
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.schemas.values import Score
@@ -203,3 +209,212 @@ def test_languages_when_there_are_several_have_their_own_measures(as_file) -> No
     counts = made.languages["en"]
     assert counts["questions"] == 5 * 6 and counts["distinct"] <= 2 + 5 * 4 and counts["openings"] <= 6 + 5
     assert any("questions in hi: 18 in 3 records" in line for line in made.lines())
+
+
+# Boundaries of scenes, by hand.
+
+TEXT = "A fox ran. A crow sat, and it sang. The cheese fell. The fox ate it. Night came. All slept."
+
+
+def ends(*sentences: int) -> list[Cut]:
+    """Boundaries at the ends of sentences, counted from 1."""
+    return [Cut(10 * number, number - 1) for number in sentences]
+
+
+def test_cuts_when_scenes_cover_the_text_are_places_and_sentences() -> None:
+    scenes = [
+        "A fox ran. A crow sat,",
+        "and it sang. The cheese fell.",
+        "The fox ate it. Night came. All slept.",
+    ]
+    assert cuts_of(TEXT, "en", scenes) == [Cut(22, 1), Cut(TEXT.index(" The fox"), 2)]
+    assert cuts_of(TEXT, "en", ["Another text."]) == []
+
+
+@pytest.mark.parametrize(
+    ("gold", "draft", "exact", "near"),
+    [
+        ((2, 4, 6), (2, 4, 6), 3, 3),
+        ((2, 4, 6), (2, 5, 6), 2, 3),  # 5 is one sentence from 4, and 6 is taken by 6
+        ((2, 4, 6), (3,), 0, 1),  # one boundary of the draft is matched once
+        ((2,), (1, 2, 3), 1, 1),
+        ((2, 4), (7, 8), 0, 0),
+        ((), (1,), 0, 0),
+    ],
+)
+def test_boundaries_when_matched_are_taken_once_and_in_order(gold, draft, exact, near) -> None:
+    assert len(matched(ends(*gold), ends(*draft), None)) == exact
+    assert len(matched(ends(*gold), ends(*draft), 1)) == near
+
+
+def test_boundary_within_a_sentence_is_nearly_that_at_its_end_and_not_exactly() -> None:
+    own, other = [Cut(20, 1)], [Cut(15, 1)]
+    assert matched(own, other, None) == [] and matched(own, other, 1) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("gold", "draft", "sentences", "counted"),
+    [
+        # The example of the card: 6 windows of 2 sentences, one with 1-0 and one with 1-2 boundaries.
+        ((2, 4, 6), (2, 5, 6), 8, Windows(6, 1, 2)),
+        ((2, 4, 6), (2, 4, 6), 8, Windows(6, 0, 0)),
+        # 12 sentences, 2 gold scenes: k = 3. No boundary in the draft: windows 4, 5 and 6 hold that of gold.
+        ((6,), (), 12, Windows(9, 3, 3)),
+        ((1,), (1,), 2, Windows(0, 0, 0)),
+    ],
+)
+def test_windows_when_counted_by_hand_are_these(gold, draft, sentences, counted) -> None:
+    assert windows(ends(*gold), ends(*draft), sentences) == counted
+
+
+# The form for people: written, filled, read back.
+
+
+@pytest.fixture
+def drafts(as_file):
+    return read_records(as_file(drafted(authored(8)), "draft"))
+
+
+def filled(source, target, fill) -> None:
+    """Fill a form: ``fill`` gives the columns sound and reason of a row."""
+    with source.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for number, row in enumerate(rows):
+        row["sound"], row["reason"] = fill(number, row)
+    with target.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_form_when_written_has_parts_of_each_kind_and_the_same_for_the_same_seed(drafts, tmp_path) -> None:
+    one, two, other = (tmp_path / name for name in ("one.csv", "two.csv", "other.csv"))
+    assert write_form(one, drafts, 5) == write_form(two, drafts, 5) == 20
+    write_form(other, drafts, 5, seed=7)
+    assert one.read_bytes() == two.read_bytes() != other.read_bytes()
+    with one.open(encoding="utf-8", newline="") as file:
+        kinds = [row["kind"] for row in csv.DictReader(file)]
+    assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(RUBRIC, 5)
+    with pytest.raises(TargetError, match="already"):
+        write_form(one, drafts, 5)
+
+
+def test_form_when_filled_is_counted_with_reasons_and_agreement(drafts, tmp_path) -> None:
+    form, first, second = (tmp_path / name for name in ("form.csv", "ana.csv", "ben.csv"))
+    write_form(form, drafts, 20)
+    said = {"question": "guessable", "variant": "not_fluent", "cause": "wrong", "boundary": "too_late"}
+
+    def by_ana(number, row):
+        return ("no", said[row["kind"]]) if number % 4 == 0 else ("yes", "")
+
+    def by_ben(number, row):
+        return ("", "") if number % 2 else by_ana(number, row)
+
+    filled(form, first, by_ana)
+    filled(form, second, by_ben)
+    people = judged([read_form(path, drafts) for path in (first, second)], drafts, Uncertainty())
+    ana = people["readers"]["ana.csv"]
+    with form.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for kind, row in ana.items():
+        places = [place for place, unit in enumerate(rows) if unit["kind"] == kind]
+        wrong = sum(place % 4 == 0 for place in places)
+        assert row["reasons"] == {said[kind]: wrong}
+        assert (row["sound"]["numerator"], row["sound"]["denominator"]) == (len(places) - wrong, len(places))
+        assert row["sound"]["low"] < row["sound"]["value"] < row["sound"]["high"]
+    assert {row["kind"]: row["kappa"] for row in people["agreement"]} == dict.fromkeys(RUBRIC, 1.0)
+    assert sum(row["judged"] for row in people["agreement"]) == (len(rows) + 1) // 2
+
+
+@pytest.mark.parametrize(
+    ("sound", "reason", "expected"),
+    [
+        ("maybe", "", "yes, no or nothing"),
+        ("no", "", "one of not_answerable"),
+        ("no", "ugly", "one of not_answerable"),
+        ("yes", "guessable", "a reason only where sound is no"),
+    ],
+)
+def test_line_when_it_says_something_else_is_named(drafts, tmp_path, sound, reason, expected) -> None:
+    form, path = tmp_path / "form.csv", tmp_path / "filled.csv"
+    write_form(form, drafts, 1)
+    filled(form, path, lambda _, row: (sound, reason) if row["kind"] == "question" else ("", ""))
+    with pytest.raises(InputError, match=expected) as raised:
+        read_form(path, drafts)
+    assert "filled.csv:" in str(raised.value)
+
+
+def test_form_of_another_draft_is_refused(drafts, as_file, tmp_path) -> None:
+    write_form(tmp_path / "form.csv", drafts, 2)
+
+    def reworded(bundle):
+        bundle["record"]["questions"] = [
+            {**part, "question": f"{part['question']}!"} for part in bundle["record"]["questions"]
+        ]
+
+    other = read_records(as_file(drafted(authored(8), reworded), "other"))
+    with pytest.raises(InputError, match="a part of this draft"):
+        read_form(tmp_path / "form.csv", other)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_form(tmp_path / "none.csv", drafts)
+
+
+def test_units_are_every_part_that_the_rubric_is_about(drafts) -> None:
+    kinds = [unit.kind for unit in units_of(drafts)]
+    assert {kind: kinds.count(kind) for kind in RUBRIC} == {
+        "question": 8 * 6, "variant": 8 * 2, "cause": 8 * 4, "boundary": 8 * 4,
+    }  # fmt: skip
+
+
+# ``fabula audit`` as a user types it.
+
+
+@pytest.fixture
+def command(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gold = authored(8)
+    written(gold, "gold")
+    written(drafted(gold), "draft")
+
+    def run(*words):
+        done = CliRunner().invoke(app, ["audit", *words])
+        return done.exit_code, done.output
+
+    return run
+
+
+def test_audit_when_compared_prints_shares_with_counts_and_writes_a_page(command, tmp_path) -> None:
+    code, output = command("draft", "--gold", "gold", "--out", "audit")
+    assert code == 0 and "Decisive acts, recall" in output and "100.0 % [100, 100] 40 of 40" in output
+    assert "8 auto_checked" in output and (tmp_path / "audit" / "audit.html").is_file()
+    code, output = command("draft", "--gold", "gold", "--json")
+    assert code == 0 and json.loads(output)["scores"]["answers"]["value"] == 1.0
+    code, output = command("draft", "--gold", "gold", "--format", "csv")
+    assert code == 0 and "questions,Answers,value,1.0,1.0,1.0," in output
+    assert command("draft", "--gold", "gold", "--format", "csv", "--json")[0] == 2
+
+
+def test_form_when_sampled_is_written_and_read_back(command, tmp_path) -> None:
+    code, output = command("draft", "--sample", "3", "--out", "audit")
+    assert code == 0 and "12 lines" in output
+    form = tmp_path / "audit" / "form.csv"
+    text = form.read_text("utf-8").replace(",,,not_answerable", ",no,guessable,not_answerable")
+    form.write_text(text, "utf-8")
+    code, output = command("draft", "--read", "audit/form.csv")
+    assert code == 0 and "0 of 3" in output and "3 guessable" in output
+    code, output = command("draft", "--sample", "3")
+    assert code == 2 and "--out" in output
+
+
+def test_audit_when_only_planned_says_what_would_be_asked(command, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
+    code, output = command("draft", "--gold", "gold", "--model", "openai:gpt-4.1-mini", "--dry-run", "--json")
+    assert code == 0, output
+    plan = json.loads(output)
+    assert "16" in json.dumps(plan)  # eight records each
+
+
+def test_audit_when_a_folder_is_no_records_says_what_it_is(command, tmp_path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, output = command("empty", "--gold", "gold")
+    assert code != 0 and "empty folder" in output

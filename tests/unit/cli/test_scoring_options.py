@@ -1,10 +1,18 @@
 """Options of scoring that say nothing about the kind of evaluation at hand are refused, not passed over."""
 
+import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from typer.testing import CliRunner
 
+from fabula.cli.build import incomplete_lines
+from fabula.cli.command import COMMANDS, Command
+from fabula.cli.main import VERBS, app
+from fabula.cli.stats import Counted
 from fabula.errors import ConfigError, FabulaError
 from fabula.evaluation.archive.archive import write_manifest
 from fabula.evaluation.events.scoring import definitions_of as event_definitions
@@ -13,8 +21,12 @@ from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.katha.scoring import definitions_of as katha_definitions
 from fabula.evaluation.protocol import Chosen
 from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.report.formats import written
 from fabula.kinds.evaluations import compare, make_report, score
 from fabula.schemas.judgement import EvaluationManifest
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
+from fabula.validators.katha.validation import validate
 
 GIVEN = {"split": ("train",), "matcher": "exact", "voting": "average", "partial": None, "suite": None}
 
@@ -77,3 +89,144 @@ def test_suite_when_given_twice_is_refused() -> None:
     assert suite_of(Chosen({"release": Path("release")})) == Path("release")
     with pytest.raises(ConfigError, match="both"):
         suite_of(Chosen({"suite": Path("suite"), "release": Path("release")}))
+
+
+# Every option is written once, and says what it means.
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+def test_options_when_made_each_say_what_they_mean_and_are_named_once(command: Command) -> None:
+    parameters = inspect.signature(command.with_options()).parameters.values()
+    infos = [get_args(parameter.annotation)[1] for parameter in parameters]
+    for info in infos:
+        assert info.help[0].isupper() or not info.help[0].isalpha(), info.help
+        assert info.help.endswith("."), info.help
+        assert ":mod:" not in info.help and ":class:" not in info.help, "what only Sphinx reads"
+    assert not [info for info in infos if "list[" in str(getattr(info, "metavar", ""))]
+    flags = [flag for info in infos for flag in getattr(info, "param_decls", None) or ()]
+    assert len(flags) == len(set(flags))
+    assert "--json" in flags
+
+
+def test_verbs_when_listed_are_those_of_the_commands() -> None:
+    assert {command.name.split()[0] for command in COMMANDS} == set(VERBS)
+    assert all(bool(VERBS[command.name.split()[0]]) == (" " in command.name) for command in COMMANDS)
+
+
+# Cost limits and shares of limits as the command line takes them.
+
+
+def said(*args: str) -> str:
+    result = CliRunner().invoke(app, list(args))
+    assert result.exit_code == 2
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> tuple[str, ...]:
+    source = tmp_path / "stories.jsonl"
+    story = {"title": "A", "language": "en", "text": "A fox ran. It slept.", "source_collection": "c"}
+    source.write_text(json.dumps({**story, "rights_status": "public_domain_or_rights_compatible"}) + "\n")
+    model = ("--model", "http://127.0.0.1:1/v1#toy")
+    return ("build", "katha", str(source), *model, "--out", str(tmp_path / "run"))
+
+
+def test_limit_when_its_stage_is_misspelt_is_refused_with_the_stages(build: tuple[str, ...]) -> None:
+    assert "draft_scenes" in said(*build, "--max-cost", "5", "--max-cost", "draft_scene=1")
+
+
+def test_limit_when_it_is_no_number_is_refused(build: tuple[str, ...]) -> None:
+    assert "expected USD such as 5, or STAGE=USD, found draft_scenes=much" in said(
+        *build, "--max-cost", "draft_scenes=much"
+    )
+
+
+def test_limit_when_a_price_is_unknown_is_refused_for_the_stage_alone(build: tuple[str, ...]) -> None:
+    assert "price of this model is not known" in said(*build, "--max-cost", "draft_scenes=1")
+
+
+def test_share_when_it_is_none_is_refused(build: tuple[str, ...]) -> None:
+    assert "--limit-share: expected a share such as 1/4" in said(*build, "--limit-share", "4")
+
+
+def test_study_when_a_stage_is_limited_is_refused(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text("")
+    assert "valid number" in said("experiment", "run", str(study), "--max-cost", "judge_text=1")
+
+
+# What records lack: every field is named, and counted over the whole of each record.
+
+EVERY = ("transition_type", "causality", "consequence", "expected_change")
+
+
+def lacking_bundles():
+    """Three sample bundles; two lack four fields of every transition, one of them an action, too."""
+    bundles = sample_bundles(3)
+    for bundle in bundles[:2]:
+        for transition in bundle["record"]["transitions"]:
+            transition.update(dict.fromkeys(EVERY))
+    bundles[0]["record"]["transitions"][2]["action"] = None
+    bundles[0]["record"]["transitions"][3]["action"] = " "
+    for bundle in bundles:
+        rehash(bundle)
+    return bundles
+
+
+def test_incomplete_lines_when_records_lack_many_fields_count_each_in_every_record(tmp_path):
+    run = write_run(tmp_path / "run", lacking_bundles())
+    first, *fields = list(incomplete_lines(run))
+    assert first.startswith("2 of 3 records are incomplete")
+    assert sorted(fields[:-2]) == [
+        "  $.transitions[*].action: missing in 1 story",
+        "  $.transitions[*].causality: missing in 2 stories",
+        "  $.transitions[*].consequence: missing in 2 stories",
+        "  $.transitions[*].expected_change: missing in 2 stories",
+        "  $.transitions[*].transition_type: missing in 2 stories",
+    ]
+    assert f"fabula validate {run} --all" in fields[-1]
+
+
+def test_validate_when_records_lack_many_fields_names_every_one(tmp_path):
+    report = validate(write_run(tmp_path / "run", lacking_bundles()))
+    messages = [issue.message for issue in report.issues if issue.code == "incomplete"]
+    assert messages[1] == f"missing: {', '.join(f'$.transitions[*].{name}' for name in EVERY)}"
+    assert "$.transitions[2,3].action" in messages[0] and "more" not in messages[0]
+
+
+# Counts of ``fabula stats`` as tables.
+
+DOCUMENT = {
+    "kind": "events",
+    "totals": {"stories": 1200, "scenes": 5},
+    "public": {"stories": 1, "scenes": 5},
+    "splits": {"train": 1, "test": 0},
+    "types": {"moral": {"count": 3, "share": 0.75, "target_share": 0.5}, "none": {"count": 1, "share": 0.25}},
+    "review": {"status": {"drafted": {"count": 4}}, "by_producer": {"author": {"drafted": 4}}},
+    "languages": {},
+    "characters": {"names": ["一", "b"]},
+}
+
+
+def test_counts_when_shown_as_text_stand_in_tables_with_columns_in_line() -> None:
+    assert list(Counted(DOCUMENT).lines()) == [
+        "Counts", "         Value", "  kind  events", "",
+        "Totals, public", "          Stories  Scenes", "  totals    1,200       5",
+        "  public        1       5", "",
+        "Splits", "                             Value", "  train                          1",
+        "  public_test + hidden_test      0", "",
+        "Types", "         Count   Share  Target share", "  moral      3  75.0 %        50.0 %",
+        "  none       1  25.0 %             –", "",
+        "Review: status", "           Count", "  drafted      4", "",
+        "Review: by producer", "          Drafted", "  author        4", "",
+        "Characters", "         Value", "  names  一, b",
+    ]  # fmt: skip
+
+
+def test_counts_when_written_as_csv_keep_every_number_and_its_names() -> None:
+    rows = [
+        row.split(",")[:4] for row in written(Counted(DOCUMENT).tables(for_people=False), "csv").splitlines()
+    ]
+    assert ["types", "moral", "target_share", "0.5"] in rows
+    assert ["review.by_producer", "author", "drafted", "4"] in rows
+    assert sum(len(row) > 3 for row in rows) == 1 + 1 + 4 + 2 + 5 + 1 + 1 + 1

@@ -1,16 +1,24 @@
 """Items taken apart by an expand and brought back by a group."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fabula.engine.execute import Options
-from fabula.engine.pipeline import Pipeline, load_pipeline
+from fabula.engine.journal import decisions
+from fabula.engine.lock import hold
+from fabula.engine.pipeline import Pipeline, load_pipeline, load_stage
+from fabula.engine.progress import SilentReporter
 from fabula.engine.report import RunReport
+from fabula.engine.stage import Tools
 from fabula.engine.status import run_status
-from fabula.errors import ConfigError
-from fabula.testing.toy_pipeline import HERE, grouping, run_toy
+from fabula.engine.worker import Task, run_items
+from fabula.errors import BelowThreshold, ConfigError, RunError
+from fabula.testing import toy_pipeline
+from fabula.testing.toy_pipeline import HERE, grouping, run_toy, toy
 
 
 @pytest.fixture
@@ -122,3 +130,108 @@ def test_group_when_a_child_has_the_id_of_an_item_stops(tmp_path: Path, source: 
     source.write_text("a one\na-01 two\n")
     with pytest.raises(ValueError, match="a-01"):
         run(tmp_path / "run", source)
+
+
+# Stages that take several items at once: one process of their own, one outcome per item.
+
+
+@pytest.fixture
+def batched_source(tmp_path: Path) -> Path:
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"m{number} word{number}\n" for number in range(12)))
+    return path
+
+
+def texts(folder: Path) -> dict[str, str]:
+    lines = (folder / "lines.jsonl").read_text().splitlines()
+    return {line["id"]: line["text"] for line in map(json.loads, lines)}
+
+
+def test_batched_stage_when_there_are_two_workers_runs_in_one_process_of_its_own(
+    tmp_path: Path, batched_source: Path
+) -> None:
+    run_toy(tmp_path / "run", batched_source, Options(workers=2), toy("WORK_BATCHED"), ["work.suffix='?'"])
+    assert len({text.split(" by ")[1] for text in texts(tmp_path / "run").values()}) == 1
+
+
+def test_batched_stage_gives_what_the_plain_one_gives(tmp_path: Path, batched_source: Path) -> None:
+    run_toy(tmp_path / "plain", batched_source, Options(workers=0))
+    run_toy(tmp_path / "batched", batched_source, Options(workers=1), toy("WORK_BATCHED"))
+    assert texts(tmp_path / "plain") == texts(tmp_path / "batched")
+
+
+@pytest.mark.parametrize(("word", "code"), [("raise", "exception"), ("crash", "crashed"), ("fail", "tired")])
+def test_batched_stage_when_one_item_goes_wrong_spares_the_others(
+    tmp_path: Path, batched_source: Path, word: str, code: str
+) -> None:
+    batched_source.write_text(f"{batched_source.read_text()}bad {word}\n")
+    report = run_toy(
+        tmp_path / "run", batched_source, Options(workers=1), toy("WORK_BATCHED"), ["run.threshold=0.5"],
+        SilentReporter(),
+    )  # fmt: skip
+    assert [(item.id, item.code) for item in report.items] == [("bad", code)]
+    assert report.totals["made"] == 12
+
+
+def test_run_items_when_outcomes_are_lost_fails_those_items_alone() -> None:
+    from fabula.engine.codec import encode
+    from fabula.engine.stage import Made
+    from fabula.testing.toy_pipeline import WorkSettings
+
+    def task(name: str, word: str) -> Task:
+        blob = encode(Made({"words": [word]})).blob
+        assert blob is not None
+        return Task(name, name, ((blob, ("words",)),))
+
+    stage = load_stage(f"{HERE}:WORK_BATCHED")
+    tools = Tools(WorkSettings(), "2026-01-01T00:00:00Z")
+    done = run_items(stage, tools, [task("a", "x"), task("b", "lose")])
+    assert [encoded.status for encoded in done] == ["made", "failed"]
+    assert "gave 0 outcomes for 1 items" in str(done[1].reason)
+
+
+def test_load_stage_when_it_has_both_functions_or_no_map_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = SimpleNamespace(SPEC=toy_pipeline.WORK.SPEC, run=len, run_batch=len)
+    gather = SimpleNamespace(SPEC=toy_pipeline.COUNT.SPEC, run_batch=len)
+    for stage in (both, gather):
+        monkeypatch.setattr(toy_pipeline, "BAD", stage, raising=False)
+        with pytest.raises(ConfigError, match="run_batch"):
+            load_stage(f"{HERE}:BAD")
+
+
+# What a stateful gather decided stays known, whatever became of the item since.
+
+
+def test_decisions_when_items_fail_or_go_keep_what_was_decided_last(
+    run: Callable, lines: Path, tmp_path: Path
+) -> None:
+    run()
+    decided = {"a": {"number": 0}, "b": {"number": 1}, "c": {"number": 2}, "d": {"number": 3}}
+    assert decisions(tmp_path / "run", "number") == decided
+    lines.write_text("c cat\na fail\nd dog here\nz new\n")
+    with pytest.raises(BelowThreshold):
+        run()
+    assert decisions(tmp_path / "run", "number") == {**decided, "z": {"number": 4}}
+
+
+def test_decisions_when_every_item_fails_since_are_still_there(
+    run: Callable, lines: Path, tmp_path: Path
+) -> None:
+    run()
+    lines.write_text("a fail\nb fail\n")
+    with pytest.raises(BelowThreshold):
+        run()
+    assert sorted(decisions(tmp_path / "run", "number")) == ["a", "b", "c", "d"]
+
+
+def test_decisions_when_somebody_works_on_the_run_can_be_read(run: Callable, tmp_path: Path) -> None:
+    run()
+    with hold(tmp_path / "run"):
+        assert decisions(tmp_path / "run", "count")["a"] == {"count": 1}
+
+
+def test_decisions_when_the_stage_never_ran_are_none(run: Callable, tmp_path: Path) -> None:
+    run(stages=("read_lines", "work"))
+    assert decisions(tmp_path / "run", "number") == {}
+    with pytest.raises(RunError, match=r"no journal\.sqlite"):
+        decisions(tmp_path, "number")

@@ -3,15 +3,19 @@
 import errno
 import os
 import platform
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from fabula.engine.lock import HOLDER, hold, holder
+from fabula.engine.lock import HOLDER, Stopper, hold, holder, keep_private, stop_on_signals
 from fabula.engine.status import run_status
 from fabula.errors import RunBusy, TargetError
+from fabula.schemas.canonical import write_atomic
+from fabula.testing import toy_pipeline
 from fabula.testing.toy_pipeline import toy
 
 
@@ -84,3 +88,125 @@ def test_hold_when_the_medium_cannot_be_written_lets_those_through_who_only_read
         pass
     with pytest.raises(TargetError, match="Read-only file system"), hold(tmp_path):
         pass
+
+
+# Stopping on request, without processes.
+
+
+def test_stopper_when_a_signal_comes_tells_only_when_asked_and_only_once() -> None:
+    told: list[str] = []
+    stopper = Stopper(lambda: told.append("stopping"))
+    with stop_on_signals(stopper):
+        assert not stopper()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert told == [], "a handler must not write: it may have interrupted a write"
+        assert stopper()
+        assert stopper()
+    assert told == ["stopping"]
+
+
+def test_stopper_when_a_second_signal_comes_stops_at_once() -> None:
+    stopper = Stopper()
+    with stop_on_signals(stopper), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture
+def hangups() -> Iterator[None]:
+    """Hears hangups again afterwards: the last one that was heard leaves them ignored."""
+    before = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_stopper_when_hung_up_several_times_stops_in_order(hangups: None) -> None:
+    stopper = Stopper()
+    with stop_on_signals(stopper):
+        for _ in range(3):  # a shell sends it to its jobs, and the terminal to whom it belongs to
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stopper()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGHUP)  # would end us, had the first not been heard
+
+
+def test_stopper_when_hangups_were_ignored_before_hears_none_and_leaves_them_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stopper = Stopper()
+        with stop_on_signals(stopper):
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stopper()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+# Files for their owner's eyes only, whatever the umask says and whatever was there before.
+
+
+def rights(folder: Path) -> dict[str, int]:
+    """Path -> its rights, of a folder and all that is in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.stat().st_mode & 0o777
+        for path in (folder, *folder.rglob("*"))
+    }
+
+
+def exposed(folder: Path) -> dict[str, int]:
+    return {path: mode for path, mode in rights(folder).items() if mode not in (0o600, 0o700)}
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o027])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o750, 0o640), (0o700, 0o600), (0o711, 0o644)])
+@pytest.mark.usefixtures("umask")
+def test_write_atomic_when_the_folder_is_closed_to_others_closes_the_file(
+    tmp_path: Path, folder: int, file: int
+) -> None:
+    tmp_path.chmod(folder)
+    write_atomic(tmp_path / "x", [b"x"])
+    assert (tmp_path / "x").stat().st_mode & 0o777 == file
+
+
+@pytest.mark.usefixtures("umask")
+def test_run_when_its_kind_is_private_is_for_its_owner_only(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy_pipeline, "Pipeline", PRIVATE)
+    run()
+    assert exposed(tmp_path / "run") == {}
+
+
+def PRIVATE(*parts: object) -> object:  # noqa: N802 - stands for a class
+    return replace(REAL(*parts), private=True)  # type: ignore[arg-type]
+
+
+REAL = toy_pipeline.Pipeline
+
+
+@pytest.mark.usefixtures("umask")
+def test_run_when_its_sources_are_the_owners_only_is_so_too_and_older_files_become_so(
+    run: Callable, tmp_path: Path, lines: Path
+) -> None:
+    run()
+    assert exposed(tmp_path / "run")
+    lines.chmod(0o600)
+    run()
+    assert exposed(tmp_path / "run") == {}
+
+
+def test_keep_private_when_a_link_leads_elsewhere_leaves_that_alone(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("")
+    (tmp_path / "elsewhere").chmod(0o644)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    keep_private(folder)
+    assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o644

@@ -3,17 +3,22 @@
 import io
 import pickle
 import struct
+import sys
 import tracemalloc
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
-from fabula.errors import ExitCode
+from fabula.errors import ExitCode, MissingRequirement
 from fabula.media.images import MediaProblem, PictureLimits, encode, open_picture
+from fabula.media.ocr import RapidReader, open_reader
+from fabula.media.stretching import stretched
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.endurance import rounds
 
@@ -302,3 +307,64 @@ def test_encode_when_larger_than_wanted_is_made_smaller_in_proportion(
 ) -> None:
     data = encode(open_picture(picture_bytes(draw_panel(1, size))), max_side=max_side)
     assert Image.open(io.BytesIO(data)).size == fitted
+
+
+# Pictures stretched to a fixed size are those of OpenCV.
+
+cv2 = pytest.importorskip("cv2")
+
+
+@pytest.mark.parametrize(
+    "size", [(1280, 720), (576, 320), (512, 320), (320, 256), (1920, 200), (400, 900), (33, 17)]
+)
+def test_picture_when_stretched_by_area_is_within_a_level_of_opencv(size: tuple[int, int]) -> None:
+    pixels = np.random.default_rng(7).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    made = np.asarray(stretched(Image.fromarray(pixels), (512, 320), "area")).astype(int)
+    truth = cv2.resize(pixels, (512, 320), interpolation=cv2.INTER_AREA)
+    assert made.shape == (320, 512, 3)
+    assert np.abs(made - truth).max() <= 1
+
+
+def test_picture_when_stretched_by_bicubic_is_that_of_pillow() -> None:
+    pixels = np.random.default_rng(7).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    image = Image.fromarray(pixels)
+    made = stretched(image, (40, 16), "bicubic")
+    assert made.tobytes() == image.resize((40, 16)).tobytes()
+
+
+# Text inside pictures is read through one small protocol.
+
+
+class TinyEngine:
+    """Answers like the library and keeps what it was given."""
+
+    def __init__(self, texts: tuple[str, ...] | None, scores: tuple[float, ...] | None) -> None:
+        self._answer = SimpleNamespace(txts=texts, scores=scores)
+        self.given: list[np.ndarray] = []
+
+    def __call__(self, pixels: np.ndarray) -> SimpleNamespace:
+        self.given.append(pixels)
+        return self._answer
+
+
+def test_read_when_engine_is_unsure_leaves_the_line_out() -> None:
+    engine = TinyEngine(("THE END", "xj", " "), (0.98, 0.3, 0.9))
+    assert RapidReader(engine).read(draw_panel(1)) == ("THE END",)
+
+
+def test_read_when_nothing_is_seen_gives_nothing() -> None:
+    assert RapidReader(TinyEngine(None, None)).read(draw_panel(1)) == ()
+
+
+def test_read_when_engine_is_asked_hands_it_blue_green_red() -> None:
+    engine = TinyEngine((), ())
+    RapidReader(engine).read(draw_panel(1))
+    assert engine.given[0].shape == (48, 64, 3)
+    assert tuple(engine.given[0][0, 0]) == (230, 240, 245)
+
+
+def test_open_reader_when_library_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingRequirement, match=r"fabula\[ocr\]"):
+        open_reader()

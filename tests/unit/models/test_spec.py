@@ -1,8 +1,19 @@
 """Reading model specs."""
 
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from fabula.errors import ConfigError
+from fabula.errors import ConfigError, MissingRequirement
+from fabula.models.chat import ChatRequest, Message
+from fabula.models.generators.request import PictureRequest, read_generated
+from fabula.models.keys import Redactor
+from fabula.models.options import ModelOptions, options_for
+from fabula.models.registry import ADAPTERS, check_provider, open_model, providers
 from fabula.models.spec import ModelSpec, parse_spec
 
 
@@ -62,3 +73,263 @@ def test_spec_when_it_may_hold_a_secret_is_refused_without_repeating_it(text: st
         parse_spec(text)
     assert "hunter2" not in str(caught.value) and "hunter2" not in repr(caught.value.__context__)
     assert "api_key_env" in str(caught.value) or "what looks like a key" in str(caught.value)
+
+
+# Settings of one model.
+
+SPEC = parse_spec("openai:gpt-4.1-mini")
+
+
+def given(**values: Any) -> dict[str, dict[str, Any]]:
+    return {SPEC.text: values}
+
+
+def test_options_when_nothing_is_given_are_the_defaults() -> None:
+    assert options_for(SPEC, {}) == ModelOptions()
+    assert options_for(SPEC, {"google:other": {"concurrency": 3}}) == ModelOptions()
+
+
+def test_options_when_given_as_toml_values_are_read() -> None:
+    options = options_for(
+        SPEC,
+        given(
+            concurrency=8,
+            unsupported=["temperature"],
+            headers={"X-Team": "stories", "Authorization": "Bearer ${GATEWAY}"},
+            proxy="http://${PROXY_USER}:${PROXY_PASSWORD}@proxy:3128",
+            prices={"input": 1.5, "output": 6},
+            extra={"reasoning_effort": "low"},
+        ),
+    )
+    assert options.unsupported == ("temperature",)
+    assert options.prices is not None
+    assert options.prices.output == 6.0
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"concurency": 1}, "concurency: there is no such key; there are: base_url"),
+        ({"concurrency": 0}, "concurrency: expected greater than or equal to 1, found 0"),
+        ({"structured": "xml"}, "structured: expected 'schema', 'json' or 'prompt'"),
+        ({"base_url": "localhost:8000"}, "base_url: expected an address that starts with http"),
+        ({"base_url": "http://u:p@host"}, "base_url: expected the password of the address as ${VARIABLE}"),
+        ({"base_url": "http://${U}@host"}, "base_url: expected an address without user"),
+        ({"proxy": "ftp://host"}, "proxy: expected an address that starts with http"),
+        ({"headers": {"X Y": "a"}}, "headers: expected header names"),
+        ({"headers": {"X-A": "a\nb"}}, "headers.X-A: expected printable ASCII"),
+        ({"prices": {"input": -1, "output": 1}}, "prices.input: expected greater than or equal to 0"),
+        (
+            {"prices": {"input": 1}},
+            "prices: expected both input and output, in USD per million tokens, found one",
+        ),
+        ({"prices": {"picture": 1, "cached_input": 1}}, "prices: expected both input and output"),
+        ({"prices": {}}, "prices: expected input and output, picture, or second, found none of them"),
+        (
+            {"extra": {"picture": {"steps": 3}}},
+            "extra.picture: expected only what Fabula does not set itself",
+        ),
+        ({"patience": float("inf")}, "patience: expected a finite number"),
+    ],
+)
+def test_options_when_a_value_is_wrong_name_section_and_key(values: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        options_for(SPEC, given(**values))
+    assert f'[models."openai:gpt-4.1-mini"] {expected}' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"headers": {"Authorization": "Bearer planted-secret"}},
+        {"headers": {"x-api-key": "planted-secret"}},
+        {"headers": {"Cookie": "planted-secret"}},
+        {"headers": {"api_token": 12, "x": "planted-secret"}},
+        {"proxy": "http://me:planted-secret@proxy"},
+        {"proxy": "http://me:${A}planted-secret@proxy"},
+        {"proxy": "http://planted-secret@proxy"},
+        {"base_url": "http://me:planted-secret@host"},
+        {"api_key_env": "sk-planted-secret"},
+        {"api_key_env": ["planted-secret"]},
+    ],
+)
+def test_options_when_a_secret_stands_in_them_are_refused_without_repeating_it(
+    values: dict[str, Any],
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        options_for(SPEC, given(**values))
+    assert "planted" not in str(caught.value)
+    assert "planted" not in repr(caught.value.__context__)
+
+
+def test_options_when_any_section_has_no_model_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="model spec"):
+        options_for(SPEC, {"gpt-4.1-mini": {}})
+
+
+def test_apply_when_the_model_refuses_settings_leaves_them_out_and_adds_extras() -> None:
+    options = ModelOptions(unsupported=("temperature", "seed"), structured="json", extra={"effort": "low"})
+    request = ChatRequest(
+        "m", (Message("user", ("hi",)),), temperature=0.0, seed=7, extra={"effort": "high", "a": 1}
+    )
+    applied = options.apply(request)
+    assert (applied.temperature, applied.seed, applied.structured) == (None, None, "json")
+    assert applied.extra == {"effort": "low", "a": 1}
+    assert applied.key() != request.key()
+
+
+def test_identity_when_only_speed_differs_is_the_same() -> None:
+    assert ModelOptions(concurrency=1, attempts=2).identity() == ModelOptions().identity()
+    assert ModelOptions(structured="json").identity() != ModelOptions().identity()
+
+
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        ({"max_tokens": 9000}, "extra.max_tokens"),
+        ({"n": 4}, "extra.n"),
+        ({"generationConfig": {"maxOutputTokens": 9000}}, "extra.generationConfig.maxOutputTokens"),
+        ({"logit_bias": [{"top_p": float("nan")}]}, "extra.logit_bias.top_p"),
+    ],
+)
+def test_extra_when_it_would_cost_more_than_is_set_aside_or_is_no_json_is_refused(
+    extra: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        options_for(parse_spec("openai:gpt-x"), {"openai:gpt-x": {"extra": extra}})
+    assert named in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_options_when_only_a_picture_has_a_price_are_read() -> None:
+    options = options_for(SPEC, given(prices={"picture": 0.04}))
+    assert options.prices is not None and (options.prices.picture, options.prices.input) == (0.04, None)
+
+
+def test_options_when_nothing_is_given_for_a_video_wait_longer() -> None:
+    spec = parse_spec("video:google:x")
+    assert options_for(spec, {}).call_timeout == 1800.0
+    assert options_for(spec, {spec.text: {"call_timeout": 60}}).call_timeout == 60.0
+
+
+# Opening models: ours, and those of plug-ins.
+
+PLUGIN = """
+class House:
+    def __init__(self, spec, options, redactor):
+        self.spec = spec
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "house_models-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-models\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[fabula.chat_models]\nhouse = house_models:House\nopenai = house_models:House\n"
+    )
+    (tmp_path / "house_models.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_model_when_a_plug_in_serves_it_is_opened(plugin: None) -> None:
+    model = open_model(parse_spec("house:big"), ModelOptions(), Redactor())
+    assert type(model).__name__ == "House"
+    assert providers()[-1] == "house"
+
+
+def test_model_when_ours_is_never_a_plug_in_s(plugin: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-key")
+    assert type(open_model(parse_spec("openai:x"), ModelOptions(), Redactor())).__name__ == "OpenAIChat"
+    assert len(providers()) == len(ADAPTERS) + 1
+
+
+def test_model_when_nobody_serves_it_names_who_there_is() -> None:
+    with pytest.raises(ConfigError, match="openai, google, anthropic"):
+        open_model(parse_spec("mystery:x"), ModelOptions(), Redactor())
+
+
+@pytest.mark.parametrize("spec", ["openai:x", "google:x", "anthropic:x"])
+def test_model_when_its_key_is_missing_is_not_opened(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingRequirement, match="API_KEY"):
+        open_model(parse_spec(spec), ModelOptions(), Redactor())
+
+
+def test_model_when_its_library_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    with pytest.raises(MissingRequirement, match=r"fabula\[anthropic\]"):
+        open_model(parse_spec("anthropic:x"), ModelOptions(), Redactor())
+
+
+def test_modules_when_imported_load_no_sdk() -> None:
+    names = ["client", "options", "replies", "registry", "prices", "keys", "edge", "faults"]
+    names += ["transport", "openai_models", "google_chat", "anthropic_chat"]
+    makers = ["openai_images", "google_images", "google_videos", "diffusers_images", "command"]
+    names += [f"generators.{maker}" for maker in makers]
+    code = "\n".join(f"import fabula.models.{name}" for name in names)
+    heavy = (
+        "{'openai', 'google.genai', 'anthropic', 'httpx2', 'json_repair', 'genai_prices', 'jsonschema_rs',"
+        " 'torch', 'diffusers', 'PIL'}"
+    )
+    code += f"\nimport sys\nassert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+GENERATORS = """
+import base64
+from fabula.models.chat import Reply, Usage
+from fabula.models.generators.request import Generated, GeneratedFile, PictureRequest
+
+
+class Easel:
+    def __init__(self, spec, options, redactor):
+        self.name = spec.name
+
+    async def complete(self, request):
+        picture = PictureRequest.of(request)
+        file = GeneratedFile(f"{self.name}: {picture.prompt}".encode(), "image/png")
+        return Reply("ok", Generated(file, unsupported=("seed",)).packed(), usage=Usage())
+
+    async def close(self):
+        pass
+"""
+
+
+@pytest.fixture
+def generators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "house_easel-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-easel\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[fabula.image_models]\neasel = house_easel:Easel\n[fabula.video_models]\nreel = house_easel:Easel\n"
+    )
+    (tmp_path / "house_easel.py").write_text(GENERATORS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.parametrize("spec", ["image:easel:oil", "video:reel:oil"])
+def test_generator_when_a_plug_in_serves_it_is_asked_like_ours(spec: str, generators: None) -> None:
+    read = parse_spec(spec)
+    check_provider(read)
+    model = open_model(read, ModelOptions(), Redactor())
+    reply = asyncio.run(model.complete(PictureRequest(spec, "a fox", seed=7).chat()))
+    made = read_generated(reply.text)
+    assert (made.file.data, made.unsupported) == (b"oil: a fox", ("seed",))
+    assert read.provider in providers(read.makes)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("image:easel:oil", "no provider easel of images; there are: openai, google, compatible, diffusers"),
+        ("video:openai:sora", "no provider openai of videos; there are: google, command, drawn"),
+        ("image:anthropic:x", "no provider anthropic of images"),
+    ],
+)
+def test_generator_when_nobody_serves_it_names_who_there_is(spec: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_provider(parse_spec(spec))

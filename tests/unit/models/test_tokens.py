@@ -1,10 +1,26 @@
 """Estimates and bounds of token counts."""
 
+import json
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from fabula.models.chat import ChatRequest, Image, Message, ReplySchema
+from fabula.models.chat import ChatRequest, Image, Message, ReplySchema, Usage
 from fabula.models.options import ModelOptions
-from fabula.models.prices import bound_tokens, estimate_request, estimate_tokens
+from fabula.models.prices import (
+    MILLION,
+    MostTokens,
+    batch_price_of,
+    book,
+    bound_tokens,
+    estimate_request,
+    estimate_tokens,
+    price_of,
+)
+from fabula.models.spec import parse_spec
 
 
 def ask(*parts: str | Image, schema: ReplySchema | None = None) -> ChatRequest:
@@ -39,3 +55,48 @@ def test_bound_when_there_are_images_counts_what_the_settings_say() -> None:
     plain, more = ModelOptions(image_tokens=500), ModelOptions(image_tokens=800)
     assert bound_tokens(ask("a", image, image), more) - bound_tokens(ask("a", image, image), plain) == 600
     assert estimate_request(ask("a", image)) > estimate_request(ask("a"))
+
+
+# Bills worked by hand from the services' list rates, compared with what a run would book, to the cent.
+
+BILLS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("bills.json").read_text("utf-8"))
+MOST = MostTokens(1_000_000, 1_000_000)
+CENT = Decimal("0.01")
+
+
+def cents(usd: Decimal) -> Decimal:
+    return usd.quantize(CENT, ROUND_HALF_UP)
+
+
+@pytest.mark.parametrize("bill", BILLS, ids=lambda bill: f"{bill['model']}: {bill['what']}")
+def test_bill_when_worked_by_hand_is_what_a_run_books(bill: dict[str, Any]) -> None:
+    spec = parse_spec(bill["model"])
+    day = date.fromisoformat(bill["day"]) if "day" in bill else None
+    price = (batch_price_of if bill.get("batch") else price_of)(spec, ModelOptions(), day)
+    assert price is not None
+    booked = book(price, Usage(**bill["usage"]), MOST)
+    assert booked.is_read
+    assert cents(bill["calls"] * Decimal(str(booked.cost))) == Decimal(bill["usd"])
+
+
+@pytest.mark.parametrize("bill", BILLS, ids=lambda bill: f"{bill['model']}: {bill['what']}")
+def test_bill_when_its_lines_are_added_has_its_sum_and_counts_every_token_once(bill: dict[str, Any]) -> None:
+    by_hand = sum(Decimal(str(tokens)) * Decimal(str(rate)) for _, tokens, rate in bill["lines"])
+    assert cents(bill["calls"] * by_hand / MILLION) == Decimal(bill["usd"])
+    counted = sum(tokens for _, tokens, _ in bill["lines"])
+    assert counted == bill["usage"]["input_tokens"] + bill["usage"]["output_tokens"]
+    assert bill["source"]
+    assert bill["listed"][:2] == "20"
+
+
+def test_bills_when_counted_cover_what_is_priced_apart() -> None:
+    assert len(BILLS) >= 30
+    providers = {parse_spec(bill["model"]).provider for bill in BILLS}
+    assert providers == {"openai", "google", "anthropic"}
+    for provider in providers:
+        mine = [bill for bill in BILLS if parse_spec(bill["model"]).provider == provider]
+        assert any(bill["usage"].get("cached_tokens") for bill in mine)
+        assert any(bill.get("batch") for bill in mine)
+        assert any(bill["usage"]["input_tokens"] > 200_000 for bill in mine)
+    for name in ("cache_write_tokens", "cache_write_1h_tokens", "image_input_tokens", "image_output_tokens"):
+        assert any(bill["usage"].get(name) for bill in BILLS)

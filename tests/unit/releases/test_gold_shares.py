@@ -1,16 +1,25 @@
 """Shares of subsets: the quotas of the paper's Table 20, and what is left of them where stories run short."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError
+from fabula.errors import ConfigError, InputError
+from fabula.kinds.shots import MARKS
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.katha.reviews import Reviews
 from fabula.releases.katha.subsets import KINDS, QUESTIONS, draw_subsets, quotas_of
+from fabula.releases.options import PackOptions
+from fabula.releases.shots.imports import read_story_facts, statistics_of_shots
+from fabula.releases.shots.subset import choose, subset_document, write_subset
+from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets.closeness import Traits
 from fabula.releases.subsets.requests import GOLD, requested
+from fabula.schemas.shots import LITE
 from fabula.schemas.vocabulary import vocabulary
+from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 
 LABELS = vocabulary("moral_label").values
 SIZES = vocabulary("narrative_type").targets
@@ -121,3 +130,125 @@ def test_reviews_of_earlier_files_when_they_say_accepted_by_an_adjudicator_still
     old = reviews({**review(story), "validation_status": "human_adjudicator_accepted"} for story in whole)
     (gold,) = draw_subsets(requested(["gold=5"]), whole, old, {}, 5)
     assert len(gold.members) == 5
+
+
+# A subset of shot scripts that is spread as the whole; statistics of section C.
+
+CREATED = "2026-01-01T00:00:00Z"
+OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en", "zh"))
+STYLES = ("photorealistic",) * 5 + ("anime",) * 3 + ("comics",) * 2
+
+
+@pytest.fixture
+def eighty(tmp_path: Path) -> ShotSet:
+    """Eighty stories without images: half photorealistic, 4 to 13 shots."""
+    folder = tmp_path / "whole" / "ViStory"
+    lines = []
+    for number in range(1, 81):
+        place = folder / f"{number:02d}"
+        place.mkdir(parents=True)
+        script = drawn_script(4 + number % 10)
+        (place / "story.json").write_text(json.dumps(script), "utf-8")
+        style = STYLES[number % len(STYLES)]
+        lines.append({"story_id": place.name, "style": style, "realistic": style == "photorealistic"})
+    (folder / "stories.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return read_shot_set(tmp_path / "whole")[0]
+
+
+def test_subset_when_drawn_has_the_shares_of_the_whole(eighty: ShotSet) -> None:
+    chosen = choose(eighty, 20)
+    facts = read_story_facts(eighty)
+    # A quarter of 40 photorealistic, 24 anime and 16 comics.
+    assert Counter(facts[one].style for one in chosen) == {"photorealistic": 10, "anime": 6, "comics": 4}
+    document = subset_document(eighty, chosen)
+    assert document["fields"]["style"]["total_variation"] == 0
+    assert document["fields"]["characters"]["total_variation"] == 0
+    assert document["stories"] == {"full": 80, "subset": 20}
+
+
+def test_subset_when_drawn_again_is_the_same(eighty: ShotSet) -> None:
+    turned = ShotSet(eighty.folder, tuple(reversed(eighty.stories)))
+    assert set(choose(turned, 20)) == set(choose(eighty, 20))
+
+
+def test_official_subset_when_asked_for_is_taken_as_given(eighty: ShotSet) -> None:
+    assert choose(eighty, 20, "official") == LITE
+    assert choose(eighty, 20, ["03", "01"]) == ("01", "03")
+
+
+def test_subset_when_it_cannot_be_is_refused(eighty: ShotSet) -> None:
+    few = ShotSet(eighty.folder, eighty.stories[:5])
+    with pytest.raises(ConfigError, match="the set has no story"):
+        choose(few, 20, "official")
+    for count in (0, 6):
+        with pytest.raises(ConfigError, match="1 to 5"):
+            choose(few, count)
+
+
+def test_subset_when_written_is_a_set_with_facts_and_document(tmp_path: Path) -> None:
+    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=4))
+    document = write_subset(whole, ["02", "03"], tmp_path / "lite")
+    part, _ = read_shot_set(tmp_path / "lite")
+    assert [story.story_id for story in part.stories] == ["02", "03"]
+    assert part.counts()["references"] == 12
+    assert json.loads((tmp_path / "lite" / "lite.json").read_text()) == document
+    assert document["ids"] == ["02", "03"]
+
+
+def test_subset_when_packed_is_a_release_that_says_what_it_is_of(eighty: ShotSet, tmp_path: Path) -> None:
+    write_subset(eighty, choose(eighty, 20, "official"), tmp_path / "lite", CREATED)
+    result = pack(tmp_path / "lite", tmp_path / "dist", OPTIONS)
+    assert result.counts["stories"] == 20
+    assert verify(tmp_path / "dist").ok
+    assert (tmp_path / "dist/lite.json").read_bytes() == (tmp_path / "lite/lite.json").read_bytes()
+    (source,) = json.loads((tmp_path / "dist/source_manifest.json").read_text())["inputs"]
+    assert source == {"role": "scripts", "name": "whole", "sha256": eighty.sha256}
+    write_subset(eighty, choose(eighty, 20, "official"), tmp_path / "again", CREATED)
+    pack(tmp_path / "again", tmp_path / "same", OPTIONS)
+    assert (tmp_path / "same/SHA256SUMS").read_bytes() == (tmp_path / "dist/SHA256SUMS").read_bytes()
+
+
+@pytest.mark.parametrize("content", ['{"ids": ["01"]}', '{"ids": 3}', "[]", "no JSON"])
+def test_subset_when_its_document_is_of_others_is_not_packed(tmp_path: Path, content: str) -> None:
+    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=3))
+    write_subset(whole, ["02", "03"], tmp_path / "lite", CREATED)
+    (tmp_path / "lite/lite.json").write_text(content)
+    with pytest.raises(InputError, match=r"lite\.json: it does not name the stories that are here"):
+        pack(tmp_path / "lite", tmp_path / "dist", OPTIONS)
+
+
+def test_subset_when_a_script_was_changed_by_hand_forgets_who_made_it(tmp_path: Path) -> None:
+    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=2))
+    write_subset(whole, ["01", "02"], tmp_path / "first", CREATED)
+    lines = tmp_path / "first/scripts.jsonl"
+    lines.write_text(lines.read_text("utf-8").replace('"producer":"given"', '"producer":"hand:ana"'), "utf-8")
+    changed = tmp_path / "first/ViStory/02/story.json"
+    changed.write_text(changed.read_text("utf-8").replace("stands still", "runs"), "utf-8")
+    write_subset(read_shot_set(tmp_path / "first")[0], ["01", "02"], tmp_path / "second", CREATED)
+    records = [
+        json.loads(line) for line in (tmp_path / "second/scripts.jsonl").read_text("utf-8").splitlines()
+    ]
+    assert [one["producers"][0]["producer"] for one in records] == ["hand:ana", "given"]
+
+
+def test_statistics_when_counted_give_totals_and_targets(eighty: ShotSet) -> None:
+    document = statistics_of_shots(eighty.folder.parent)
+    # 4 + number % 10 shots for 1 to 80: eight times 4 + 5 + ... + 13 = 85.
+    assert document["totals"]["shots"] == 680
+    assert document["totals"] == {
+        "stories": 80, "shots": 680, "shots_per_story": 8.5, "characters": 240, "references": 0,
+        "characters_with_several_references": 0,
+    }  # fmt: skip
+    assert document["shots_per_story"] == {"least": 4, "most": 13}
+    style = document["style_category"]["photorealistic"]
+    assert (style["count"], style["share"], style["target_share"]) == (40, 0.5, 0.4875)
+    assert document["character_tag"]["non_human"]["count"] == 80
+    assert document["realism"]["realistic"]["count"] == 40
+    assert (
+        document["shot_distance"]["wide_shot"]["count"]
+        + document["shot_distance"]["medium_shot"]["count"]
+        + document["shot_distance"]["full_shot"]["count"]
+        == 680
+    )
+    assert MARKS.match(eighty.folder)
+    assert not MARKS.match(eighty.folder / "01")

@@ -1,12 +1,21 @@
 """The licence of a release: given by its makers, stated by its records, never made up."""
 
+import json
+from collections import Counter
+
 import pytest
 
-from fabula.errors import ConfigError
+from fabula.engine.report import ItemReport
+from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
+from fabula.releases.katha.form import withdrawn
+from fabula.releases.katha.selection import LeftOut, Selection, require_records
 from fabula.releases.options import PackOptions
+from fabula.releases.verify.documents import check_left_out
 from fabula.schemas.canonical import Json
+from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.review_exports import agreed_by, summary_of, votes_on, write_review
 from fabula.validators.katha.validation import validate
 
 OPTIONS = PackOptions("0.1.0", allow_drafts=True)
@@ -67,3 +76,161 @@ def test_a_record_of_a_release_without_a_licence_is_a_finding(release, helpers):
         release / "annotations.jsonl", 0, lambda row: row["provenance"].update(dataset_license=None)
     )
     assert "license" in {one.code for one in validate(release).issues}
+
+
+# Releases name public stories that were withdrawn, with the reason, and count hidden ones.
+
+MEANING = "It was withdrawn; its id is not used again."
+
+
+def gone(story: str) -> ItemReport:
+    return ItemReport(story, "assemble_records", "rejected", "withdrawn", f"why {story}", MEANING)
+
+
+@pytest.fixture
+def selection() -> Selection:
+    selection = Selection()
+    splits = {"b": "train", "a": "validation", "secret": "hidden_test"}
+    selection.add_unmade([gone("b"), gone("secret"), gone("a")], splits)
+    return selection
+
+
+def test_selection_when_stories_were_withdrawn_keeps_them_from_those_left_out(selection) -> None:
+    assert [(entry.id, entry.reason) for entry in selection.withdrawn] == [("a", "why a"), ("b", "why b")]
+    assert [entry.id for entry in selection.withdrawn_hidden] == ["secret"]
+    assert (selection.left_out, selection.left_out_hidden) == ([], [])
+
+
+def test_release_json_when_stories_were_withdrawn_only_counts_hidden_ones(selection) -> None:
+    stories = [{"id": "a", "reason": "why a"}, {"id": "b", "reason": "why b"}]
+    assert withdrawn(selection.withdrawn, 1) == {"withdrawn": {"stories": stories, "hidden_test_stories": 1}}
+    assert withdrawn([], 0) == {}
+
+
+def test_require_records_when_all_were_withdrawn_says_so(selection) -> None:
+    with pytest.raises(InputError, match="3 withdrawn"):
+        require_records(selection, "runs/mine")
+    assert Counter(entry.why for entry in selection.withdrawn) == {"withdrawn": 2}
+
+
+def test_check_when_a_story_is_packed_and_withdrawn_finds_it() -> None:
+    document = {"records": {"annotations.jsonl": {"a": "0" * 64}}, **withdrawn([LeftOut("a", "", "x")])}
+    (issue,) = check_left_out(document, "stories")
+    assert (issue.path, issue.message) == ("$.withdrawn", "a is named as withdrawn, and is in the release")
+
+
+# Reviews by people whose answers show signs of carelessness: refused, packed on request, and told.
+
+BUNDLES = sample_bundles(6)
+ROWS = [summary_of(bundle) for bundle in BUNDLES]
+
+
+def votes(**of_first):
+    """Votes that accept all; those of the first reviewer with other columns, such as a confidence of 1."""
+    made = [vote for bundle in BUNDLES for vote in votes_on(bundle)]
+    return [
+        {
+            **vote,
+            **{name: value for name, value in of_first.items() if vote["rater"] == "r1" and name in vote},
+        }
+        for vote in made
+    ]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("runs") / "run", BUNDLES)
+
+
+@pytest.fixture
+def packs(run, tmp_path):
+    """Pack that run with a review."""
+
+    def packs_(cast, stated=None, **options):
+        review = write_review(tmp_path / "review", ROWS, cast, agreed_by())
+        if stated is not None:
+            (review / "careless.json").write_text(json.dumps(stated), "utf-8")
+        return pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=review, **options)).folder
+
+    return packs_
+
+
+FIRST_OPTION = "r1: chose option 1 in "
+
+
+def test_pack_when_somebody_took_the_first_option_throughout_is_refused(packs, tmp_path):
+    with pytest.raises(ConfigError, match=f"--accept-careless: .*{FIRST_OPTION}"):
+        packs(votes(value=1))
+    assert not (tmp_path / "out").exists()
+
+
+def test_pack_when_votes_took_less_than_half_a_second_an_answer_is_refused(packs):
+    with pytest.raises(ConfigError, match="r1: 6 of 6 votes took less than the least time"):
+        packs(votes(seconds=2.0))
+
+
+def test_pack_when_everybody_accepts_with_time_and_confidence_is_not_refused(packs):
+    assert "careless" not in json.loads((packs(votes()) / "release.json").read_bytes())["reviews"]
+
+
+def test_release_when_careless_reviews_are_accepted_says_so_first_and_cannot_hide_it(packs, helpers):
+    folder = packs(votes(value=1), accept_careless=True)
+    signs = json.loads((folder / "release.json").read_bytes())["reviews"]["careless"]
+    assert list(signs) == ["r1"] and signs["r1"][0].startswith("chose option 1 in ")
+    before, _, after = (folder / "dataset_card.md").read_text("utf-8").partition("## Summary")
+    assert "**Reviewers of this release show signs of carelessness.**" in before and "`r1`" in before
+    assert "People reviewed every record. Some of them show signs of carelessness" in after
+    assert not verify(folder).issues
+    helpers.edit_json(folder / "release.json", lambda it: it["reviews"].pop("careless"))
+    helpers.reseal(folder)
+    assert any(
+        issue.where == "dataset_card.md" or "careless" in issue.message for issue in verify(folder).issues
+    )
+
+
+def test_pack_when_the_export_names_somebody_asks_for_it_too_and_a_damaged_file_is_told(packs):
+    stated = {"people": {"r2": ["failed 2 of 2 gold items"], "somebody else": ["slept"]}}
+    with pytest.raises(ConfigError, match=r"people: r2: failed 2 of 2 gold items\n") as raised:
+        packs(votes(), stated)
+    assert "somebody else" not in str(raised.value)
+    with pytest.raises(InputError, match=r"careless\.json: this does not say who answered carelessly"):
+        packs(votes(), ["r2"])
+
+
+# What a stand-in for a model wrote or checked: refused by pack and publish, packed on request, and told.
+
+WHO = "openai:gpt-4.1 via katha/label_story@1#0a, answered by a stand-in"
+NAMED = "openai:gpt-4.1, answered by a stand-in"
+
+
+def bundles(part, split):
+    """Sample bundles; in one of a split a stand-in made a field, or a check."""
+    made = sample_bundles(24)
+    chosen = next(one for one in made if (one["record"]["split"] == "hidden_test") == (split == "hidden"))
+    for entry in chosen[part][:1]:
+        entry["producer"] = WHO
+    return made
+
+
+@pytest.mark.parametrize("part", ["producers", "checks"])
+@pytest.mark.parametrize("split", ["public", "hidden"])
+def test_pack_when_a_stand_in_made_anything_is_refused(make_run, tmp_path, part, split):
+    with pytest.raises(ConfigError, match=f"--allow-stand-in: .* so they mean nothing: {NAMED}"):
+        pack(make_run(bundles(part, split)), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize("part", ["producers", "checks"])
+def test_release_when_a_stand_in_is_allowed_says_so_in_its_first_lines_and_stays_sound(
+    make_run, tmp_path, helpers, part
+):
+    out = tmp_path / "out"
+    pack(make_run(bundles(part, "public")), out, PackOptions("0.1.0", allow_stand_in=True, allow_drafts=True))
+    assert json.loads((out / "release.json").read_bytes())["stand_ins"] == [NAMED]
+    before, _, after = (out / "dataset_card.md").read_text("utf-8").partition("## Summary")
+    assert "**Programs that stand in for a model wrote or checked records of this release**" in before
+    assert (" stand-in |" in after) == (part == "producers")  # a column of its own in the table of makers
+    assert not verify(out).issues
+    helpers.edit_json(out / "release.json", lambda it: it.pop("stand_ins"))
+    helpers.reseal(out)
+    assert any(issue.level == "error" for issue in verify(out).issues)

@@ -12,6 +12,7 @@ from fabula.errors import ExitCode, UserError
 from fabula.media.images import MediaProblem, read_bytes
 from fabula.media.video import probe
 from fabula.schemas import plain_files
+from fabula.schemas.disks import network_disk
 from fabula.schemas.plain_files import (
     DEEPEST,
     LONGEST_LINE,
@@ -115,3 +116,16 @@ def test_unzipped_when_it_is_a_bomb_or_ends_early_says_so(monkeypatch: pytest.Mo
     for packed in (zlib.compress(bytes(2 << 20)), zlib.compress(text)[:-5], b""):
         with pytest.raises(zlib.error, match="ends early, or unpacks"):
             unzipped(packed)
+
+
+# Disks of a network are known by what is mounted where.
+
+
+def test_network_disk_when_a_folder_is_below_a_mount_names_its_kind(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        f"/dev/vda / ext4 rw 0 0\nhost:/home {tmp_path}/a\\040b nfs4 rw 0 0\nhere {tmp_path}/c tmpfs rw 0 0\n"
+    )
+    kinds = [network_disk(tmp_path / name, mounts) for name in ("a b/run", "c/run", "run", "a b")]
+    assert kinds == ["nfs4", None, None, "nfs4"]
+    assert network_disk(tmp_path, tmp_path / "none") is None

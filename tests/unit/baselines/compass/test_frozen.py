@@ -1,6 +1,7 @@
 """What a frozen file refuses, and which cell of Table 64 an evaluation is."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,22 @@ from fabula.baselines.compass.frozen import (
     write_frozen,
 )
 from fabula.baselines.compass.judging import selection_prompts
+from fabula.baselines.compass.questions import (
+    QUESTIONS,
+    REPORTING,
+    SELECTION,
+    halve_release,
+    read_halves,
+    split_questions,
+)
 from fabula.baselines.compass.scoring import Weights
-from fabula.errors import InputError
+from fabula.errors import InputError, TargetError
 from fabula.evaluation.judging.settings import judge_prompt
+from fabula.releases.loading import load
 from fabula.schemas.canonical import pretty_bytes
+from fabula.schemas.katha import StoryRecord
+from fabula.testing.compass_stories import compass_release
+from fabula.testing.drawn_storyboards import drawn_release
 
 CONDITIONS = Conditions(
     release_sha256="r", questions_sha256="q", selection_sha256="s", reporting_sha256="t", judges=("a",),
@@ -102,3 +115,103 @@ def test_evaluation_when_looked_at_is_one_of_the_four_cells(tmp_path: Path) -> N
     assert HELD_OUT.label == "Held-out judge prompts, held-out questions"
     with pytest.raises(InputError, match="neither those that select nor those that report"):
         cell_of(evaluation(tmp_path / "other", "x", "main"), CONDITIONS)
+
+
+# Halves of questions: what selects and what reports.
+
+
+def with_counts(record: StoryRecord, counts: dict[str, int]) -> StoryRecord:
+    """The record with so many questions of each dimension."""
+    first = record.questions[0]
+    questions = tuple(
+        first.model_copy(update={"question_id": f"{record.story_id}_{kind}{number}", "question_type": kind})
+        for kind, count in counts.items()
+        for number in range(count)
+    )
+    return record.model_copy(update={"questions": questions})
+
+
+def test_halves_when_numbers_are_odd_give_reporting_more_and_single_ones_to_reporting(tmp_path: Path) -> None:
+    (record, *_) = drawn_release(tmp_path, 2).records
+    record = with_counts(record, {"causal": 1, "moral": 2, "emotional": 5})
+    halves = split_questions([record])
+    counted = Counter(
+        (question.question_type, halves.half_of[question.question_id]) for question in record.questions
+    )
+    assert counted == {
+        ("causal", "reporting"): 1, ("moral", "selection"): 1, ("moral", "reporting"): 1,
+        ("emotional", "selection"): 2, ("emotional", "reporting"): 3,
+    }  # fmt: skip
+
+
+def test_halves_when_order_changes_stay_and_another_seed_gives_others(tmp_path: Path) -> None:
+    release = compass_release(tmp_path, 3, 3)
+    halves = split_questions(release.records)
+    turned = [
+        record.model_copy(update={"questions": record.questions[::-1]}) for record in release.records[::-1]
+    ]
+    assert split_questions(turned) == halves
+    assert split_questions(turned).sha256 == halves.sha256
+    assert split_questions(release.records, 7).sha256 != halves.sha256
+    # 16 questions of a story, 8 of each of two dimensions: half of them select.
+    assert len(halves.of(SELECTION)) == len(halves.of(REPORTING)) == 6 * 8
+    # Which ones is not a matter of their place.
+    firsts = {record.story_id: halves.half_of[record.questions[0].question_id] for record in release.records}
+    assert set(firsts.values()) == {SELECTION, REPORTING}
+
+
+def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(
+    tmp_path: Path,
+) -> None:
+    release = compass_release(tmp_path / "release", 2, 2)
+    halved = halve_release(release, tmp_path / "out")
+    selecting, reporting = load(halved.selection), load(halved.reporting)
+    ids = [
+        {question.question_id for record in half.records for question in record.questions}
+        for half in (selecting, reporting)
+    ]
+    whole = {question.question_id for record in release.records for question in record.questions}
+    assert not ids[0] & ids[1]
+    assert ids[0] | ids[1] == whole
+    assert {record.moral_label for record in selecting.records} == {None}
+    assert [record.moral_label for record in reporting.records] == [
+        record.moral_label for record in release.records
+    ]
+    assert not selecting.variants
+    assert reporting.variants == release.variants
+    how = json.loads((halved.selection / "release.json").read_text())["derived"]["how"]
+    assert how == {"half": "selection", "seed": 42, "questions_sha256": halved.halves.sha256}
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert halve_release(release, tmp_path / "out").halves == halved.halves
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_halves_when_changed_or_of_another_release_are_refused(tmp_path: Path) -> None:
+    release = compass_release(tmp_path / "release", 1, 1)
+    halve_release(release, tmp_path / "out")
+    path = tmp_path / "out" / QUESTIONS
+    with pytest.raises(TargetError, match="halves of other questions"):
+        halve_release(compass_release(tmp_path / "other", 3, 0), tmp_path / "out")
+    document = json.loads(path.read_text())
+    moved = next(iter(document["half_of"]))
+    document["half_of"][moved] = "selection" if document["half_of"][moved] == "reporting" else "reporting"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="was changed"):
+        read_halves(path)
+    path.write_text("[]")
+    with pytest.raises(InputError, match="no halves"):
+        read_halves(path)
+
+
+def test_halved_release_when_writing_was_cut_short_is_written_again(tmp_path: Path) -> None:
+    release = compass_release(tmp_path / "release", 1, 1)
+    whole = halve_release(release, tmp_path / "out").sha256(SELECTION)
+    half = tmp_path / "out" / SELECTION
+    (half / "release.json").unlink()  # it is written last
+    (half / ".annotations.jsonl.abc.part").write_bytes(b"{")
+    assert halve_release(release, tmp_path / "out").sha256(SELECTION) == whole
+    assert not list(half.glob(".*.part"))
+    (half / "release.json").unlink()
+    (half / "mine.txt").write_text("somebody's")
+    with pytest.raises(TargetError, match="something else"):
+        halve_release(release, tmp_path / "out")

@@ -4,17 +4,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from fabula.baselines.compass.annotations import annotation_text, frame_scene, planned_frame
 from fabula.baselines.compass.arms import ARMS, BASE, FULL, arms_named
 from fabula.baselines.compass.boards import Board, Frame
 from fabula.baselines.compass.budget import budget, tuning_budget
+from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine, open_encoders
 from fabula.baselines.compass.measuring import Measured
 from fabula.baselines.compass.questions import split_questions
+from fabula.baselines.compass.requests import CompassRequest
 from fabula.baselines.compass.scoring import Weights
 from fabula.baselines.compass.tuning import Grid, grid_of, search
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.katha.requests import EvaluateOptions
+from fabula.generation.plans import PLANS
+from fabula.models.vision.store import VectorStore
+from fabula.models.vision.types import Encoder, TextEncoder
 from fabula.schemas.values import Score
-from fabula.testing.compass_stories import compass_release
+from fabula.testing.compass_stories import compass_release, draw_candidates
 
 
 def known(value: float | None) -> Score:
@@ -122,3 +130,125 @@ def test_budget_when_counted_by_hand_is_the_most_that_there_can_be(tmp_path: Pat
     assert tuning.candidates == 2 * 16 * 3 * 2
     assert tuning.bridges == full.bridges + 2 * 8 * 2
     assert any("calls to select and repair" in line for line in asked.lines())
+
+
+# Encoders without weights, cosines, and texts of annotations.
+
+
+def plain(colour: tuple[int, int, int], size: tuple[int, int] = (64, 48)) -> Image.Image:
+    return Image.new("RGB", size, colour)
+
+
+def test_pixels_when_pictures_are_equal_or_scaled_give_one_and_opposite_ones_less() -> None:
+    rows = PixelEncoder().encode([plain((0, 0, 0)), plain((0, 0, 0), (128, 96)), plain((255, 255, 255))])
+    assert rows.shape == (3, 769)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert cosine(rows[0], rows[1]) == 1
+    # 768 numbers of -0.5 against +0.5 and one of 0.5: (-768 + 1) / 769
+    assert cosine(rows[0], rows[2]) == round(-767 / 769, 6)
+    grey = PixelEncoder().encode([plain((128, 128, 128)), plain((128, 128, 128))])
+    assert cosine(grey[0], grey[1]) == 1
+
+
+def test_cosine_when_a_vector_is_zero_or_unknown_is_zero_or_unknown() -> None:
+    one, zero = np.array([1, 0], dtype=np.float32), np.zeros(2, dtype=np.float32)
+    assert cosine(one, zero) == 0
+    assert np.isnan(cosine(one, np.full(2, np.nan, dtype=np.float32)))
+
+
+def test_drawn_marks_when_read_are_those_of_texts_and_unknown_elsewhere(tmp_path: Path) -> None:
+    record = compass_release(tmp_path / "release", 1, 1).records[0]
+    boards = draw_candidates(tmp_path / "boards", [record], lambda *_: False, [42])
+    encoder = DrawnMarksEncoder()
+    assert isinstance(encoder, Encoder) and isinstance(encoder, TextEncoder)
+    with Image.open(boards / record.story_id / "seed_42" / "02.png") as picture:
+        rows = encoder.encode([picture.convert("RGB"), plain((9, 9, 9))])
+    texts = encoder.encode_texts([annotation_text(transition) for transition in record.transitions])
+    # The frame has 4 marks: hero, action, cause, outcome; the annotation has 3: action, cause, outcome.
+    # Two are the same: 2 / sqrt(4 x 3).
+    assert cosine(rows[0], texts.rows[0]) == pytest.approx(2 / np.sqrt(12), abs=1e-6)
+    assert cosine(rows[0], texts.rows[2]) == 0
+    assert np.isnan(rows[1]).all()
+    assert texts.cut == (0, 0, 0, 0)
+
+
+def test_encoders_when_named_wrongly_say_what_there_is() -> None:
+    store = VectorStore()
+    with pytest.raises(ConfigError, match="it takes no texts"):
+        open_encoders("pixels", "pixels", store=store)
+    with pytest.raises(ConfigError, match="drawn-marks"):
+        open_encoders("clip", "pixels", store=store)
+    encoders = open_encoders("drawn-marks", "pixels", store=store)
+    assert encoders.identities == {"coverage": "drawn-marks@1", "copies": "pixels@1"}
+
+
+def test_encoders_when_none_has_weights_look_for_no_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> None:
+        raise AssertionError("torch was asked which devices there are")
+
+    monkeypatch.setattr("fabula.models.vision.weights.available", asked)
+    options = EvaluateOptions(judges=["openai:judge"])
+    request = CompassRequest(tmp_path, tmp_path, tmp_path, options, "drawn-marks", "pixels")
+    assert request.encoders().identities == {"coverage": "drawn-marks@1", "copies": "pixels@1"}
+
+
+def test_vectors_when_asked_for_again_are_not_made_again(tmp_path: Path) -> None:
+    record = compass_release(tmp_path / "release", 1, 1).records[0]
+    boards = draw_candidates(tmp_path / "boards", [record], lambda *_: False, [42])
+    files = sorted((boards / record.story_id / "seed_42").iterdir())
+    encoders = open_encoders("drawn-marks", "pixels", store=VectorStore())
+    first = encoders.neighbours(files), encoders.likeness(files, ["a", "b"])
+    made = encoders.store.counts.made
+    again = encoders.neighbours(files), encoders.likeness(files, ["a", "b"])
+    assert encoders.store.counts.made == made
+    assert all((left == right).all() for left, right in zip(first, again, strict=True))
+    assert (first[0].shape, first[1].shape) == ((4,), (5, 2))
+
+
+def test_annotation_text_when_fields_are_null_leaves_them_out_and_keeps_their_order(tmp_path: Path) -> None:
+    transition = compass_release(tmp_path, 1, 1).records[0].transitions[0]
+    filled = transition.model_copy(
+        update={"action": "the fox  leaps", "causality": None, "emotion": "joy", "consequence": "it is\nwet"}
+    )
+    assert annotation_text(filled) == "the fox leaps\njoy\nit is wet"
+    empty = dict.fromkeys(("action", "causality", "emotion", "consequence"))
+    assert annotation_text(filled.model_copy(update=empty)) == ""
+
+
+def test_frames_when_planned_show_what_their_way_allows_and_no_question(tmp_path: Path) -> None:
+    record = compass_release(tmp_path, 1, 1).records[0]
+    transition = record.transitions[1]
+    prompts = {
+        shows: planned_frame(record, 2, shows).prompt for shows in ("transition", "captions", "setting")
+    }  # type: ignore[arg-type]
+    cause = str(transition.causality)
+    captions = [record.scenes[1].scene_text, record.scenes[2].scene_text]
+    assert cause in prompts["transition"] and captions[0] not in prompts["transition"]
+    assert all(caption in prompts["captions"] for caption in captions)
+    assert str(transition.action) not in prompts["captions"]
+    assert not any(text in prompts["setting"] for text in (cause, *captions, str(transition.action)))
+    assert "Nothing happens" in prompts["setting"]
+    hero = record.scenes[1].characters[0]
+    assert all(hero in prompt for prompt in prompts.values())
+    assert not any(
+        question.question in prompt for question in record.questions for prompt in prompts.values()
+    )
+    kinds = {shows: {mark.kind for mark in frame_scene(record, 2, shows).marks} for shows in prompts}  # type: ignore[arg-type]
+    assert kinds["setting"] == {"character"}
+    assert {"cause", "consequence", "change"} <= kinds["transition"]
+    assert "cause" not in kinds["captions"] and "must_show" in kinds["captions"]
+    assert "inserted-frame" not in {plan.name for plan in PLANS}
+
+
+def test_frames_when_planned_never_tell_what_questions_ask_for_nor_the_moral(tmp_path: Path) -> None:
+    record = compass_release(tmp_path, 1, 1).records[0]
+    hidden = {"recoverability_target": "whoever asks for this", "moral_target": "a hidden moral"}
+    transitions = tuple(transition.model_copy(update=hidden) for transition in record.transitions)
+    record = record.model_copy(update={"transitions": transitions})
+    for shows in ("transition", "captions", "setting"):
+        panel = planned_frame(record, 1, shows)  # type: ignore[arg-type]
+        marks = " ".join(mark.text for mark in panel.drawn.marks)
+        assert not any(text in panel.prompt or text in marks for text in hidden.values())
+        assert not any(text in annotation_text(record.transitions[0]) for text in hidden.values())

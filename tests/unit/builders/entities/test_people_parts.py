@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities.distances import UNKNOWN, Rows, Weighed, fused, mean_vector, packed, unpacked
-from fabula.builders.entities.drafts import Person, Seen, Tracklet
+from fabula.builders.entities.drafts import Entity, Person, Seen, Tracklet
+from fabula.builders.entities.group_shots import run
 from fabula.builders.entities.measure_quality import faces_of_people
+from fabula.builders.entities.names import (
+    mentions,
+    spelled,
+    tidy_name,
+    unmentioned,
+    with_unique_names,
+    without_article,
+)
 from fabula.builders.entities.pictures import (
     ViewWeights,
     best,
@@ -15,7 +24,9 @@ from fabula.builders.entities.pictures import (
     sharpness_of,
     views_of,
 )
+from fabula.engine.stage import Item, Made, NoSettings, Tools
 from fabula.models.vision.types import Box
+from fabula.testing.track_metrics import identity_scores, identity_switches
 
 
 def unit(*values: float) -> Rows:
@@ -145,3 +156,172 @@ def test_views_when_a_person_is_in_many_shots_come_from_different_ones_first() -
     by_id = {one.tracklet_id: one for one in some}
     assert [view.frame for view in views_of(person, by_id, 3)] == [1, 101, 51]
     assert [view.frame for view in views_of(person, by_id, 1)] == [1]
+
+
+# The shots of a video as one item.
+
+TOOLS = Tools(NoSettings(), "2026-01-01T00:00:00Z")
+VIDEO = {"video_id": "film", "frames": 90}
+
+
+def member(number: int) -> Item:
+    shot = {"shot_id": f"film__shot{number:04}", "number": number, "video": VIDEO}
+    return Item(shot["shot_id"], {"shot": shot, "quality": {"sharpness": number}, "embedded": [number]})
+
+
+def test_group_when_shots_come_in_any_order_holds_them_by_number_without_the_video() -> None:
+    outcome = run([member(3), member(1)], TOOLS)
+    assert isinstance(outcome, Made)
+    assert outcome.fields["video"] == VIDEO
+    assert outcome.fields["shots"] == [
+        {"shot": {"shot_id": f"film__shot{number:04}", "number": number},
+         "quality": {"sharpness": number}, "tracklets": [number]}
+        for number in (1, 3)
+    ]  # fmt: skip
+
+
+# Whether a text mentions an entity, and names letter for letter.
+
+LEO = Entity(label="Character 1", kind="character", name="Leo", aliases=("the old sailor",))
+MUG = Entity(label="Object 1", kind="object", name="the red mug")
+NOTE = Entity(label="Object 2", kind="object", name="the message from Leo")
+CAFE = Entity(label="Location 1", kind="location", name="The Café")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Leo waits.", {"Character 1": "exact"}),
+        ("LEO waits.", {"Character 1": "folded"}),
+        ("The old sailor waits.", {"Character 1": "alias"}),
+        ("Leonard waits.", {}),
+        ("Leonard waits for LEO.", {"Character 1": "folded"}),
+        ("Leo's hand takes the red mug.", {"Character 1": "exact", "Object 1": "exact"}),
+        ("The Red Mug stands there.", {"Object 1": "folded"}),
+        ("A red mug stands there.", {"Object 1": "alias"}),
+        ("The reddish mug stands there.", {}),
+        ("Somebody reads the message from Leo.", {"Object 2": "exact"}),
+        ("Leo reads the message from Leo.", {"Object 2": "exact", "Character 1": "exact"}),
+        ("In The Café.", {"Location 1": "exact"}),
+        ("In the cafe\u0301.", {"Location 1": "folded"}),
+        ("", {}),
+    ],
+)
+def test_mentions_when_looked_for_are_found_by_name_case_and_alias(text: str, found: dict[str, str]) -> None:
+    assert mentions(text, [LEO, MUG, NOTE, CAFE]) == found
+
+
+def test_unmentioned_when_asked_for_keeps_the_order_of_the_schedule() -> None:
+    registry = [LEO, MUG, NOTE, CAFE]
+    assert unmentioned("Leo is in The Café.", [MUG, CAFE, NOTE], registry) == [MUG, NOTE]
+
+
+def test_article_when_it_is_a_part_of_a_word_stays() -> None:
+    assert [without_article(name) for name in ("the mug", "An Owl", "Theo", "A")] == [
+        "mug", "Owl", "Theo", "A",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "entity", "made"),
+    [
+        ("She takes a red mug.", MUG, "She takes the red mug."),
+        ("He drops The Red Mug here.", MUG, "He drops the red mug here."),
+        ("He lifts his red mug and a red mug.", MUG, "He lifts the red mug and a red mug."),
+        ("Red mug in hand, he goes.", MUG, "The red mug in hand, he goes."),
+        ("The red mug falls.", MUG, "The red mug falls."),
+        ("There the old sailor sits.", LEO, "There Leo sits."),
+        ("Nobody is there.", LEO, "Nobody is there."),
+        ("Leonard waits for LEO.", LEO, "Leonard waits for Leo."),
+    ],
+)
+def test_name_when_another_one_stands_there_is_spelled_as_registered(
+    text: str, entity: Entity, made: str
+) -> None:
+    assert spelled(text, entity) == made
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "made"),
+    [
+        ("object", "Red Mug", "the Red Mug"),
+        ("object", "The red mug", "the red mug"),
+        ("location", "harbour office.", "Harbour office"),
+        ("character", "`mira`", "Mira"),
+        ("character", " : ", ""),
+        ("object", "mug: green", "the mug green"),
+        ("character", "Character 3", ""),
+        ("object", "the object 12", ""),
+        ("location", "Hall of location_2", ""),
+        ("character", "Gen_Leo", ""),
+        ("object", "object lesson", "the object lesson"),
+    ],
+)
+def test_name_when_tidied_has_the_form_of_its_kind(kind: str, name: str, made: str) -> None:
+    assert tidy_name(kind, name) == made  # type: ignore[arg-type]
+
+
+def test_names_when_taken_or_within_others_are_given_anew_and_noted() -> None:
+    given = [
+        Entity(label="Character 1", kind="character", name="Leo", aliases=("Captain", "Leo", "xy")),
+        Entity(label="Character 2", kind="character", name="leo", aliases=("captain",)),
+        Entity(label="Object 1", kind="object", name="the coat of Leo"),
+        Entity(label="Object 2", kind="object", name=""),
+        Entity(label="Object 3", kind="object", name="the coat"),
+    ]
+    made, repairs = with_unique_names(given, lambda one: f"Spare {one.label[-1]}")
+    names = [one.name for one in made]
+    assert names[0] == "Leo"
+    assert len({name.casefold() for name in names}) == 5
+    assert not any(a != b and a.casefold() in b.casefold() for a in names for b in names)
+    # Both captains could be meant: neither alias stays. Two letters are no name.
+    assert [one.aliases for one in made[:2]] == [(), ()]
+    assert [repair.code for repair in repairs] == ["name-taken"] * 3
+    assert all(repair.done == "rewritten" for repair in repairs)
+
+
+# Scores of tracks, by hand.
+
+BOX = (0.0, 0.0, 10.0, 10.0)
+FAR = (100.0, 0.0, 110.0, 10.0)
+
+
+def test_identity_scores_when_names_agree_are_1() -> None:
+    truth = [(frame, "a", BOX) for frame in range(4)]
+    scores = identity_scores(truth, [(frame, 7, BOX) for frame in range(4)])
+    assert (scores.precision, scores.recall, scores.f1) == (1, 1, 1)
+
+
+def test_identity_scores_when_a_track_breaks_count_its_longest_part() -> None:
+    # Six true boxes, five found: four under 1, one under 2; the false box overlaps nobody.
+    truth = [(frame, "a", BOX) for frame in range(6)]
+    found = [*((frame, 1, BOX) for frame in range(4)), (4, 2, BOX), (5, 1, FAR)]
+    scores = identity_scores(truth, found)
+    assert (scores.right, scores.found, scores.true) == (4, 6, 6)
+    assert scores.precision == pytest.approx(4 / 6)
+    assert scores.f1 == pytest.approx(8 / 12)
+
+
+def test_identity_scores_when_two_swap_match_names_once() -> None:
+    truth = [(frame, name, box) for frame in range(10) for name, box in (("a", BOX), ("b", FAR))]
+    found = [(f, 1 if (name == "a") == (f < 7) else 2, box) for f, name, box in truth]
+    assert identity_scores(truth, found).right == 14
+    assert identity_switches(truth, found) == 2
+
+
+def test_identity_scores_when_there_is_nothing_are_undefined() -> None:
+    scores = identity_scores([], [])
+    assert (scores.precision, scores.recall, scores.f1) == (None, None, None)
+    assert identity_scores([(0, "a", BOX)], [(0, 1, FAR)]).f1 == 0
+
+
+def test_identity_switches_when_somebody_is_lost_and_found_under_another_name_count_once() -> None:
+    truth = [(frame, "a", BOX) for frame in range(6)]
+    found = [(0, 1, BOX), (1, 1, BOX), (4, 2, BOX), (5, 2, BOX)]
+    assert identity_switches(truth, found) == 1
+
+
+def test_identity_switches_when_two_boxes_fit_keep_the_name_of_before() -> None:
+    truth = [(0, "a", BOX), (1, "a", BOX)]
+    near = (0.0, 1.0, 10.0, 11.0)
+    assert identity_switches(truth, [(0, 1, BOX), (1, 1, near), (1, 2, BOX)]) == 0

@@ -4,7 +4,16 @@ import copy
 
 import pytest
 
+from fabula.builders.katha.annotate_transitions import read_transitions
 from fabula.builders.katha.draft_scenes import read_descriptions, read_division
+from fabula.builders.katha.write_contrastives import read_corrected_variants, read_variants, variants_shown
+from fabula.builders.katha.write_questions import (
+    questions_shown,
+    questions_wanted,
+    read_corrected_questions,
+    read_questions,
+)
+from fabula.builders.replies import main_script, script_problem
 from fabula.builders.text.spans import scene_spans
 
 TEXTS = (
@@ -104,3 +113,312 @@ def test_reply_when_read_is_left_as_it_was(hat) -> None:
     before = copy.deepcopy(given)
     read_division(given, hat.story, hat.analysis, 5)
     assert given == before
+
+
+# Replies that hold questions.
+
+WANTED = {"causal": 1, "moral": 1, "temporal_order": 1}
+
+
+def question_entry(**changes) -> dict:
+    return {
+        "question_type": "causal",
+        "target_scene": None,
+        "target_from_scene": 2,
+        "evidence_scenes": [3, 2],
+        "question": "Why does the fisherman swing his rod?",
+        "gold_answer": "the girl was afraid for her hat",
+        "other_answers": ["the girl feared for her hat", "to save the hat"],
+        "required_evidence": "The girl's face.",
+        **changes,
+    }
+
+
+def read(draft, hat, *entries, moral="gratitude"):
+    return read_questions({"questions": list(entries)}, hat.story, draft["scenes"], moral, WANTED)
+
+
+def test_question_when_good_has_the_shape_of_the_format(draft, hat) -> None:
+    (made,) = read(draft, hat, question_entry())
+    assert made["question_id"] == "tale_1_q01"
+    assert made["accepted_answers"][0] == made["gold_answer"]
+    assert len(made["accepted_answers"]) == 3
+    assert made["target_transition"] == [2, 3]
+    assert made["evidence_scenes"] == [2, 3]
+    assert made["answerability"] == "text_supported"
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"evidence_scenes": [2, 9]}, "expected a scene of 1 to 5, found 9"),
+        ({"evidence_scenes": []}, "there are no evidence scenes"),
+        ({"target_from_scene": 5}, "expected neighbouring scenes of 1 to 5, found 5 to 6"),
+        ({"target_scene": 2}, "question 1: exactly one of target_scene and target_from_scene"),
+        ({"target_from_scene": None}, "question 1: exactly one of target_scene and target_from_scene"),
+        ({"gold_answer": "..."}, "question 1: gold_answer says nothing"),
+        ({"gold_answer": "Unclear"}, "would accept almost anything"),
+        ({"gold_answer": "the fisherman"}, "the question contains 'the fisherman'"),
+        ({"other_answers": []}, "question 1: other_answers must hold two to five"),
+        ({"other_answers": ["The girl was afraid for her HAT!", "yes"]}, "question 1: other_answers"),
+        ({"required_evidence": ""}, "question 1: required_evidence says nothing"),
+        ({"question": "渔夫为什么要挥动他的鱼竿去抓住女孩被风吹走的帽子呢你知道吗"}, "write every value"),
+    ],
+)  # fmt: skip
+def test_question_when_wrong_goes_back(model, draft, hat, changes, problem) -> None:
+    with pytest.raises(model.BadReply) as caught:
+        read(draft, hat, question_entry(**changes))
+    assert problem in str(caught.value)
+
+
+def test_other_answers_when_repeated_empty_or_leaked_are_left_out(draft, hat) -> None:
+    others = ["to save the hat", "To save the hat.", "it", "his rod", "the girl was afraid for her hat"]
+    (made,) = read(draft, hat, question_entry(other_answers=others))
+    assert made["accepted_answers"] == ["the girl was afraid for her hat", "to save the hat"]
+
+
+def test_questions_when_more_than_wanted_are_cut_to_what_was_wanted(draft, hat) -> None:
+    made = read(
+        draft,
+        hat,
+        question_entry(),
+        question_entry(),
+        question_entry(question_type="emotional"),
+    )
+    assert [part["question_type"] for part in made] == ["causal"]
+
+
+@pytest.mark.parametrize("kinds", [(), ("moral",), ("emotional",)])
+def test_questions_when_none_is_about_the_events_go_back(model, draft, hat, kinds) -> None:
+    entries = [question_entry(question_type=kind) for kind in kinds]
+    with pytest.raises(model.BadReply, match="expected questions of the types causal, temporal_order"):
+        read(draft, hat, *entries)
+
+
+def test_moral_question_when_no_answer_names_the_label_accepts_the_label(draft, hat) -> None:
+    moral = question_entry(question_type="moral", question="Which value?", gold_answer="thankfulness")
+    made = read(draft, hat, question_entry(), moral)[1]
+    assert made["accepted_answers"][:2] == ["thankfulness", "gratitude"]
+
+
+def test_temporal_question_when_its_answer_comes_last_goes_back(model, draft, hat) -> None:
+    changes = {
+        "question_type": "temporal_order",
+        "question": "What happens before the gust?",
+        "gold_answer": "she brought him a basket of fresh bread",
+        "other_answers": ["the bread"],
+        "evidence_scenes": [1, 2],
+    }
+    with pytest.raises(model.BadReply, match="the answer is first found in scene 5"):
+        read(draft, hat, question_entry(**changes))
+
+
+def test_corrected_questions_when_types_or_number_change_go_back(model, draft, hat) -> None:
+    before = draft["questions"]
+    shown = questions_shown(before)
+    made = read_corrected_questions({"questions": shown}, hat.story, draft["scenes"], "gratitude", before)
+    assert made == before
+    for wrong in (shown[:-1], [*shown[1:], shown[0]]):
+        with pytest.raises(model.BadReply):
+            read_corrected_questions({"questions": wrong}, hat.story, draft["scenes"], "gratitude", before)
+
+
+def test_wanted_questions_when_counted_over_many_stories_come_out_as_published() -> None:
+    total = {}
+    for number in range(5000):
+        for kind, count in questions_wanted(f"kb25k_{number:04d}", "wisdom").items():
+            total[kind] = total.get(kind, 0) + count
+    # Table 14: 6,325 causal, 6,237 emotional, 1,150 about a visible action, 5,000 of each other.
+    assert abs(total["causal"] - 6325) < 150
+    assert abs(total["emotional"] - 6237) < 150
+    assert abs(total["action_visibility"] - 1150) < 150
+    assert total["moral"] == total["consequence"] == total["temporal_order"] == 5000
+    assert "moral" not in questions_wanted("kb25k_0001", None)
+
+
+# Replies that describe transitions.
+
+
+def transition_entry(first: int, **changes) -> dict:
+    words = ("action", "causality", "consequence", "expected_change", "recoverability_target")
+    return {
+        "from_scene": first,
+        "to_scene": first + 1,
+        **{name: f"The {name} of {first}." for name in words},
+        "intention": None,
+        "emotion": "",
+        "transition_type": "cause_effect",
+        **changes,
+    }
+
+
+def transition_reply(bearer: int | None, *entries: dict) -> dict:
+    return {
+        "transitions": list(entries) or [transition_entry(1), transition_entry(2)],
+        "moral_from_scene": bearer,
+    }
+
+
+def test_transitions_when_good_carry_the_moral_on_one_of_them(hat) -> None:
+    made = read_transitions(transition_reply(2), hat.story, 3, "gratitude")
+    assert [part["moral_target"] for part in made] == [None, "gratitude"]
+    assert [(part["from_scene"], part["to_scene"]) for part in made] == [(1, 2), (2, 3)]
+    assert made[0]["emotion"] is None
+    assert {part["story_id"] for part in made} == {"tale_1"}
+
+
+def test_transitions_when_the_story_has_no_moral_carry_none_whatever_the_reply_says(hat) -> None:
+    assert {part["moral_target"] for part in read_transitions(transition_reply(2), hat.story, 3, None)} == {
+        None
+    }
+
+
+@pytest.mark.parametrize("bearer", [None, 0, 3])
+def test_transitions_when_the_moral_stands_nowhere_go_back(model, hat, bearer) -> None:
+    with pytest.raises(model.BadReply, match="moral_from_scene must be one of 1 to 2"):
+        read_transitions(transition_reply(bearer), hat.story, 3, "gratitude")
+
+
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        (
+            (transition_entry(1), transition_entry(1)),
+            "expected transitions from scene 1 to 2, each once",
+        ),
+        ((transition_entry(1), transition_entry(7)), "found 1, 7"),
+        (
+            (transition_entry(1), transition_entry(2, to_scene=9)),
+            "leads to scene 3; found to_scene 9",
+        ),
+        (
+            (transition_entry(1), transition_entry(2, causality="?")),
+            "the transition from scene 2: causality says nothing",
+        ),
+    ],
+)
+def test_transitions_when_wrong_say_where(model, hat, entries, problem) -> None:
+    with pytest.raises(model.BadReply) as caught:
+        read_transitions(transition_reply(1, *entries), hat.story, 3, "gratitude")
+    assert problem in str(caught.value)
+
+
+def test_transitions_when_in_another_order_are_put_in_order(hat) -> None:
+    made = read_transitions(
+        transition_reply(1, transition_entry(2), transition_entry(1)),
+        hat.story,
+        3,
+        "gratitude",
+    )
+    assert [part["from_scene"] for part in made] == [1, 2]
+
+
+# Replies that hold contrastive variants.
+
+LABELS = ("causal_transition", "gratitude")
+
+
+def variant(draft, scene: int = 5, **changes) -> dict:
+    text = draft["scenes"][scene - 1]["scene_text"] if 1 <= scene <= 5 else ""
+    return {
+        "changed_scene": scene,
+        "change_type": "remove_consequence",
+        "semantic_delta": "She thanked him; now she does not.",
+        "contrastive_scene_text": f"{text} Nothing came of it.",
+        "contrastive_moral": None,
+        **changes,
+    }
+
+
+def read_variant_reply(draft, hat, *entries, count=1):
+    return read_variants({"variants": list(entries)}, hat.story, draft["scenes"], LABELS, count)
+
+
+def test_variant_when_good_changes_one_scene_and_nothing_else(draft, hat) -> None:
+    (made,) = read_variant_reply(draft, hat, variant(draft, contrastive_moral="gratitude"))
+    before = [scene["scene_text"] for scene in draft["scenes"]]
+    expected = " ".join([*before[:4], made["contrastive_scene_text"]])
+    assert made["contrastive_story_text"] == expected
+    assert made["variant_kind"] == "semantic_contrast"
+    assert made["original_moral"] == "gratitude"
+    assert made["contrastive_moral"] is None  # the original label again is no other label
+    assert (made["variant_id"], made["pair_id"]) == ("tale_1_v1", "tale_1_pair1")
+
+
+def test_variant_when_events_change_places_is_a_temporal_contrast(draft, hat) -> None:
+    (made,) = read_variant_reply(draft, hat, variant(draft, change_type="reorder_events"))
+    assert made["variant_kind"] == "temporal_contrast"
+
+
+def test_variant_when_its_scene_is_not_there_goes_back(model, draft, hat) -> None:
+    for scene in (0, 6, -3):
+        with pytest.raises(model.BadReply, match=f"changed_scene must be 1 to 5, found {scene}"):
+            read_variant_reply(draft, hat, variant(draft, scene))
+
+
+def test_variant_when_it_says_the_same_again_goes_back(model, draft, hat) -> None:
+    text = draft["scenes"][4]["scene_text"].upper() + " !"
+    with pytest.raises(model.BadReply, match="contrast 1: the text of scene 5 is as before"):
+        read_variant_reply(draft, hat, variant(draft, contrastive_scene_text=text))
+
+
+def test_variant_when_a_character_is_lost_names_it(model, draft, hat) -> None:
+    scene = next(n for n, part in enumerate(draft["scenes"], 1) if "fisherman" in part["characters"])
+    changed = variant(draft, scene, contrastive_scene_text="The river was quiet and nobody was there at all.")
+    with pytest.raises(model.BadReply, match="the new text must still name"):
+        read_variant_reply(draft, hat, changed)
+
+
+def test_variant_when_far_too_long_goes_back(model, draft, hat) -> None:
+    text = draft["scenes"][4]["scene_text"] + " And so on." * 100
+    with pytest.raises(model.BadReply, match="more than twice as long as scene 5"):
+        read_variant_reply(draft, hat, variant(draft, contrastive_scene_text=text))
+
+
+def test_variants_when_too_few_or_equal_go_back_and_surplus_ones_are_left_out(model, draft, hat) -> None:
+    with pytest.raises(model.BadReply, match="expected exactly 2 contrasts, found 1"):
+        read_variant_reply(draft, hat, variant(draft), count=2)
+    with pytest.raises(model.BadReply, match="contrast 2 is the same as contrast 1"):
+        read_variant_reply(draft, hat, variant(draft), variant(draft), count=2)
+    assert len(read_variant_reply(draft, hat, variant(draft), variant(draft, 9), count=1)) == 1
+
+
+def test_corrected_variants_when_their_number_changes_go_back(model, draft, hat) -> None:
+    labels = (draft["narrative_type"], "gratitude")
+    shown = {"variants": variants_shown(draft["variants"])}
+    assert read_corrected_variants(shown, hat.story, draft["scenes"], labels, 2) == draft["variants"]
+    with pytest.raises(model.BadReply):
+        read_corrected_variants(shown, hat.story, draft["scenes"], labels, 1)
+
+
+# Telling scripts apart.
+
+SCRIPTS = {
+    "en": "A fox saw some grapes on a high vine and jumped as high as he could.",
+    "hi": "एक जंगल में एक शेर रहता था। वह बहुत घमंडी था, और सब जानवर उससे डरते थे।",
+    "zh": "从前有一只狐狸，它很饿。它看见葡萄架上挂着葡萄。狐狸跳起来，想摘葡萄，但是够不着。",
+    "ja": "むかしむかし、あるところにキツネがいました。キツネは葡萄を見つけて、何度も跳びました。",
+    "ru": "Лиса увидела виноград на высокой лозе и прыгнула так высоко, как только могла.",
+    "ar": "كان هناك أسد نائم في الغابة. مر فأر صغير فوق أنفه، فاستيقظ الأسد غاضبا.",
+    "ko": "여우가 높은 덩굴에 달린 포도를 보고 할 수 있는 한 높이 뛰어올랐습니다.",
+}
+
+
+@pytest.mark.parametrize("story", SCRIPTS)
+@pytest.mark.parametrize("reply", SCRIPTS)
+def test_reply_when_in_another_script_is_told(story, reply) -> None:
+    problem = script_problem(SCRIPTS[story], story, SCRIPTS[reply])
+    same = main_script(SCRIPTS[story]) == main_script(SCRIPTS[reply])
+    assert (problem is None) == same
+    if problem is not None:
+        assert f"language {story}" in problem
+
+
+def test_reply_when_short_or_without_letters_is_not_judged() -> None:
+    assert script_problem(SCRIPTS["hi"], "hi", "yes, 1, 2, 3") is None
+    assert script_problem("1 2 3", "en", SCRIPTS["zh"]) is None
+    assert main_script("... 42") is None
+
+
+def test_reply_when_it_quotes_some_foreign_words_is_taken() -> None:
+    assert script_problem(SCRIPTS["hi"], "hi", SCRIPTS["hi"] + " cause_effect wisdom") is None

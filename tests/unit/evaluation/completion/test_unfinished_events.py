@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import BudgetStop
-from fabula.evaluation.archive.archive import read_archive
+from fabula.errors import BudgetStop, ConfigError, InputError
+from fabula.evaluation.archive.archive import Archive, read_archive, write_archive
 from fabula.evaluation.archive.replies import lacks
+from fabula.evaluation.events.compare import compare_folders
 from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request
-from fabula.evaluation.events.score import score_folder
+from fabula.evaluation.events.score import rates_of, read_rates, score_archive, score_folder
 from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.running import check_request
+from fabula.releases.events.suites import write_suite
+from fabula.schemas.events import Suite
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
@@ -117,3 +120,67 @@ def test_evaluation_when_lines_of_the_earlier_one_cannot_be_read_keeps_it_apart_
             again = judge(server, votes=4)
     assert len(again.judgements) > len(whole.judgements) == len(lines)
     assert (tmp_path / "run" / "earlier-1" / path.name).read_bytes() == b"".join(damaged)
+
+
+# Comparing evaluations of videos: paired over prompts, under one protocol.
+
+Make = Callable[..., Archive]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, suite: Suite) -> Callable[..., Path]:
+    def make(name: str, archive: Archive) -> Path:
+        place = tmp_path / name
+        place.mkdir()
+        write_archive(place, archive.manifest, archive.judgements)
+        write_suite(place / "all_prompts.json", suite)
+        return place
+
+    return make
+
+
+def test_two_evaluations_when_compared_are_paired_over_prompts(archive: Make, folder) -> None:
+    first = folder("a", archive({"a.mp4": [(1, 1)] * 2, "b.mp4": [(1, 0)] * 2, "c.mp4": [(1, 1, 1)] * 2}))
+    second = folder("b", archive({"a.mp4": [(1, 0)] * 2, "b.mp4": [(0, 0)] * 2, "c.mp4": ["refused"] * 2}))
+    (one,) = compare_folders(first, second, None, Definitions(interval="percentile")).comparisons
+    # 1 - 1/2, 1/2 - 0, 1 - 0
+    assert (one.n, one.difference) == (3, pytest.approx(2 / 3))
+    assert one.low == pytest.approx(0.5)
+    assert one.rank_biserial == 1
+    found = compare_folders(first, second, None, Definitions(nonresponse="excluded", resamples=0))
+    assert (found.comparisons[0].n, found.comparisons[0].low) == (2, None)
+    assert found.as_json()["comparisons"][0]["prompts"] == 2
+    assert any("+50.0" in line for line in found.lines())
+    assert found.as_json()["comparisons"][0]["first"] == "m"
+
+
+def test_two_evaluations_when_made_otherwise_are_refused_unless_allowed(archive: Make, folder) -> None:
+    votes = {"a.mp4": [(1, 1)] * 2}
+    first, second = folder("a", archive(votes)), folder("b", archive(votes, frames={"count": 4}))
+    with pytest.raises(InputError, match="frames"):
+        compare_folders(first, second, None, Definitions())
+    found = compare_folders(first, second, None, Definitions(), ["frames"])
+    assert found.comparisons[0].difference == 0
+    assert len(found.differences) == 1
+
+
+# Completion rates for grading a suite: from scored evaluations, and from people's tables.
+
+
+def test_rates_when_taken_from_scores_need_one_judge_and_each_method_once(archive, suite: Suite) -> None:
+    scores = score_archive(archive({"a.mp4": [(1, 0), (1, 0)]}), suite, Definitions())
+    assert rates_of([scores]) == {"m": {"a.mp4": 0.5, "b.mp4": None, "c.mp4": None}}
+    with pytest.raises(ConfigError, match="the method m is in two"):
+        rates_of([scores, scores])
+    with pytest.raises(ConfigError, match="--judge"):
+        rates_of([scores], "nobody")
+
+
+def test_peoples_rates_when_wrong_list_every_problem(tmp_path: Path) -> None:
+    path = tmp_path / "human.tsv"
+    path.write_text("method\tunit\trate\nm\ta.mp4\t0.5\nm\ta.mp4\t1\nm\tb.mp4\t2\n")
+    with pytest.raises(InputError) as caught:
+        read_rates(path)
+    assert len(caught.value.problems) == 2
+    path.write_text("method\tunit\trate\nm\ta.mp4\t0.5\n")
+    assert read_rates(path) == {"m": {"a.mp4": 0.5}}

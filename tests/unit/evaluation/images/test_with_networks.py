@@ -1,16 +1,24 @@
 """Every metric with the real classes of the registered models and small random weights, end to end."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from fabula.errors import MissingRequirement
+from fabula.evaluation.looking import check_weights
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
+from fabula.evaluation.shots.requests import EVALUATING, LOOKING, ImageOptions, images_request
 from fabula.evaluation.shots.score import score_folder
+from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.testing.model_server import ModelServer
+from fabula.testing.table_detector import SETTINGS
 from fabula.testing.tiny_vision import tiny_settings
 
 for _library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
@@ -58,3 +66,106 @@ def test_images_when_looked_at_with_small_networks_get_every_score(
     told = json.loads((tmp_path / "run/evaluation.json").read_text())["protocol"]["models"]
     assert set(told) == {"detector", "characters", "style", "aesthetic", "inception", "clip"}
     assert all(name in told["characters"] for name in (*CROPS[1].model, "clip-vit-l-14"))
+
+
+# Weights of an evaluation: what is missing is listed at once, and other files are looked at anew.
+
+pytest.importorskip("torch", reason="the extra metrics is not installed")
+pytest.importorskip("insightface", reason="the extra metrics is not installed")
+
+
+def test_weights_when_several_are_missing_are_listed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    options = ImageOptions(metrics=("cids", "csd", "aesthetic", "inception"), device="cpu")
+    request = images_request(draw_shot_set(tmp_path / "set"), [], tmp_path / "run", options)
+    with pytest.raises(MissingRequirement) as told:
+        check_weights(request.config)
+    found = told.value.found
+    for name in (
+        "grounding-dino-swin-t", "clip-vit-l-14", "arcface-r100", "adaface-ir101", "facenet-vggface2",
+        "csd-vit-l", "aesthetic-v2.5", "inception-v3",
+    ):  # fmt: skip
+        assert f"for {name}" in found
+    for file in ("adaface_ir_101.onnx", "20180402-114759-vggface2.onnx", "aesthetic_predictor_v2_5.pth"):
+        assert file in found
+    assert "fetch it with: fabula models fetch vision --model adaface-ir101" in found
+
+
+def test_settings_when_a_file_of_weights_is_replaced_are_others(tmp_path: Path) -> None:
+    file = tmp_path / "csd.pth"
+    folder = draw_shot_set(tmp_path / "set")
+
+    def settings() -> object:
+        options = ImageOptions(
+            metrics=("csd",), device="cpu",
+            settings=(f'encode_pictures.options={{ "csd-vit-l" = {{ local = "{file}" }} }}',),
+        )  # fmt: skip
+        return images_request(folder, [], tmp_path / "run", options).config.stages["encode_pictures"]
+
+    absent = settings()
+    file.write_bytes(b"one")
+    first, again = settings(), settings()
+    file.write_bytes(b"two")
+    other = settings()
+    assert first == again
+    assert len({repr(one) for one in (absent, first, other)}) == 3
+
+
+# Judged alignment where torch cannot be imported: needed only where single characters are cut out.
+
+FAILURES = ("ImportError", "OSError")
+
+
+def evaluated(
+    folder: Path, server: ModelServer, error: str, dimensions: list[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process whose torch raises an error when it is imported."""
+    fake = folder / "fake" / "torch"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text(f"raise {error}('libtorch.so: broken')\n", "utf-8")
+    command = (
+        "evaluate", "images", "--release", draw_shot_set(folder / "data", 1),
+        "--outputs", draw_shot_outputs(folder / "model-x", 1), "--metrics", "alignment",
+        "--judge", f"{server.openai_url}#tested", "--out", folder / "run", "--workers", 0,
+        "--set", f"judge_alignment.dimensions={json.dumps(dimensions)}",
+    )  # fmt: skip
+    # Before the installed library: the path that the environment names comes first.
+    env = {**os.environ, "PYTHONPATH": str(fake.parent)}
+    return subprocess.run(
+        [sys.executable, "-m", "fabula.cli.main", *map(str, command)],
+        check=False, cwd=folder, env=env, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("error", FAILURES)
+def test_alignment_when_no_dimension_needs_a_detector_needs_no_torch(error: str, tmp_path: Path) -> None:
+    with ModelServer(AlignmentModel()) as server:
+        done = evaluated(tmp_path, server, error, ["scene", "shot", "interaction"])
+        assert done.returncode == 0, done.stderr
+        assert server.count > 0
+
+
+def test_alignment_when_a_dimension_needs_a_detector_says_that_torch_is_missing(tmp_path: Path) -> None:
+    with ModelServer(AlignmentModel()) as server:
+        done = evaluated(tmp_path, server, "OSError", ["scene", "action"])
+        assert (done.returncode, server.count) == (3, 0), done.stderr
+        assert "torch" in done.stderr and "fabula[metrics]" in done.stderr
+
+
+def test_device_when_each_stage_is_told_its_own_is_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> None:
+        raise AssertionError("torch was asked which devices there are")
+
+    monkeypatch.setattr("fabula.models.vision.weights.available", asked)
+    settings = (*SETTINGS, *(f"{stage}.device=cpu" for stage in LOOKING))
+    request = images_request(
+        draw_shot_set(tmp_path / "data", 1), [draw_shot_outputs(tmp_path / "model-x", 1)], tmp_path / "run",
+        ImageOptions(metrics=("cids",), settings=settings),
+    )  # fmt: skip
+    assert {getattr(request.config.stages[stage], "device", None) for stage in LOOKING} == {"cpu"}

@@ -1,11 +1,17 @@
 """Votes and judges: majority, ties, silence, weights; labels by the most frequent one."""
 
 import json
+from itertools import product
 
+import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, InputError
+from fabula.evaluation.events import votes
+from fabula.evaluation.recoverability import columns, recoverability
 from fabula.evaluation.recoverability.definitions import Definitions
+from fabula.evaluation.recoverability.items import DIMENSIONS
+from fabula.evaluation.recoverability.recoverability import Rate, values_of
 from fabula.evaluation.recoverability.score import read_weights
 
 
@@ -132,3 +138,137 @@ def test_pairs_when_judged_give_accuracy_and_confusion(bench):
     assert pairs["accuracy"].value == 0.5
     assert pairs["confusion"].value == 0.5
     assert pairs["contrastive_chosen"].value == 0.25
+
+
+# Outcome triples, coverage, groups, the evidence control and contrastive gaps.
+
+
+def test_triples_when_every_combination_occurs_are_counted_each(bench):
+    made = bench(2)
+    combinations = list(product((True, False), repeat=3))
+    place = {q: number % 8 for number, q in enumerate(sorted(made.questions))}
+    order = ("text", "image", "text_image")
+    made.ask(lambda q, condition, judge: combinations[place[q]][order.index(condition)])
+    triples = made.score().methods["m"].triples
+    assert [(one.text, one.image, one.text_image) for one in triples] == combinations
+    # twelve questions over eight combinations: the first four occur twice
+    assert [one.count for one in triples] == [2, 2, 2, 2, 1, 1, 1, 1]
+    assert [one.included for one in triples] == [one.text_image for one in triples]
+    assert sum(one.in_table_30 for one in triples) == 5
+
+
+def test_groups_when_scored_hold_their_own_stories(bench):
+    made = bench(4)
+    types = {record.story_id: record.narrative_type for record in made.release.records}
+    lost = made.release.records[0].narrative_type
+    made.ask(lambda q, c, j: not (c == "image" and types[made.questions[q].story_id] == lost))
+    groups = made.score().methods["m"].groups
+    assert groups["narrative_type"][lost].gaps["filtered"].gap.value == 1.0
+    others = [one for name, one in groups["narrative_type"].items() if name != lost]
+    assert {one.gaps["filtered"].gap.value for one in others} == {0.0}
+    assert sum(one.stories for one in groups["split"].values()) == 4
+    assert set(groups) == {"source_family", "narrative_type", "split"}
+
+
+def test_evidence_control_when_images_contradict_shows_what_the_filter_does(bench, replied):
+    made = bench(1)
+    bad = sorted(made.questions)[0]
+
+    def says(q, condition, judge):
+        if q == bad and condition == "text_image":
+            return replied(made.questions[q].gold_answer, condition, "contradicted")
+        return condition != "image"
+
+    made.ask(says)
+    rows = made.score().methods["m"].evidence
+    assert [row["valid_share"] for row in rows] == pytest.approx([1, 1, 1, 5 / 6])
+    assert rows[0]["gap"] is None
+    assert rows[3]["gap"] == 1.0
+
+
+def test_contrastive_gap_when_images_show_the_contrast_falls_short_of_the_sources(bench):
+    made = bench(2)
+    made.ask(lambda *_: True)
+    for record in made.release.records:
+        for condition in ("text", "image"):
+            said = {"answer": record.moral_label, "confidence": "high"}
+            made.line("moral_label", record.story_id, record.story_id, condition, said)
+    labelled = [
+        one for one in made.release.variants if one.contrastive_moral not in (None, one.original_moral)
+    ]
+    pairs = made.score().methods["m"].pairs
+    if labelled:
+        # every story's own label is found from text and from images, so that no contrastive one is
+        assert (pairs["text"].value, pairs["image"].value, pairs["gap"].value) == (1.0, 0.0, 1.0)
+    else:
+        assert pairs["gap"].status == "undefined"
+
+
+def test_scores_when_shown_as_json_hold_no_number_for_what_is_undefined(bench):
+    made = bench(1)
+    made.ask(lambda q, condition, judge: condition == "text")
+    document = made.score().as_json()
+    score = document["methods"]["m"]["gaps"]["question"]["filtered"]["gap"]
+    assert (score["value"], score["status"]) == (None, "undefined")
+    assert score["reason"] == "no question was counted"
+
+
+def test_robustness_when_there_are_too_few_methods_says_why(bench):
+    made = bench(4)
+    made.ask(lambda *_: True, ("a", "b"))
+    robustness = made.score().robustness
+    assert robustness["half_data"]["mean"] is None
+    assert robustness["filtering"]["raw_filtered"]["reason"] == "1 method; at least 3 are needed"
+    assert [one["judges"] for one in robustness["judges"]] == [["a", "b"]]
+
+
+# Scores of storyboards as values: their formulas by hand, ranges, and what the named values are of.
+
+FAMILIES = {
+    "recoverability": recoverability.METRICS,
+    "ambiguity": (columns.AMBIGUITY,),
+    "moral target": columns.MORAL,
+    "pairs": columns.PAIRS,
+}
+
+
+@pytest.mark.parametrize("rates", FAMILIES.values(), ids=FAMILIES)
+def test_rates_when_declared_say_all_that_is_read_from_them(rates: tuple[Rate, ...]) -> None:
+    assert len({rate.name for rate in rates}) == len({rate.label for rate in rates}) == len(rates)
+    for rate in rates:
+        assert rate.version == 1 and rate.needs and rate.why and rate.range[1] == 1
+        assert (rate.range[0] == -1) == (
+            "gap" in rate.name
+        )  # differences can be below 0, and so can their intervals
+
+
+def test_moral_target_when_worked_by_hand_has_rates_and_gap() -> None:
+    # of 12 stories 6 are found from text and 3 from images; of 10 with both, 8
+    values = values_of(columns.MORAL, np.array([6.0, 3.0, 12.0, 8.0, 10.0]))
+    assert values.tolist() == [0.5, 0.25, 0.25, 0.8]
+
+
+def test_pairs_when_worked_by_hand_have_accuracy_confusion_and_gap() -> None:
+    # of 4 pairs the source is chosen for 3, the variant for none; of 5 labels 4 from text, 1 from images
+    # of 4 variants that were drawn 1 is chosen; of the 2 pairs with both outputs, none has both right
+    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 1.0, 4.0, 0.0, 2.0]))
+    assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6, 0.25, 0.0])
+    # where no variant was drawn, the others are what they were
+    values = values_of(columns.PAIRS, np.array([3.0, 0.0, 4.0, 4.0, 1.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
+    assert values == pytest.approx([0.75, 0.25, 0.0, 0.8, 0.2, 0.6, np.nan, np.nan], nan_ok=True)
+
+
+def test_rates_when_nothing_is_counted_have_no_value() -> None:
+    assert np.isnan(values_of(columns.MORAL, np.zeros(5))).all()
+    assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 10)))).all()
+
+
+def test_named_values_are_of_each_dimension_and_of_all() -> None:
+    named = recoverability.named()
+    assert len(named) == 3 * len(DIMENSIONS) + len(recoverability.METRICS)
+    assert list(named)[-6:] == [rate.name for rate in recoverability.METRICS]
+    assert all(named[f"gap.{name}"] is recoverability.GAP for name in DIMENSIONS)
+
+
+def test_completion_when_declared_is_better_high_and_silence_low() -> None:
+    assert (votes.METRIC.better, votes.NONRESPONSE.better) == ("high", "low")

@@ -1,11 +1,25 @@
 """Correlations against worked values, scipy, and their own limits."""
 
 import math
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
 
+import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
+from fabula.evaluation.stats.agreement import (
+    Level,
+    cohen_kappa,
+    counts_of,
+    fleiss_kappa,
+    krippendorff_alpha,
+    observed_agreement,
+)
+from fabula.evaluation.stats.bootstrap import draws, resampled_sums
 from fabula.evaluation.stats.correlation import (
     NAMES,
     correlate,
@@ -13,6 +27,9 @@ from fabula.evaluation.stats.correlation import (
     rank_correlations,
     spearman,
 )
+from fabula.evaluation.stats.paired import EXACT, Pair, paired, signed_rank
+from fabula.evaluation.stats.ranks import TOLERANCE, levelled, mean_ranks, rank_intervals, ranks, scale_of
+from fabula.evaluation.stats.uncertainty import Uncertainty
 
 X = [2.0, 4.0, 6.0, 8.0, 10.0, 3.0, 7.0, 1.0]
 Y = [1.0, 3.0, 5.5, 7.0, 12.0, 4.0, 5.0, 2.0]
@@ -70,3 +87,238 @@ def test_rank_correlations_when_compared_with_spearman_are_the_same():
     table = np.random.default_rng(1).random((4, 6))
     found = rank_correlations(table)
     assert found == pytest.approx([spearman(table[0], row).value for row in table[1:]])
+
+
+# Agreement beyond chance: published worked examples, and two other libraries on random ratings.
+
+# Fourteen raters, ten subjects, five categories: the example that goes with Fleiss (1971); kappa is 0.210.
+FLEISS = np.array(
+    [
+        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+    ],
+    dtype=np.float64,
+)  # fmt: skip
+# Four observers, twelve units, 0 for missing: Krippendorff (2011), reliability data D.
+KRIPPENDORFF = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3],
+        [0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0],
+    ]
+)
+
+
+def test_fleiss_kappa_when_given_the_published_example_is_its_value() -> None:
+    assert fleiss_kappa(FLEISS) == pytest.approx(0.210, abs=5e-4)
+    assert observed_agreement(FLEISS) == pytest.approx(0.378, abs=5e-4)
+
+
+@pytest.mark.parametrize(("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_when_given_the_published_example_is_its_value(level: Level, value: float) -> None:
+    assert krippendorff_alpha(counts_of(KRIPPENDORFF - 1, 5), level) == pytest.approx(value, abs=5e-4)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("seed", range(5))
+def test_alpha_when_ratings_are_missing_is_that_of_another_library(level: Level, seed: int) -> None:
+    codes = np.random.default_rng(seed).integers(-1, 5, (4, 40))
+    there = np.where(codes < 0, np.nan, codes.astype(np.float64))
+    wanted = krippendorff.alpha(there, level_of_measurement=level)
+    assert krippendorff_alpha(counts_of(codes, 5), level) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+def test_cohen_kappa_when_compared_is_that_of_scikit_learn(weights: str) -> None:
+    random = np.random.default_rng(3)
+    first, second = random.integers(0, 4, 200), random.integers(0, 4, 200)
+    table = confusion_matrix(first, second).astype(np.float64)
+    wanted = cohen_kappa_score(first, second, weights=None if weights == "none" else weights)
+    assert cohen_kappa(table, weights) == pytest.approx(wanted)
+
+
+def test_cohen_kappa_when_worked_by_hand_is_that() -> None:
+    # 35 of 50 agree, 0.7; by chance 0.5 * 0.6 + 0.5 * 0.4 = 0.5; (0.7 - 0.5) / (1 - 0.5) = 0.4
+    assert cohen_kappa(np.array([[20.0, 5.0], [10.0, 15.0]])) == pytest.approx(0.4)
+
+
+def test_agreement_when_perfect_is_one_and_in_any_order_the_same() -> None:
+    perfect = np.array([[3.0, 0.0], [0.0, 3.0], [3.0, 0.0]])
+    assert fleiss_kappa(perfect) == krippendorff_alpha(perfect) == observed_agreement(perfect) == 1.0
+    assert fleiss_kappa(FLEISS[::-1]) == pytest.approx(fleiss_kappa(FLEISS))
+    assert krippendorff_alpha(FLEISS[:, ::-1]) == pytest.approx(krippendorff_alpha(FLEISS))
+
+
+@pytest.mark.parametrize("counts", [np.zeros((0, 2)), np.eye(3), np.array([[3.0, 0.0], [2.0, 0.0]])])
+def test_agreement_when_nothing_can_be_said_is_undefined(counts: np.ndarray) -> None:
+    assert np.isnan(fleiss_kappa(counts))
+    assert np.isnan(krippendorff_alpha(counts))
+
+
+def test_agreement_when_units_have_one_rating_leaves_them_out() -> None:
+    with_single = np.vstack([FLEISS, np.eye(5)])
+    assert fleiss_kappa(with_single) == fleiss_kappa(FLEISS)
+    assert krippendorff_alpha(with_single) == krippendorff_alpha(FLEISS)
+
+
+# Ranks: equal up to rounding is equal, with scipy on exact fractions; ranks of methods, by hand.
+
+
+def test_ranks_when_values_differ_count_those_that_are_better() -> None:
+    assert ranks(np.array([0.2, 0.9, 0.5])).tolist() == [3, 1, 2]
+    assert ranks(np.array([0.2, 0.9, 0.5]), higher=False).tolist() == [1, 3, 2]
+
+
+def test_ranks_when_values_are_alike_are_shared() -> None:
+    assert ranks(np.array([3.0, 4.0, 4.0 + 1e-13, 1.0])).tolist() == [3, 1, 1, 4]
+
+
+def test_interval_when_one_is_always_better_is_its_rank_alone() -> None:
+    table = np.array([[0.9, 0.1], [0.8, 0.3], [0.7, 0.2]])
+    assert rank_intervals(table, resamples=200) == ((1, 1), (2, 2))
+    assert rank_intervals(table, higher=False, resamples=200) == ((2, 2), (1, 1))
+
+
+def test_interval_when_stories_disagree_holds_both_ranks() -> None:
+    table = np.array([[0.9, 0.1], [0.1, 0.85], [0.9, 0.2], [0.1, 0.8]])
+    assert rank_intervals(table, resamples=500) == ((1, 2), (1, 2))
+
+
+def test_interval_when_counted_out_by_hand_is_that_of_the_drawings() -> None:
+    # Two stories, each favours another method, the first by more: drawn twice, the second wins in a quarter.
+    table = np.array([[1.0, 0.0], [0.0, 0.5]])
+    means = np.concatenate(list(draws(2, 4000))) @ table / 2
+    second = float((means[:, 1] > means[:, 0]).mean())
+    assert second == pytest.approx(0.25, abs=0.03)
+    assert rank_intervals(table, resamples=4000) == ((1, 2), (1, 2))
+
+
+@pytest.mark.parametrize("table", [np.empty((0, 3)), np.empty((3, 0))])
+def test_interval_when_there_is_nothing_is_none(table: np.ndarray) -> None:
+    assert rank_intervals(table) == ()
+    assert rank_intervals(np.ones((2, 2)), resamples=0) == ()
+
+
+def test_drawings_when_asked_for_again_are_the_same_and_cannot_be_changed() -> None:
+    (first,), (second,) = list(draws(5, 100)), list(draws(5, 100))
+    assert (first == second).all() and (first.sum(axis=1) == 5).all()
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 7
+    assert resampled_sums(np.ones((5, 1)), 100).tolist() == [[5.0]] * 100
+    assert list(draws(5, 0)) == []
+
+
+WHOLE = lcm(*range(1, 13))
+
+
+def fractions(seed: int, count: int, most: int = 12) -> list[tuple[Fraction, Fraction]]:
+    """Two shares each, such as completion rates of 1 to 12 events."""
+    random = np.random.default_rng(seed)
+    below = random.integers(1, most + 1, count)
+    above = random.integers(0, below[:, None] + 1, (count, 2)) if count else []
+    return [
+        (Fraction(int(a), int(d)), Fraction(int(b), int(d)))
+        for (a, b), d in zip(above, below, strict=True)
+    ]  # fmt: skip
+
+
+def both(shares: list[tuple[Fraction, Fraction]]) -> tuple[np.ndarray, np.ndarray]:
+    """Differences as doubles, and exactly as whole numbers, for which scipy ranks without rounding."""
+    doubles = np.array([float(a) - float(b) for a, b in shares])
+    return doubles, np.array([float((a - b) * WHOLE) for a, b in shares])
+
+
+def test_values_when_equal_up_to_rounding_become_equal_and_zero() -> None:
+    third, close = 1 / 3, 1 - 2 / 3
+    assert third != close != 2 / 3 - third
+    values = levelled(np.array([close, 0.1 + 0.2 - 0.3, third, -0.0, np.nan, np.inf, 0.5, np.inf]))
+    assert values[0] == values[2] and values[[1, 3]].tolist() == [0, 0]
+    assert np.isnan(values[4]) and values[[5, 6, 7]].tolist() == [np.inf, 0.5, np.inf]
+    assert levelled(np.zeros((0, 3))).shape == (0, 3)
+    rows = levelled(np.array([[third, 1.0, close], [close, third, 1.0]]))
+    assert rows[:, 0].tolist() == rows[[0, 1], [2, 1]].tolist()
+
+
+def test_values_when_they_differ_by_more_than_rounding_stay_apart() -> None:
+    # 1/999,999 - 1/1,000,000 is the least difference of two fractions with denominators up to a million
+    apart = np.array([1 / 999_999, 1 / 1_000_000, 1e9, 1e9 + 0.1, 1e15, 1e15 + 1])
+    assert TOLERANCE < 1 / 999_999 - 1 / 1_000_000
+    assert (levelled(apart) == apart).all()
+
+
+def test_all_fractions_when_made_as_differences_of_others_have_the_ranks_of_the_exact_ones() -> None:
+    shares = [
+        (Fraction(a, d), Fraction(b, d)) for d in range(1, 13) for a in range(d + 1) for b in range(d + 1)
+    ]
+    doubles, exact = both(shares)
+    assert len(np.unique(doubles)) > len(np.unique(exact))
+    assert (mean_ranks(doubles) == stats.rankdata(exact)).all()
+
+
+@pytest.mark.parametrize("count", [EXACT + 10, 200])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_signed_ranks_of_fractions_when_many_are_those_of_scipy_on_the_exact_ones(count, alternative) -> None:
+    doubles, exact = both([pair for pair in fractions(count, 4 * count) if pair[0] != pair[1]][:count])
+    wanted = stats.wilcoxon(exact, alternative=alternative, zero_method="wilcox", method="approx")
+    found = signed_rank(doubles, alternative)
+    assert found.p_value == pytest.approx(wanted.pvalue)
+    assert found.positive == stats.rankdata(abs(exact))[exact > 0].sum()
+
+
+def test_signed_ranks_when_equal_differences_differ_in_the_last_bit_are_the_sign_test() -> None:
+    # 20 prompts of three events: 13 better and 7 worse by 1/3, so that all ranks are tied
+    better = [1 - 2 / 3, 2 / 3 - 1 / 3, 1 / 3] * 4 + [1 - 2 / 3]
+    differences = np.array([*better, *[-(2 / 3 - 1 / 3)] * 4, *[2 / 3 - 1] * 3])
+    found = signed_rank(differences, "two-sided")
+    assert found.p_value == pytest.approx(stats.binomtest(13, 20).pvalue)  # 0.263
+    assert found.rank_biserial == pytest.approx((13 - 7) / 20)
+
+
+def test_zeros_when_they_are_rounding_alone_drop_out_and_make_no_effect() -> None:
+    noise = np.array([0.1 + 0.2 - 0.3, 0.3 - 0.1 - 0.2, 1 - 0.9 - 0.1] * 12)
+    assert (noise != 0).all()
+    found = signed_rank(noise, "two-sided")
+    assert (found.count, found.zeros, found.p_value) == (0, 36, 1.0)
+    for some in (noise, noise[:9], np.abs(noise[:9])):  # the bootstrap, and Student's t
+        (pair,) = paired([Pair("a", "b", some)], "story", Uncertainty(resamples=200))
+        assert (pair.higher, pair.lower, pair.equal) == (0, 0, len(some))
+        assert (pair.p_wilcoxon, pair.p_bootstrap, pair.cohen_d) == (1.0, 1.0, None)
+
+
+def test_bootstrap_when_gains_and_losses_cancel_counts_its_zeros_on_both_sides() -> None:
+    # 40 thirds up, 40 down: whatever is drawn, the exact sum is a number of thirds, often none
+    shares = [(Fraction(1), Fraction(2, 3)), (Fraction(1, 3), Fraction(2, 3))] * 40
+    doubles, exact = both(shares)
+    found, wanted = (
+        paired([Pair("a", "b", some)], "prompt", Uncertainty(resamples=500))[0].p_bootstrap
+        for some in (doubles, exact * 3 / WHOLE)
+    )
+    assert found == wanted
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_correlations_of_fractions_are_those_of_scipy_on_the_exact_ones(count: int) -> None:
+    (x, exact_x), (y, exact_y) = (both(fractions(seed, count, 6)) for seed in (count, count + 1))
+    wanted = stats.spearmanr(exact_x, exact_y)
+    found = spearman(x, y)
+    assert (found.value, found.p) == pytest.approx((wanted.statistic, wanted.pvalue))
+    wanted = stats.kendalltau(exact_x, exact_y)
+    found = kendall(x, y)
+    assert (found.value, found.p) == pytest.approx((wanted.statistic, wanted.pvalue))
+    table = rank_correlations(np.stack([x, y]))
+    assert table[0] == pytest.approx(stats.spearmanr(exact_x, exact_y).statistic)
+
+
+def test_correlation_when_a_column_varies_by_rounding_alone_is_undefined() -> None:
+    noise = [1 / 3, 1 - 2 / 3, 2 / 3 - 1 / 3, 1 / 3]
+    for name in NAMES:
+        assert correlate(name, noise, [1, 2, 3, 4]).reason == "all numbers of a column are the same"
+
+
+def test_tiny_numbers_of_unknown_scale_when_all_are_positive_are_not_taken_for_rounding() -> None:
+    p_values, gaps = np.array([3e-23, 4e-23, 0.5]), np.array([1 - 2 / 3 - 1 / 3, 0.0, 0.4, -0.4])
+    assert (scale_of(p_values), scale_of(gaps)) == (0.0, 0.4)
+    assert all(a < b for a, b in pairwise(levelled(p_values, scale_of(p_values))))
+    found = correlate("spearman", p_values, [1, 2, 3], scales=(scale_of(p_values), 1.0))
+    assert found.value == pytest.approx(1)

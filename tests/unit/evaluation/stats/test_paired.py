@@ -1,14 +1,22 @@
 """Paired comparisons: oracles are scipy's tests, Holm's own definition by closed testing, and simulations."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
+from scipy import stats
+from scipy.stats import rankdata, ttest_1samp, wilcoxon
 
 from fabula.errors import ConfigError
-from fabula.evaluation.stats.bootstrap import resampled_sums
-from fabula.evaluation.stats.paired import Pair, paired
+from fabula.evaluation.stats.bootstrap import (
+    divided,
+    draws,
+    mean_of_known,
+    percentile_interval,
+    resampled_sums,
+    two_sided_p,
+)
+from fabula.evaluation.stats.paired import EXACT, Alternative, Pair, cohen_d, paired, signed_rank
 from fabula.evaluation.stats.uncertainty import Uncertainty, bonferroni, holm
 
 STUDIES, RESAMPLES = 8_000, 500
@@ -136,3 +144,115 @@ def test_json_when_written_names_the_units_and_what_was_compared():
 def test_uncertainty_when_a_choice_does_not_exist_says_so(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Uncertainty(**wrong)
+
+
+# Wilcoxon's signed-rank test: a published example, scipy, and every assignment of signs counted out.
+
+# Darwin's fifteen pairs of plants, in eighths of an inch.
+DARWIN = np.array([6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75], dtype=np.float64)
+
+
+def test_test_when_given_darwins_plants_is_the_published_result() -> None:
+    found = signed_rank(DARWIN)
+    assert (found.positive, found.negative, found.count, found.exact) == (96, 24, 15, True)
+    assert found.p_value == pytest.approx(0.0206298828125)
+    assert signed_rank(DARWIN, "two-sided").p_value == pytest.approx(0.041259765625)
+    assert found.rank_biserial == pytest.approx((96 - 24) / 120)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+@pytest.mark.parametrize("count", [5, EXACT, EXACT + 1, 300])
+def test_test_when_there_are_no_ties_is_that_of_scipy(alternative: Alternative, count: int) -> None:
+    values = np.random.default_rng(count).normal(0.2, 1, count)
+    method = "exact" if count <= EXACT else "approx"
+    wanted = wilcoxon(values, alternative=alternative, method=method).pvalue
+    assert signed_rank(values, alternative).p_value == pytest.approx(wanted)
+
+
+def test_test_when_there_are_many_ties_is_scipys_approximation() -> None:
+    values = np.random.default_rng(0).integers(-2, 4, 400).astype(np.float64)
+    wanted = wilcoxon(values, alternative="greater", zero_method="wilcox", method="approx").pvalue
+    found = signed_rank(values)
+    assert found.p_value == pytest.approx(wanted)
+    assert found.zeros == (values == 0).sum()
+    assert not found.exact
+
+
+@pytest.mark.parametrize("values", [[2, 1, 1, 0, -1], [1, 1, 1, 1], [-2, -1, -1, 2, 2, 0, 1], [-1], [2, -2]])
+def test_test_when_few_are_tied_counts_every_assignment_of_signs(values: list[int]) -> None:
+    kept = [value for value in values if value]
+    ranks = rankdata(np.abs(kept))
+    observed = sum(rank for rank, value in zip(ranks, kept, strict=True) if value > 0)
+    sums = [float(ranks @ np.array(signs)) for signs in product((0, 1), repeat=len(kept))]
+    wanted = sum(one >= observed for one in sums) / len(sums)
+    assert signed_rank(np.array(values, dtype=np.float64)).p_value == pytest.approx(wanted)
+
+
+def test_test_when_all_are_zero_says_nothing() -> None:
+    found = signed_rank(np.zeros(4))
+    assert (found.p_value, found.count, found.zeros) == (1.0, 0, 4)
+    assert np.isnan(found.rank_biserial)
+
+
+# Resampling, intervals, p-values, corrections and effect sizes.
+
+
+def test_draws_when_made_draw_as_many_stories_as_there_are():
+    blocks = list(draws(50, 300, 42))
+    assert all((block.sum(axis=1) == 50).all() for block in blocks)
+    assert sum(len(block) for block in blocks) == 300
+
+
+def test_sums_when_columns_are_resampled_together_are_paired():
+    columns = np.random.default_rng(0).random((40, 1))
+    sums = resampled_sums(np.hstack([columns, 2 * columns]), 200, 42)
+    assert sums[:, 1] == pytest.approx(2 * sums[:, 0])
+
+
+def test_sums_when_the_seed_is_the_same_are_the_same():
+    columns = np.arange(30.0)[:, None]
+    assert (resampled_sums(columns, 100, 7) == resampled_sums(columns, 100, 7)).all()
+    assert (resampled_sums(columns, 100, 7) != resampled_sums(columns, 100, 8)).any()
+
+
+def test_interval_of_a_mean_when_compared_with_scipy_is_close():
+    values = np.random.default_rng(3).normal(size=200)
+    sums = resampled_sums(np.stack([values, np.ones(200)], axis=1), 10_000, 42)
+    low, high = percentile_interval(sums[:, 0] / sums[:, 1])
+    other = stats.bootstrap((values,), np.mean, method="percentile", rng=0).confidence_interval
+    assert (float(low), float(high)) == pytest.approx((other.low, other.high), abs=0.01)
+
+
+def test_interval_when_some_values_are_unknown_leaves_them_out():
+    values = np.array([[0.0, np.nan], [1.0, np.nan], [np.nan, np.nan]])
+    low, high = percentile_interval(values, 0.5)
+    assert (low[0], high[0]) == (0.25, 0.75)
+    assert np.isnan(low[1])
+
+
+def test_interval_when_nothing_was_drawn_is_unknown():
+    low, high = percentile_interval(np.zeros((0, 3)))
+    assert np.isnan(low).all() and np.isnan(high).all()
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [([1.0] * 99, 2 / 100), ([-1.0] * 49 + [1.0] * 50, 1.0), ([0.0] * 9, 1.0)],
+)
+def test_bootstrap_p_when_counted_is_twice_the_smaller_tail(differences, p):
+    assert two_sided_p(np.array(differences)) == pytest.approx(p)
+
+
+def test_bonferroni_when_one_is_unknown_counts_the_others():
+    assert bonferroni(np.array([0.01, 0.4, np.nan])) == pytest.approx([0.02, 0.8, np.nan], nan_ok=True)
+
+
+def test_cohen_d_when_worked_by_hand_is_mean_over_deviation():
+    # differences 1, 2, 3: mean 2, standard deviation 1
+    assert cohen_d(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
+    assert np.isnan(cohen_d(np.array([0.5, 0.5])))
+
+
+def test_divided_when_nothing_was_counted_is_unknown():
+    assert np.isnan(divided(np.array([1.0]), np.array([0.0])))[0]
+    assert mean_of_known(np.array([1.0, np.nan, 3.0])) == 2.0

@@ -1,8 +1,27 @@
 """Pictures of the bank: checkers, grids and panoramas, by pixels that are known."""
 
-import numpy as np
-from PIL import Image
+import importlib.util
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, features
+
+from fabula.errors import ConfigError, MissingRequirement
+from fabula.generation.memory import labels
+from fabula.generation.memory.bank import read_bank
+from fabula.generation.memory.keying import components, cut_by_colour, cut_by_mask, ground_of
+from fabula.generation.memory.keys import KEYS, grounds_for, rgb_of
+from fabula.generation.memory.labels import (
+    can_shape,
+    check_labels,
+    font_files,
+    font_for,
+    is_shaped,
+    labelled,
+    scripts_of,
+)
 from fabula.generation.memory.pictures import (
     CELL,
     DARK,
@@ -15,6 +34,14 @@ from fabula.generation.memory.pictures import (
     png_bytes,
     thirds_of,
 )
+from fabula.generation.memory.pipeline import MemoryOptions, build_memory, memory_request
+from fabula.models.vision.registry import open_vision
+from fabula.models.vision.segmenters import LAYOUTS, SAM2_SOURCE, load_sam2
+from fabula.models.vision.types import Points, Segmenter
+from fabula.models.vision.weights import Place
+from fabula.testing.drawn_portraits import COAT, draw_portrait
+from fabula.testing.tiny_vision import tiny_settings
+from fabula.testing.written_episodes import SHOTS, write_episodes, written_episode
 
 
 def test_checkers_when_drawn_change_every_sixteen_pixels() -> None:
@@ -66,3 +93,270 @@ def test_png_when_made_twice_is_the_same_bytes_without_metadata() -> None:
     data = png_bytes(image)
     assert data == png_bytes(image.copy()) and b"secret" not in data
     assert opened_rgba(data, "x").tobytes() == image.tobytes()
+
+
+# Grounds: the order in which they are tried.
+
+
+@pytest.mark.parametrize(
+    ("description", "retries", "grounds"),
+    [
+        ("Woman in a red coat.", 2, ("green", "magenta", "blue")),
+        ("Woman in a red coat.", 3, ("green", "magenta", "blue", "orange")),
+        ("Woman in a red coat.", 0, ("green",)),
+        ("Man in a green coat.", 2, ("orange", "magenta", "blue")),
+        ("Man in a navy suit.", 2, ("green", "magenta", "orange")),
+        # With orange among the four there is nothing to take in green's place: it comes last.
+        ("Man in a green coat.", 3, ("magenta", "blue", "orange", "green")),
+        # Orange takes green's place, and nothing is left for blue, which comes last.
+        ("Blue and green tartan.", 2, ("orange", "magenta", "blue")),
+        ("Green, pink, navy and orange motley.", 2, ("green", "magenta", "blue")),
+        ("Plain.", 5, ("green", "magenta", "blue", "orange", "green", "magenta")),
+    ],
+)
+def test_grounds_when_colours_are_worn_avoid_them(
+    description: str, retries: int, grounds: tuple[str, ...]
+) -> None:
+    assert grounds_for(description, retries) == grounds
+
+
+def test_rgb_when_given_a_colour_is_its_three_parts() -> None:
+    assert rgb_of("#00b140") == (0, 177, 64)
+    with pytest.raises(ValueError, match="hex"):
+        rgb_of("green")
+
+
+# Cutting by colour: masks of drawn pictures whose areas are known.
+
+GREEN = rgb_of(KEYS["green"])
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_cut_when_the_ground_is_flat_is_exactly_the_figure_on_every_ground(key: str) -> None:
+    ground = rgb_of(KEYS[key])  # type: ignore[index]
+    image = draw_portrait(ground)
+    cut = cut_by_colour(image, ground)
+    figure = (np.asarray(image) != np.array(ground)).any(axis=-1)
+    # Pillow draws no half pixels, so that every pixel is either ground or figure.
+    assert np.array_equal(cut.mask, figure)
+    assert cut.ground == 1.0 and not cut.enclosed.any() and not cut.tinted.any()
+    rgba = np.asarray(cut.image)
+    assert (rgba[..., 3][figure] == 255).all() and not rgba[~figure].any()
+    assert tuple(rgba[60, 60][:3]) == COAT
+
+
+def test_cut_when_the_ground_is_shaded_takes_the_shadow_for_ground() -> None:
+    image = draw_portrait(GREEN)
+    ImageDraw.Draw(image).rectangle((10, 146, 110, 155), fill=tuple(part * 3 // 4 for part in GREEN))
+    assert np.array_equal(cut_by_colour(image, GREEN).mask, cut_by_colour(draw_portrait(GREEN), GREEN).mask)
+
+
+def test_cut_when_the_ground_is_another_green_than_asked_for_finds_it() -> None:
+    near = (20, 190, 80)
+    cut = cut_by_colour(draw_portrait(near), GREEN)
+    pixels = np.asarray(draw_portrait(near), dtype=np.float32)
+    ground, share = ground_of(pixels, GREEN)
+    assert tuple(ground) == near and share == 1.0 and not cut.mask[:10].any()
+
+
+def test_cut_when_the_ground_is_not_of_the_colour_says_so() -> None:
+    cut = cut_by_colour(draw_portrait((200, 200, 200)), GREEN)
+    assert cut.ground == 0.0 and cut.mask.all()
+
+
+def test_cut_when_the_subject_encloses_ground_counts_it() -> None:
+    cut = cut_by_colour(draw_portrait(GREEN, "hole"), GREEN)
+    assert int(cut.enclosed.sum()) == 16 * 16
+
+
+def test_cut_when_an_edge_is_mixed_frees_it_of_the_ground() -> None:
+    image = Image.new("RGB", (40, 40), GREEN)
+    ImageDraw.Draw(image).rectangle((10, 10, 29, 29), fill=(255, 255, 255))
+    half = tuple((255 + part) // 2 for part in GREEN)
+    ImageDraw.Draw(image).rectangle((10, 10, 29, 10), fill=half)  # half white, half ground: (127, 216, 159)
+    cut = cut_by_colour(image, GREEN)
+    red, _, blue, alpha = np.asarray(cut.image)[10, 20]
+    assert 0 < alpha < 255
+    # Its distance from the ground is half of white's: of white 83.4, so 41.7; (41.7 - 24) / 32 = 0.55, which
+    # is 141 of 255. What is left of the colour is nearer to white than the mixture was.
+    assert abs(int(alpha) - 141) <= 3 and red > half[0] and blue > half[2]
+
+
+def test_cut_when_clothes_come_near_the_ground_tells_them_as_tinted() -> None:
+    image = draw_portrait(GREEN)
+    ImageDraw.Draw(image).rectangle((40, 42, 79, 101), fill=(72, 138, 84))  # 52 from the ground
+    cut = cut_by_colour(image, GREEN)
+    assert cut.mask[70, 60] and cut.tinted[70, 60] and not cut.tinted[25, 60]
+
+
+def test_cut_when_a_mask_is_given_keeps_what_it_says() -> None:
+    mask = np.zeros((160, 120), dtype=bool)
+    mask[20:120, 30:90] = True
+    mask[50:60, 50:60] = False
+    cut = cut_by_mask(draw_portrait(GREEN), mask, "someone@1", GREEN)
+    assert cut.by == "someone@1" and np.array_equal(np.asarray(cut.image)[..., 3] == 255, mask)
+    assert int(cut.enclosed.sum()) == 100 and cut.ground == 1.0
+    assert cut.tinted.any(), "ground within the mask is a leftover of the key"
+
+
+def test_components_when_parts_touch_at_corners_are_one() -> None:
+    mask = np.zeros((6, 6), dtype=bool)
+    mask[0:2, 0:2] = mask[2, 2] = mask[5, 5] = True
+    assert components(mask) == [5, 1]
+    assert components(np.zeros((3, 3), dtype=bool)) == []
+
+
+# Labels: names below portraits, by a font that has their letters, or refused.
+
+FACE = Image.new("RGBA", (200, 240), (200, 30, 30, 255))
+NAMES = {"LATIN": "Ana Novák", "CJK": "李小龙", "ARABIC": "الأميرة شهرزاد", "DEVANAGARI": "शिक्षक"}
+
+
+def ink(sheet: Image.Image) -> np.ndarray:  # type: ignore[type-arg]
+    """Where the band below the picture is written on."""
+    return np.asarray(sheet.convert("L"))[240:] < 128
+
+
+def needs(name: str) -> str:
+    if is_shaped(name) and not can_shape():
+        pytest.skip("Raqm with FriBiDi is not installed here: apt-get install libfribidi0")
+    try:
+        file = font_for(name)
+    except MissingRequirement:
+        pytest.skip(f"no font here has the letters of {name}: apt-get install fonts-noto-core fonts-noto-cjk")
+    assert file is not None
+    return file
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_label_when_a_font_has_the_letters_is_drawn_below_and_fits(name: str) -> None:
+    needs(name)
+    sheet = labelled(FACE, name)
+    assert sheet.size == (200, 272)  # an eighth of 240 is 30, and at least 32 pixels are written on
+    assert np.array_equal(np.asarray(sheet)[:240], np.asarray(FACE)[..., :3])
+    written = ink(sheet)
+    columns = np.flatnonzero(written.any(axis=0))
+    assert len(columns) and columns[0] >= 4 and columns[-1] < 196
+    assert np.array_equal(np.asarray(labelled(FACE, name)), np.asarray(sheet))
+
+
+def test_label_when_arabic_is_joined_differs_from_its_letters_apart() -> None:
+    needs(NAMES["ARABIC"])
+    joined, apart = ink(labelled(FACE, "بيت")), ink(labelled(FACE, "ب‌ي‌ت"))
+    # Zero-width non-joiners keep letters apart: without joining both would look the same.
+    assert not np.array_equal(joined, apart)
+
+
+def test_label_when_right_to_left_begins_at_the_right() -> None:
+    needs("אא..")
+    columns = ink(labelled(FACE, "א......")).any(axis=0)
+    rows_left, rows_right = (ink(labelled(FACE, "א......"))[:, part].any(axis=1).sum()
+                             for part in (slice(0, 100), slice(100, 200)))  # fmt: skip
+    assert columns.any() and rows_right > rows_left, "the letter is high, the full stops are low"
+
+
+@pytest.mark.parametrize("name", [NAMES["ARABIC"], NAMES["DEVANAGARI"], "משה"])
+def test_label_when_letters_cannot_be_joined_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "check", lambda _: False)
+    with pytest.raises(MissingRequirement, match="libfribidi0"):
+        labelled(FACE, name)
+
+
+def test_label_when_no_font_has_the_letters_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labels, "font_files", tuple)
+    monkeypatch.setattr(labels, "can_shape", lambda: True)
+    for name, package in (("李小龙", "fonts-noto-cjk"), ("शिक्षक", "fonts-noto-core")):
+        with pytest.raises(MissingRequirement, match=package):
+            font_for(name)
+    with pytest.raises(MissingRequirement, match="so it is with 1 more"):
+        check_labels(["Ana", "李小龙", "शिक्षक", "李小龙"])
+    assert font_for("Ana") == "", "the font that Pillow carries has plain Latin"
+
+
+def test_label_when_the_name_is_far_too_long_is_small_and_cut() -> None:
+    sheet = labelled(FACE, "Somebody whose titles fill more than the whole of a page " * 3)
+    columns = np.flatnonzero(ink(sheet).any(axis=0))
+    assert columns[0] >= 4 and columns[-1] < 196
+
+
+def test_label_when_the_cut_out_is_transparent_has_a_white_ground() -> None:
+    sheet = labelled(Image.new("RGBA", (64, 64)), "Ana")
+    assert sheet.mode == "RGB" and np.asarray(sheet)[:64].min() == 255
+
+
+def test_scripts_when_a_name_mixes_them_are_listed_once() -> None:
+    assert scripts_of("李小龙 (Bruce Lee) 李") == ("CJK", "LATIN")
+    assert is_shaped("Ana شهرزاد") and not is_shaped("Ana 李")
+
+
+def test_fonts_when_listed_have_the_preferred_ones_first() -> None:
+    files = [path.name for path in font_files()]
+    known = [name for name in labels.PREFERRED if name in files]
+    assert files[: len(known)] == known and len(files) == len(set(files))
+
+
+# SAM 2 in the place of the key's colour: real classes with small random weights, plumbing only.
+
+if any(importlib.util.find_spec(name) is None for name in ("torch", "torchvision", "transformers")):
+    pytest.skip("the extra metrics is missing", allow_module_level=True)
+NAME = "sam2.1-hiera-tiny"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+
+    torch.set_num_threads(1)
+    local = tiny_settings(NAME, tmp_path_factory.mktemp("sam2"))["local"]
+    assert isinstance(local, Path)
+    return local
+
+
+def test_segmenter_when_points_differ_gives_masks_of_the_pictures_size(weights: Path) -> None:
+    model = open_vision(NAME, Place(), {"local": str(weights)}, "segmenter")
+    assert isinstance(model, Segmenter)
+    rng = np.random.default_rng(3)
+    pictures = [Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+                for height, width in ((90, 60), (64, 128))]  # fmt: skip
+    masks = model.segment(pictures, [LAYOUTS["character"], LAYOUTS["object"]])
+    assert [(mask.shape, mask.dtype) for mask in masks] == [((90, 60), bool), ((64, 128), bool)]
+    again = load_sam2(Place(), weights).segment(pictures[:1], [LAYOUTS["character"]])
+    assert np.array_equal(again[0], masks[0]), "loaded again it is the same"
+    other = model.segment(pictures[:1], [Points(((0.1, 0.1),))])
+    assert other[0].shape == (90, 60)
+    assert model.segment([], []) == []
+
+
+def test_segmenter_when_no_folder_is_named_says_what_is_needed() -> None:
+    with pytest.raises(MissingRequirement, match="no folder with them is named"):
+        load_sam2(Place())
+    assert SAM2_SOURCE.revision == "", "no commit is claimed that nobody looked at"
+
+
+def test_bank_when_a_segmenter_is_named_is_cut_by_it_and_says_so(weights: Path, tmp_path: Path) -> None:
+    write_episodes(tmp_path / "set", [written_episode("ep_a", SHOTS[:1])])
+    sets: dict[str, object] = {
+        "draw_references.portrait": [128, 160], "draw_references.square": [128, 128],
+    }  # fmt: skip
+    config = tmp_path / "fabula.toml"
+    config.write_text(f'[draw_references]\noptions."{NAME}".local = "{weights}"\n', "utf-8")
+    given: dict[str, Any] = {
+        "image": "image:drawn:faithful", "segmenter": NAME, "candidates": 1, "retries": 0, "device": "cpu",
+        "workers": 0, "created_at": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    build_memory(tmp_path / "set", tmp_path / "run", MemoryOptions(settings=sets, config=config, **given))
+    ana = read_bank(tmp_path / "run").entry("ep_a", "character", "Ana")
+    assert ana is not None and str(ana.record.segmenter).startswith(f"{NAME}@")
+    # Random weights cut out anything: what counts is that it was checked, and kept as it is.
+    assert ana.record.status in ("verified", "unverified") and ana.record.checks
+    with Image.open(ana.folder / "cutout.png") as cut:
+        assert cut.mode == "RGBA" and cut.size == (128, 160)
+
+
+def test_request_when_there_is_no_such_segmenter_says_so(tmp_path: Path) -> None:
+    write_episodes(tmp_path / "set", [written_episode("ep_a", SHOTS[:1])])
+    with pytest.raises(ConfigError, match="there is no such model"):
+        memory_request(
+            tmp_path / "set", tmp_path / "run",
+            MemoryOptions(image="image:drawn:faithful", segmenter="sam99", device="cpu"),
+        )  # fmt: skip

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.models.vision.types import Encoder
+from fabula.models.vision.registry import open_vision
+from fabula.models.vision.store import VectorStore
+from fabula.models.vision.types import Encoder, TextEncoder, TextRows
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
+from fabula.testing.tiny_vision import tiny_settings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -90,3 +93,91 @@ def test_place_when_there_is_no_such_device_names_those_there_are() -> None:
         Place("cuda").checked()
     with pytest.raises(ConfigError, match="float32"):
         Place("cpu", "float16").checked()
+
+
+# The text side of CLIP through the real classes: its tokens, its vectors, and weights that lack a part.
+
+CLIP = "clip-vit-l-14"
+
+
+@pytest.fixture(scope="module")
+def text_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return Path(tiny_settings(CLIP, tmp_path_factory.mktemp("clip"))["local"])
+
+
+@pytest.fixture(scope="module")
+def clip(text_weights: Path) -> TextEncoder:
+    model = open_vision(CLIP, Place(), {"local": text_weights}, "text encoder")
+    assert isinstance(model, TextEncoder)
+    return model
+
+
+def test_texts_when_they_fit_get_what_the_library_gives(clip: TextEncoder, text_weights: Path) -> None:
+    texts = ["A wolf", "an old man by the well"]
+    tokenizer = transformers.CLIPTokenizer.from_pretrained(text_weights)
+    given = tokenizer(texts, padding="max_length", max_length=77, return_tensors="pt")
+    module = transformers.CLIPModel.from_pretrained(text_weights).eval()
+    with torch.no_grad():
+        pooled = module.text_model(**given).pooler_output
+        wanted = module.text_projection(pooled)
+    wanted = (wanted / wanted.norm(dim=1, keepdim=True)).numpy()
+    found = clip.encode_texts(texts)
+    assert np.abs(found.rows - wanted).max() < 1e-5
+    assert found.cut == (0, 0)
+
+
+def test_texts_when_too_long_are_cut_behind_and_say_by_how_much(clip: TextEncoder) -> None:
+    # Without merges every letter is a token: 75 fit beside the two marks.
+    fits, long = "a" * 75, "a" * 75 + "b" * 20
+    found = clip.encode_texts([fits, long])
+    assert found.cut == (0, 20)
+    assert np.abs(found.rows[0] - clip.encode_texts([fits]).rows[0]).max() <= clip.card.tolerance
+    assert np.abs(found.rows[0] - clip.encode_texts(["a" * 74]).rows[0]).max() > 1e-4
+
+
+def test_texts_when_they_spell_out_the_marks_do_not_end_there(clip: TextEncoder) -> None:
+    plain, marked = clip.encode_texts(["a b", "a <|endoftext|> b"]).rows
+    assert np.abs(plain - marked).max() <= 1e-6
+
+
+def test_weights_when_they_lack_the_text_tower_say_so_at_the_first_text(tmp_path: Path) -> None:
+    config = transformers.CLIPVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=28,
+        patch_size=14, projection_dim=16,
+    )  # fmt: skip
+    transformers.CLIPVisionModelWithProjection(config).save_pretrained(tmp_path)
+    model = open_vision(CLIP, Place(), {"local": tmp_path}, "text encoder")
+    assert isinstance(model, TextEncoder)
+    with pytest.raises(MissingRequirement, match="weights of openai/clip-vit-large-patch14"):
+        model.encode_texts(["a wolf"])
+
+
+def test_weights_when_tensors_are_missing_are_refused_not_made_up(text_weights: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    for file in text_weights.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tensors = load_file(text_weights / "model.safetensors")
+    del tensors["visual_projection.weight"]
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(MissingRequirement, match=r"1 of its tensors, such as visual_projection\.weight"):
+        open_vision(CLIP, Place(), {"local": tmp_path})
+
+
+def test_model_when_it_reads_no_text_is_refused_where_one_is_needed() -> None:
+    place = "fabula.testing.table_detector:load_colour_encoder"
+    with pytest.raises(
+        ConfigError, match=r"the kind text encoder is needed here, and this is: encoder[\s\S]*clip-vit-l-14"
+    ):
+        open_vision(place, Place(), kind="text encoder")
+
+
+def test_store_when_texts_come_again_has_them_and_what_was_cut(clip: TextEncoder) -> None:
+    with VectorStore() as store:
+        first = store.texts(clip, ["a wolf", "b" * 100, "a wolf"], 1)
+        assert (store.counts.made, first.cut) == (2, (0, 25, 0))
+        again = store.texts(clip, ["b" * 100], 1)
+        assert store.counts.made == 2 and again.cut == (25,)
+        assert np.array_equal(again.rows[0], first.rows[1])
+        assert isinstance(again, TextRows)

@@ -1,9 +1,17 @@
 """Preparations: sizes, crops and normalisation, against the steps done by hand."""
 
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytest
 
+from fabula.errors import MissingRequirement
 from fabula.models.vision.networks import HALF, NONE_MEAN, NONE_STD, Preparation
+from fabula.models.vision.types import Box, suppressed
+from fabula.models.vision.weights import Place
+from fabula.testing.drawn_shots import CAST, draw_reference
 
 
 def test_pixels_of_one_colour_are_that_colour_normalised() -> None:
@@ -38,3 +46,133 @@ def test_text_says_every_step() -> None:
     text = Preparation(256, 224, resampling="bilinear").text()
     assert "shorter side 256, centre crop 224, bilinear" in text
     assert "stretched to 378 x 378" in Preparation(378, 0, "stretched").text()
+
+
+# Boxes: areas, overlaps, and what is suppressed.
+
+
+def test_box_overlap_is_intersection_over_union() -> None:
+    one, two = Box(0, 0, 10, 10), Box(5, 0, 15, 10)
+    assert one.overlap(two) == pytest.approx(50 / 150)
+    assert one.overlap(Box(20, 20, 30, 30)) == 0.0
+    assert one.overlap(one) == 1.0
+    assert Box(0, 0, 0, 0).overlap(Box(0, 0, 0, 0)) == 0.0
+
+
+def test_box_within_a_picture_is_clamped() -> None:
+    assert Box(-5, -5, 50, 8, 0.5, "cat").within(20, 10) == Box(0, 0, 20, 8, 0.5, "cat")
+    assert Box(30, 0, 40, 8).within(20, 10).area == 0.0
+
+
+def test_suppressed_keeps_the_best_of_overlapping_boxes_whatever_their_order() -> None:
+    best, worse, other = Box(0, 0, 10, 10, 0.9), Box(1, 0, 11, 10, 0.8), Box(50, 0, 60, 10, 0.3)
+    assert suppressed([other, worse, best], 0.5) == (best, other)
+    assert suppressed([best, other, worse], 0.5) == (best, other)
+    assert suppressed([best, worse], 0.95) == (best, worse)
+
+
+# DINOv2, the aesthetic predictor and Inception through the real classes, with random weights.
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+torch: Any = pytest.importorskip("torch", reason="the extra metrics is not installed")
+transformers: Any = pytest.importorskip("transformers", reason="the extra metrics is not installed")
+
+
+@pytest.fixture
+def pictures() -> "list[Image]":
+    from PIL import Image
+
+    return [Image.open(io.BytesIO(draw_reference(key))).convert("RGB") for key, *_ in CAST]
+
+
+def test_dinov2_gives_unit_vectors_whatever_the_batch(tmp_path: Path, pictures: "list[Image]") -> None:
+    from fabula.models.vision.networks import load_dinov2
+
+    torch.manual_seed(1)
+    config = transformers.Dinov2Config(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=224, patch_size=56
+    )
+    transformers.Dinov2Model(config).save_pretrained(tmp_path)
+    model = load_dinov2(Place(), tmp_path)
+    found = model.encode(pictures)
+    assert found.shape == (3, 32)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+    alone = np.concatenate([model.encode([picture]) for picture in pictures])
+    assert np.abs(found - alone).max() <= model.card.tolerance
+    assert model.card.revision != "47b73eefe95e8d44ec3623f8890bd894b6ea2d6c"
+
+
+@pytest.fixture
+def siglip(tmp_path: Path) -> Path:
+    torch.manual_seed(2)
+    config = transformers.SiglipVisionConfig(
+        hidden_size=24, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, image_size=384,
+        patch_size=128,
+    )  # fmt: skip
+    transformers.SiglipVisionModel(config).save_pretrained(tmp_path / "siglip")
+    return tmp_path / "siglip"
+
+
+def head_state(names: tuple[int, ...] = (0, 2, 4, 6, 7)) -> dict[str, Any]:
+    """The head's tensors, as a sequence with dropout between the layers numbers them."""
+    sizes = (24, 1024, 128, 64, 16, 1)
+    state = {}
+    for place, number in enumerate(names):
+        layer = torch.nn.Linear(sizes[place], sizes[place + 1])
+        state |= {f"scoring_head.{number}.{name}": part for name, part in layer.state_dict().items()}
+    return state
+
+
+@pytest.mark.parametrize("definition", ["normalised", "code"])
+def test_aesthetic_gives_one_value_a_picture_and_says_which_definition(
+    siglip: Path, tmp_path: Path, pictures: "list[Image]", definition: Any
+) -> None:
+    from fabula.models.vision.predictors import PREPARATIONS, load_aesthetic
+
+    state = head_state()
+    torch.save(state, tmp_path / "head.pth")
+    model = load_aesthetic(Place(), siglip, tmp_path / "head.pth", definition)
+    found = model.predict(pictures)
+    tower = transformers.SiglipVisionModel.from_pretrained(siglip).eval()
+    with torch.no_grad():
+        pixels = torch.from_numpy(PREPARATIONS[definition].pixels(pictures))
+        x = tower(pixel_values=pixels, interpolate_pos_encoding=True).pooler_output
+        x = x / x.norm(dim=-1, keepdim=True)
+        for number in (0, 2, 4, 6, 7):
+            x = x @ state[f"scoring_head.{number}.weight"].T + state[f"scoring_head.{number}.bias"]
+    assert found.shape == (3, 1)
+    assert np.abs(found - x.numpy()).max() < 1e-5
+    assert definition in model.identity
+
+
+def test_aesthetic_when_the_head_is_missing_or_another_says_so(siglip: Path, tmp_path: Path) -> None:
+    from fabula.models.vision.predictors import load_aesthetic
+
+    with pytest.raises(MissingRequirement, match=r"aesthetic_predictor_v2_5\.pth"):
+        load_aesthetic(Place(), siglip)
+    torch.save(head_state((0, 2, 4, 6)), tmp_path / "short.pth")
+    with pytest.raises(MissingRequirement, match="8 tensors instead of 10"):
+        load_aesthetic(Place(), siglip, tmp_path / "short.pth")
+
+
+def test_inception_gives_probabilities_and_the_definitions_differ(
+    tmp_path: Path, pictures: "list[Image]"
+) -> None:
+    torchvision: Any = pytest.importorskip("torchvision", reason="the extra metrics is not installed")
+    from fabula.models.vision.predictors import load_inception
+
+    torch.manual_seed(4)
+    module = torchvision.models.inception_v3(weights=None, init_weights=False)
+    torch.save(module.state_dict(), tmp_path / "inception.pth")
+    found = {}
+    for definition in ("paper", "code"):
+        model = load_inception(Place(), tmp_path / "inception.pth", definition)  # type: ignore[arg-type]
+        found[definition] = model.predict(pictures[:2])
+        assert found[definition].shape == (2, 1000)
+        assert np.allclose(found[definition].sum(axis=1), 1.0, atol=1e-4)
+    assert not np.array_equal(found["paper"], found["code"])
+    torch.save({"fc.weight": torch.zeros(1)}, tmp_path / "other.pth")
+    with pytest.raises(MissingRequirement, match="inception"):
+        load_inception(Place(), tmp_path / "other.pth")

@@ -6,7 +6,7 @@ import pytest
 
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import SECOND, written_episode
-from fabula.validators.entities.counting import Share, Spread, median, share, spread, value_text
+from fabula.validators.entities.counting import Share, Spread, fixed, median, share, spread, value_text
 from fabula.validators.entities.measures import Measures, measure
 from fabula.validators.entities.statistics import EntityStatistics, entity_statistics
 from fabula.validators.entities.view import holds, named, view_of
@@ -155,3 +155,17 @@ def test_numbers_when_there_are_few_are_worked_out_as_stated() -> None:
     assert value_text(Share(1, 3)) == "33.3% (1)"
     assert value_text(Spread(2.0, 1.0, 2)) == "2.00 ± 1.00"
     assert [value_text(one) for one in (None, 1234, 1.5)] == ["–", "1,234", "1.50"]
+
+
+# Values as people read them.
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [(239 / 40, 2, "5.98"), (101 / 40, 2, "2.53"), (1 / 3, 2, "0.33"), (0.125, 1, "0.1"),
+     (12345.5, 0, "12,346"), (-0.005, 2, "-0.01"), (0.0, 2, "0.00")],
+)  # fmt: skip
+def test_fixed_when_a_value_lies_between_two_takes_the_one_away_from_zero(
+    value: float, places: int, text: str
+) -> None:
+    assert fixed(value, places) == text

@@ -8,7 +8,8 @@ import pytest
 from fabula.models.keys import MARK
 from fabula.schemas.shots import ShotScript, StoryFacts
 from fabula.testing.drawn_shots import drawn_script
-from fabula.validators.shots.script_rules import check_facts, check_script
+from fabula.validators.shots.camera import Camera, is_jump, is_repeated, read_camera
+from fabula.validators.shots.script_rules import check_facts, check_plot, check_script
 
 Change = Callable[[Any], object]
 
@@ -217,3 +218,77 @@ def test_a_script_without_english_lists_says_nothing_of_who_is_off_stage() -> No
     for shot in script["Shots"]:
         del shot["Characters Appearing"]["en"]
     assert "offstage-named" not in found(script)
+
+
+# Perspectives in the words of scripts and in those of the judge.
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Medium shot, eye level shot", ("medium_shot", None, "eye_level_shot")),
+        ("Wide shot, rear view, bird's eye view shot", ("wide_shot", "back_view", "birds_eye_view_shot")),
+        ("low-angle shot; Close-up.", ("close_up", None, "low_angle_shot")),
+        ("中景，平视镜头", ("medium_shot", None, "eye_level_shot")),
+        ("", (None, None, None)),
+    ],
+)
+def test_read_camera_finds_the_words_of_the_lists(text: str, words: tuple[str | None, ...]) -> None:
+    camera = read_camera(text)
+    assert camera.words == words
+    assert camera.unknown == ()
+
+
+def test_read_camera_when_a_part_is_in_no_list_or_the_second_of_its_kind_keeps_it() -> None:
+    assert read_camera("Full shot, from a drone, wide shot").unknown == ("from a drone", "wide shot")
+
+
+def test_camera_in_the_judges_words_moves_close_ups_one_step() -> None:
+    assert Camera("close_up", "front_view", "dutch_angle_shot").for_judge() == (
+        "extreme close-up", "front view", "tilted shot",
+    )  # fmt: skip
+    assert Camera("medium_close_up", None, "inverted_shot").for_judge() == ("close-up",)
+
+
+@pytest.mark.parametrize("language", ["en", "ch"])
+def test_camera_when_written_is_read_again(language: str) -> None:
+    camera = Camera("full_shot", "side_view", "high_angle_shot")
+    assert read_camera(camera.text(language)) == camera
+
+
+def test_neighbouring_shots_are_told_to_be_alike_or_to_jump() -> None:
+    wide, near = read_camera("wide shot"), read_camera("close up")
+    assert is_jump(wide, near) and is_jump(near, wide)
+    assert not is_jump(wide, read_camera("medium close up"))
+    assert is_repeated(wide, read_camera("Wide shot"))
+    assert not is_repeated(wide, read_camera("wide shot, side view"))
+    assert not is_repeated(Camera(), Camera())
+
+
+# Whether the plots of a script are the whole story.
+
+STORY = "A fox saw grapes.  It leapt. It left."
+
+
+def plot_findings(plots: list[str], language: str = "en") -> list[str]:
+    shots = [
+        {"index": number, "Plot Correspondence": {language: text}} for number, text in enumerate(plots, 1)
+    ]
+    script = ShotScript.model_validate({"Shots": shots})
+    return [f"{one.code} {one.path}" for one in check_plot(script, STORY, language, "01")]
+
+
+def test_plots_when_they_are_the_story_but_for_white_space_are_fine() -> None:
+    assert plot_findings(["A fox saw grapes.", "It leapt.\nIt left."]) == []
+
+
+@pytest.mark.parametrize(
+    ("plots", "path"),
+    [
+        (["A fox saw grapes.", "It left."], "$.Shots[1]['Plot Correspondence'].en"),
+        (["It leapt.", "A fox saw grapes. It left."], "$.Shots[0]['Plot Correspondence'].en"),
+        (["A fox saw grapes.", "It leapt."], "$.Shots"),
+    ],
+)
+def test_plots_when_something_is_missing_or_out_of_order_are_reported(plots: list[str], path: str) -> None:
+    assert plot_findings(plots) == [f"plot-coverage {path}"]

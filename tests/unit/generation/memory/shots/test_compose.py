@@ -8,11 +8,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
+from fabula.generation.memory.shots.check_layout import layout_faults
 from fabula.generation.memory.shots.compose import Cutout, compose, soft
-from fabula.generation.memory.shots.layout import Beside, Keyframe, standing_at
+from fabula.generation.memory.shots.known import known_entities
+from fabula.generation.memory.shots.layout import (
+    Beside,
+    Keyframe,
+    ShotCast,
+    cast_of,
+    places_of,
+    plain_layout,
+    standing_at,
+)
+from fabula.generation.memory.shots.packets import Condition, packet_of, scripted_shots
+from fabula.generation.memory.shots.strips import render_strips
 from fabula.media.images import encode_image
+from fabula.schemas.entities import EntityEpisode
+from fabula.testing.written_episodes import written_episode
+from fabula.validators.entities.view import view_of
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "keyframes"
 SIZE = (140, 80)
@@ -133,3 +150,84 @@ def test_keyframe_when_composed_again_is_the_same_pixel_by_pixel(name: str) -> N
         assert np.array_equal(np.asarray(image), np.asarray(golden.convert("RGB")))
     again = compose(scene, CAST, place() if has_place else None, SIZE).image
     assert encode_image(again, format="png") == encode_image(image, format="png")
+
+
+# The plain layout: schedules worked by hand, and any schedule at all.
+
+NAMES = tuple(f"Person{letter}" for letter in "ABCDEFGHIJ")
+
+
+def cells(cast: ShotCast) -> list[dict[str, int]]:
+    return [places_of(keyframe) for keyframe in plain_layout(cast).keyframes]
+
+
+def test_shot_when_it_begins_anew_spreads_its_characters_as_they_are_scheduled() -> None:
+    # Three are spread over cells 1, 3 and 5, whatever the action says.
+    cast = ShotCast("1:1", "Ben talks to Ana from the left.", ("Ana", "Ben", "Cleo"), ("Hall",), ("the cup",))
+    assert cells(cast) == [{"Ana": 1, "Ben": 3, "Cleo": 5}]
+    (keyframe,) = plain_layout(cast).keyframes
+    assert (keyframe.pan, keyframe.angle, keyframe.location) == ("none", "front", "Hall")
+    assert [(thing.name, thing.user) for thing in keyframe.objects] == [("the cup", None)]
+
+
+def test_shot_when_it_goes_on_keeps_who_stays_and_gives_others_the_free_cells() -> None:
+    before = Keyframe(characters=standing_at({"Ana": 3, "Ben": 4}), location="Hall", angle="left")
+    cast = ShotCast("1:2", "", ("Cleo", "Ana", "Dan"), ("Yard", "Hall"), (), before)
+    layout = plain_layout(cast)
+    # The best cells after the centre are 2 and 4; Ben, who was in 4, has gone.
+    assert cells(cast)[0] == {"Ana": 3, "Cleo": 2, "Dan": 4}
+    assert [(frame.location, frame.angle) for frame in layout.keyframes] == [
+        ("Hall", "left"),
+        ("Yard", "front"),
+    ]
+    assert (layout.retained, layout.entering, layout.leaving) == (("Ana",), ("Cleo", "Dan"), ("Ben",))
+
+
+def test_bodies_when_they_are_more_than_cells_get_a_further_keyframe() -> None:
+    assert [sorted(frame.values()) for frame in cells(ShotCast("1:1", "A crowd.", NAMES[:9]))] == [
+        [0, 1, 2, 3, 4, 5, 6],
+        [2, 4],
+    ]
+
+
+shots = st.tuples(
+    st.lists(st.sampled_from(NAMES), max_size=10, unique=True),
+    st.lists(st.sampled_from(("Hall", "Yard", "Attic")), max_size=3, unique=True),
+    st.lists(st.sampled_from(("the cup", "the lamp", "the car")), max_size=3, unique=True),
+    st.booleans(),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(shots, min_size=1, max_size=5))
+def test_layouts_when_anything_is_scheduled_keep_every_rule(
+    episode: list[tuple[list[str], list[str], list[str], bool]],
+) -> None:
+    state: Keyframe | None = None
+    for number, (people, locations, things, cut) in enumerate(episode, 1):
+        before = None if cut else state
+        cast = ShotCast(f"1:{number}", "", tuple(people), tuple(locations), tuple(things), before)
+        layout = plain_layout(cast)
+        assert layout_faults(layout, cast) == []
+        state = layout.state
+
+
+# The storyboard of layouts: what it shows, and that texts of episodes stay texts.
+
+
+def test_strips_when_a_text_has_marks_of_pages_show_them_as_text() -> None:
+    document = written_episode()
+    hostile = "</p><script>alert(1)</script> Ana enters from the left. \u202e"
+    document["scenes"][0]["action_descriptions"][0] = document["scenes"][0]["video_prompts"][0] = hostile
+    document["entity_schedule"]["1:1"]["objects"] = ['<img src=x onerror="x">']
+    script = EntityEpisode.model_validate(document)
+    known = known_entities("ep<b>", script, None)
+    scripted = next(iter(scripted_shots(view_of("ep<b>", script))))
+    layout = plain_layout(cast_of(scripted.shot, known.alone, None))
+    packet = packet_of(scripted, known, layout, [None] * len(layout.keyframes), Condition())
+    page = render_strips([(packet, Path("nowhere"))], [])
+    assert "<script" not in page and "<img" not in page and "ep<b>" not in page
+    assert "&lt;script&gt;" in page and "<bdi" in page
+    assert "Nobody says what they look like" in page
+    assert "No model was asked; the layouts cost nothing." in page
+    assert 'class="plan"' in page and 'aria-label="Ana centre; The Kitchen from the front"' in page
