@@ -8,11 +8,9 @@ import typer
 
 from ..schemas.plurals import tallied, tallies
 from .command import command
-from .common import answer, asked_for, emit, released, say, show, warn, wrote
-from .evaluate import given_suite
+from .common import answer, asked_for, released, show, warn, wrote
 
 if TYPE_CHECKING:
-    from ..people.tasks import VideoTask
     from ..releases.entities.requests import RequestOptions as EntityRequests
     from ..releases.entities.tree import EntitySet
 
@@ -170,138 +168,6 @@ def inspect(
     count = export_inspect(folder, out, released(release))
     line = f"{out}: {tallied(count, 'replies')}; look at it with: inspect view --log-dir {out.parent}"
     return answer({"out": str(out), "samples": count}, [line], as_json=as_json)
-
-
-@command("export study")
-def study(
-    *,
-    outputs: Sequence[Path],
-    out: Path,
-    key: Path,
-    suite: Path | None = None,
-    release: Path | None = None,
-    per_prompt: Annotated[int, typer.Option(min=1)] = 2,
-    labels: Sequence[str] = (),
-    limit: Annotated[int | None, typer.Option(min=1)] = None,
-    seed: int = 42,
-    as_json: bool = False,
-) -> int:
-    """Prepare anonymised videos for a study with people.
-
-    It draws what fabula review init --preset storyeval draws, for people who answer elsewhere: for every
-    prompt some methods at random. Their videos are named by task and shuffled. The folder for the
-    participants holds tasks.csv (task, event, statement) and videos/. The key says which video each task is:
-    do not give it to the participants. Collect the answers as lines of kind completion whose
-    item is the task, then give them to fabula calibrate RUN --human FILE --key KEY.
-
-    Options:
-        outputs: Videos of one method.
-        out: New folder for the participants.
-        key: File to write the key to, task -> video. Keep it.
-        suite: Suite: an all_prompts.json, or the folder of a run with one.
-        release: Suite: a release of events, in place of --suite.
-        per_prompt: Methods drawn at random for each prompt.
-        labels: Only prompts with this label.
-        limit: Only the first N prompts.
-        seed: Seed of the draw and of the order.
-
-    Examples:
-        fabula export study --release dist/suite-0.1.0 --outputs videos/x --outputs videos/y --key
-            key.json --out for-people
-        fabula export study --suite all_prompts.json --outputs videos/x --outputs videos/y --outputs
-            videos/z --per-prompt 2 --label hard --key key.json --out for-people
-    """
-    from ..kinds.making_studies import plain_tasks
-    from ..people.tasks import write_tasks
-
-    given = {
-        "outputs": tuple(outputs), "labels": tuple(labels), "limit": limit, "per_prompt": per_prompt,
-        "seed": seed,
-    }  # fmt: skip
-    tasks = plain_tasks(given_suite(suite, release), "storyeval", given)
-    write_tasks(tasks, out, key)
-    prompts, methods = {task.video for task in tasks}, {folder.resolve().name for folder in outputs}
-    telling = _telling(tasks)
-    if as_json:
-        document = {"tasks": len(tasks), "prompts": len(prompts), "methods": sorted(methods), "seed": seed}
-        emit({**document, "out": str(out), "key": str(key), "telling_metadata": telling})
-        return 0
-    say(
-        f"{tallied(len(tasks), 'tasks')} from {tallied(len(prompts), 'prompts')} "
-        f"and {tallied(len(methods), 'methods')}: {out}"
-    )
-    say(f"key, not for participants: {key}")
-    if telling is None:
-        warn("metadata in the videos was not checked, because the extra `video` is not installed")
-    elif telling:
-        warn(
-            "the videos are copied unchanged, and their metadata shows which method made them: "
-            f"{', '.join(telling)}"
-        )
-    return 0
-
-
-def _telling(tasks: "Sequence[VideoTask]") -> list[str] | None:
-    """Return the tags in the shown files that tell methods apart; None where nothing can look."""
-    from ..errors import MissingRequirement
-    from ..media.video_file import telling_tags
-
-    shown: dict[str, list[Path]] = {}
-    for task in tasks:
-        shown.setdefault(task.method, []).append(task.file)
-    try:
-        return telling_tags(shown)
-    except MissingRequirement:
-        return None
-
-
-@command("export instances")
-def instances(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
-    *,
-    out: Path,
-    key: Path,
-    count: Annotated[int, typer.Option(min=0)] = 200,
-    pairs: Annotated[int, typer.Option(min=0)] = 200,
-    seed: int = 42,
-    as_json: bool = False,
-) -> int:
-    """Prepare what a judge of episodes saw for a study with people.
-
-    It draws appearances of entities in equal thirds by type, half of them admitted by the gate, and pairs of
-    appearances in equal thirds, spread over methods and tiers. The folder for the participants holds
-    tasks.csv and pictures/, the same crops and descriptions as the judge's. Do not give them the key. Collect
-    the answers as lines of kind rating whose item is the task, then give them to fabula calibrate RUN --human
-    FILE --key KEY.
-
-    Options:
-        runs: Evaluation folders, with their pictures.
-        out: New folder for the participants.
-        key: File to write the key to, task -> instance. Keep it.
-        count: Appearances.
-        pairs: Pairs.
-        seed: Seed of the draw and of the order.
-
-    Examples:
-        fabula export instances runs/eb --key key.json --out for-people
-        fabula export instances runs/eb-x runs/eb-y --count 200 --pairs 60 --key key.json --out for-people
-    """
-    from ..people.instances import accounting, instances_of, sample, write_instances
-
-    available, counts = instances_of(runs), {"fidelity": count, "pair": pairs}
-    drawn = [each for kind, wanted in counts.items() for each in sample(available, kind, wanted, seed)]
-    write_instances(drawn, out, key, seed)
-    strata = accounting(available, drawn, counts)
-    lines = [f"{tallied(len(drawn), 'tasks')}: {out}", f"key, not for participants: {key}"]
-    gates = {True: ", admitted", False: ", not admitted", None: ""}
-    lines += [
-        f"too few: {part['kind']}, {part['type']}{gates[part['admitted']]}: {part['drawn']} of"
-        f" {part['wanted']} wanted"
-        for part in strata
-        if part["drawn"] < part["wanted"]
-    ]
-    document = {"tasks": len(drawn), "seed": seed, "out": str(out), "key": str(key), "strata": strata}
-    return answer(document, lines, as_json=as_json)
 
 
 @command("export entitybench")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..people.review.presets import Preset
     from ..people.review.sources.source import Drawing
     from ..people.review.task import Task
-    from ..people.tasks import VideoTask
 
 HOURS = 3600
 REPEATS, CHECKS = 2, 3
@@ -189,34 +188,6 @@ def _careful(
             usual[name] -= 1
         else:
             return plan
-
-
-def plain_tasks(source: Path, preset: str, given: Mapping[str, Any]) -> "tuple[VideoTask, ...]":
-    """Return what a preset draws as tasks for people who answer elsewhere.
-
-    Args:
-        source: suite, release, run or evaluation of events.
-        preset: a published study of videos.
-        given: options of the draw that the user names.
-
-    Raises:
-        ConfigError: there are fewer methods than are to be drawn, or an option says nothing about this.
-        InputError: something cannot be read, or a drawn video is not there; all problems are listed.
-    """
-    from ..people.review.presets import load_preset
-    from ..people.review.task import load_task
-    from ..people.tasks import numbered_tasks
-
-    base = load_preset(preset)
-    options = base.chosen(given)
-    drawing = draw_items(load_task(base.task), source, options)
-    if drawing.short:
-        what = f"{options.per_prompt} methods are wanted for each prompt, and {drawing.short[0]}"
-        raise ConfigError(
-            "--per-prompt", what=what,
-            fix="name more methods with --outputs, or draw fewer per prompt",
-        )  # fmt: skip
-    return numbered_tasks(drawing.items, options.seed)
 
 
 def _marked(

@@ -1,7 +1,7 @@
 """What a video file says of itself: when each frame is shown, where decoding can begin, and its tags."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingRequirement
 from .wholeness import Fault, entries_of_no_bytes, fault_of
 
 LOOKED_THROUGH = 20_000
@@ -249,54 +248,3 @@ def _decoded(container: Any, stream: Any) -> Iterator[Any]:  # noqa: ANN401 - Py
 
 def _may_be_missing(stamp: int | None, first_key: int | None) -> bool:
     return first_key is None or (stamp is not None and stamp < first_key)
-
-
-_PLAIN = frozenset(("major_brand", "minor_version", "language", "handler_name"))
-"""Tags that say nothing of who made a file."""
-
-
-def video_tags(path: Path) -> dict[str, str]:
-    """Return the tags of a video and of its streams, but for those that say nothing of its maker.
-
-    A file that cannot be opened has none: whether it can be used is for :mod:`.video` to say.
-
-    Raises:
-        MissingRequirement: the extra ``video`` is not installed.
-    """
-    try:
-        import av
-    except ImportError as error:
-        raise MissingRequirement(
-            "videos",
-            what="reading videos needs the library PyAV, which is not installed",
-            fix="pip install 'fabula[video]'",
-        ) from error
-    try:
-        with av.open(str(path), metadata_errors="replace") as container:
-            tags = dict(container.metadata)
-            for stream in container.streams:
-                tags.update(stream.metadata)
-    except Exception:  # noqa: BLE001 - decoder boundary
-        return {}
-    return {name: str(value) for name, value in sorted(tags.items()) if name.lower() not in _PLAIN}
-
-
-def telling_tags(videos: Mapping[str, Sequence[Path]]) -> list[str]:
-    """Return the tags whose values differ between the makers of videos, sorted.
-
-    Args:
-        videos: maker -> some of its videos.
-
-    Raises:
-        MissingRequirement: the extra ``video`` is not installed.
-    """
-    values: dict[str, dict[str, set[str]]] = {}
-    for maker, paths in videos.items():
-        for path in paths:
-            for name, value in video_tags(path).items():
-                values.setdefault(name, {}).setdefault(maker, set()).add(value)
-    return sorted(
-        name
-        for name, by_maker in values.items()
-        if len(by_maker) < len(videos) or len({frozenset(makers) for makers in by_maker.values()}) > 1
-    )

@@ -30,9 +30,8 @@ from ..schemas.events import Suite
 from ..schemas.judgement import HumanRow
 from ..schemas.text import tallied
 from .participants import lines_of
-from .read import Known, read_human
+from .read import Known, read_human, read_key
 from .study import Evaluated, Json, Study, StudySettings, as_plain, common_parts, number_text
-from .tasks import read_key
 
 Verified = Mapping[tuple[str, str], float | None]
 """Model and video -> the judge's rate; null where it has no answer."""

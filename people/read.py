@@ -19,7 +19,7 @@ from ..schemas.csv_table import BadCsv, CsvTable
 from ..schemas.judgement import NEEDED, HumanRow
 from ..schemas.katha import Question, StoryRecord
 from ..schemas.paths import format_path
-from ..schemas.plain_files import read_plain, reason_of
+from ..schemas.plain_files import read_json, read_plain, reason_of
 from ..schemas.text import counted
 from ..schemas.vocabulary import vocabulary
 
@@ -131,6 +131,22 @@ class Known:
         return None
 
 
+def read_key(path: str | Path) -> dict[str, tuple[str, str]]:
+    """Return task -> video and model.
+
+    Raises:
+        InputError: the file cannot be read or is no key.
+    """
+    try:
+        document = read_json(Path(path), follow=True)
+        key = {str(task): (str(video), str(method)) for task, (video, method) in document.items()}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        what = f"this is not the key of a study (task -> [video, model]): {reason_of(error)}"
+        fix = "give the key of the tasks that people answered"
+        raise InputError([UserError(str(path), what=what, fix=fix)]) from error
+    return key
+
+
 def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[HumanRow, ...]:
     """Return the lines of a file of people's answers, in file order.
 
@@ -139,7 +155,7 @@ def read_human(path: str | Path, known: Known, key: Key | None = None) -> tuple[
     Args:
         path: a file that ends in ``.jsonl`` or ``.csv``.
         known: what the people can have been asked about.
-        key: the key of anonymised tasks, by :func:`fabula.people.tasks.read_key`; lines of kind completion
+        key: the key of anonymised tasks, by :func:`read_key`; lines of kind completion
             (of kind rating about episodes) then name the task as ``item`` and no method.
 
     Raises:

@@ -73,32 +73,23 @@ def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[P
     assert (code, "does not list all_prompts.json" in output) == (1, True)
 
 
-def test_study_when_exported_hides_the_methods_and_keeps_its_key(
+def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(
     made: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
     release, methods = made
     outputs: list[Any] = [word for folder in methods for word in ("--outputs", folder)]
-    asked = ("export", "study", "--release", release, *outputs, "--key", tmp_path / "key.json")
-    code, output = run(*asked, "--out", tmp_path / "people", "--json")
-    assert (code, json.loads(output)["tasks"]) == (0, 6)
-    names = sorted(path.name for path in (tmp_path / "people" / "videos").iterdir())
-    assert names == [f"task_{number:04d}.mp4" for number in range(1, 7)]
-    key = json.loads((tmp_path / "key.json").read_text())
-    assert {method for _, method in key.values()} <= {"x", "y", "z"}
-    shown = [video for video, _ in key.values()]
-    assert all(shown.count(video) == 2 for video in shown)
-    preset = ("review", "init", tmp_path / "served", "--preset", "storyeval", "--from", release, *outputs)
-    assert run(*preset)[0] == 0
+    preset = ("review", "init", tmp_path / "served", "--preset", "storyeval", "--from", release)
+    code, output = run(*preset, *outputs[:2], "--dry-run")  # two are to be drawn, and there is one
+    assert (code, output.count("short: ")) == (0, 1)
+    assert run(*preset, *outputs)[0] == 0
     kept = [json.loads(line) for line in (tmp_path / "served" / "key.jsonl").read_text().splitlines()]
-    assert sorted((each["about"], *each["methods"]) for each in kept) == sorted(map(tuple, key.values()))
-    code, output = run(*asked, "--out", tmp_path / "again")
-    assert (code, "without its key" in output, (tmp_path / "again").exists()) == (2, True, False)
-    few = ("export", "study", "--release", release, *outputs[:2], "--key", tmp_path / "k.json")
-    code, output = run(*few, "--out", tmp_path / "few")  # two methods are to be drawn, and there is one
-    assert (code, "3 of 3 prompts have videos of fewer methods" in output) == (2, True)
+    shown = [each["about"] for each in kept]
+    assert len(kept) == 6
+    assert all(shown.count(video) == 2 for video in shown)
+    assert len({(each["about"], *each["methods"]) for each in kept}) == 6
     for video in methods[0].iterdir():
         video.unlink()
-    code, output = run(*asked[:4], *outputs, "--key", tmp_path / "k.json", "--out", tmp_path / "few")
+    code, output = run("review", "init", tmp_path / "again", *preset[3:], *outputs)
     assert (code, "the video of a drawn prompt is missing" in output) == (1, True)
 
 

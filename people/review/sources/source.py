@@ -1,5 +1,6 @@
 """A source: what it can draw items from, which options it has, and the function that draws."""
 
+import random
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,3 +116,20 @@ def known_only(option: str, given: Collection[str], known: Collection[str], what
             flag_of(option), what=f"there is no {what} {', '.join(strange)}",
             fix=f"check the spelling; there are: {there or 'none'}",
         )  # fmt: skip
+
+
+def draw_methods(
+    there: Mapping[str, Collection[str]], per_unit: int, draw: random.Random
+) -> list[tuple[str, str]]:
+    """Return unit and method of what is drawn: for each unit some methods, without replacement.
+
+    Args:
+        there: story or prompt -> the methods with an output of it; units and methods are sorted by name.
+        per_unit: how many methods; where there are fewer, all of them are taken.
+        draw: the draw.
+    """
+    return [
+        (unit, method)
+        for unit, methods in sorted(there.items())
+        for method in draw.sample(sorted(methods), min(per_unit, len(methods)))
+    ]

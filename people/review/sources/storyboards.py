@@ -17,10 +17,9 @@ from ....evaluation.report.pictures import Place, Shown, pictures_of_outputs, pi
 from ....releases.loading import Release
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.katha import StoryRecord
-from ...tasks import draw_methods
 from ..items import Drawn, Part
 from .options import CONDITIONS, DrawOptions
-from .source import Drawing, Material, Source, What, known_only
+from .source import Drawing, Material, Source, What, draw_methods, known_only
 
 LABELLED = "moral"
 """Dimension of the questions that are answered with a moral label."""

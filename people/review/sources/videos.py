@@ -18,9 +18,8 @@ from ....releases.events.suites import SUITE, load_suite
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.events import Suite
 from ....schemas.file_names import composed
-from ...tasks import draw_methods
 from ..items import Drawn, Part
-from .source import Drawing, Material, Source, known_only
+from .source import Drawing, Material, Source, draw_methods, known_only
 
 EVENTS = "events_in_order"
 """List of parts: the events of a prompt. Its name keeps them in order."""

@@ -1,18 +1,15 @@
 """Sampling of what a judge of episodes saw, and reading what people say of it."""
 
-import csv
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from fabula.errors import InputError, TargetError
-from fabula.evaluation.entities.entities import CRITERIA
-from fabula.people.instances import Instance, Stratum, accounting, sample, write_instances
-from fabula.people.judged_episodes import Judged
-from fabula.people.read import Known, read_human
-from fabula.people.tasks import read_key
+from fabula.errors import InputError
+from fabula.people.episodes import Judged
+from fabula.people.read import Known, read_human, read_key
+from fabula.people.review.sources.episodes import Instance, Stratum, accounting, sample
 from fabula.schemas.entities import TYPES
 
 
@@ -52,35 +49,23 @@ def test_sample_when_a_stratum_lacks_some_takes_none_elsewhere_and_counts_it(tmp
     assert len(drawn) == 50
 
 
-def test_tasks_when_written_show_no_method_and_the_key_brings_answers_back(tmp_path: Path) -> None:
-    (tmp_path / "crop.png").write_bytes(b"a picture")
-    drawn = sample(instances(1, tmp_path), "fidelity", 6, 7)
-    write_instances(drawn, tmp_path / "out", tmp_path / "key.json", 7)
-    rows = list(csv.DictReader((tmp_path / "out/tasks.csv").read_text("utf-8").splitlines()))
-    assert len(rows) == len(list((tmp_path / "out/pictures").iterdir())) == 6
-    first = rows[0]
-    assert first["verdict"] == "present" and first["first"] == "pictures/task_0001_a1.png"
-    assert first["scores"].split("|") == [*CRITERIA[first["type"]], "overall"]  # type: ignore[index]
+def test_answers_when_people_saw_tasks_by_number_are_brought_back_by_their_key(tmp_path: Path) -> None:
+    (tmp_path / "key.json").write_text('{"task_1": ["easy/fidelity/1:0/object:x", "x"]}')
     key = read_key(tmp_path / "key.json")
-    assert {(item, method) for item, method in key.values()} == {(each.item, each.method) for each in drawn}
-    asked = {each.item: Judged("fidelity", each.stratum.type, {}).asked for each in drawn}
+    ((item, method),) = key.values()
+    asked = {item: Judged("fidelity", "object", {}).asked}
     known = Known(methods=frozenset("xy"), asked=asked, kinds=frozenset(("rating",)))
-    line = {"kind": "rating", "rater": "p1", "item": "task_0001", "criterion": "present", "value": 1}
+    line = {"kind": "rating", "rater": "p1", "item": "task_1", "criterion": "present", "value": 1}
     answers = tmp_path / "people.jsonl"
     answers.write_text(json.dumps(line), "utf-8")
     (row,) = read_human(answers, known, key)
-    assert (row.item, row.method) == key["task_0001"]
+    assert (row.item, row.method) == (item, method)
     for wrong in ({"value": 2}, {"criterion": "beauty"}, {"item": "task_9"}, {"method": "x"}):
         answers.write_text(json.dumps(line | wrong), "utf-8")
         with pytest.raises(InputError) as caught:
             read_human(answers, known, key)
         assert next(iter(wrong)) in str(caught.value)
-    with pytest.raises(TargetError, match="is there already"):
-        write_instances(drawn, tmp_path / "again", tmp_path / "key.json", 7)
-
-
-def test_tasks_when_pictures_are_missing_are_not_written(tmp_path: Path) -> None:
-    drawn = sample(instances(1, tmp_path), "fidelity", 6, 7)
-    with pytest.raises(InputError, match="a picture that the judge saw is missing"):
-        write_instances(drawn, tmp_path / "out", tmp_path / "key.json", 7)
-    assert not (tmp_path / "out").exists() and not (tmp_path / "key.json").exists()
+    for text in ("[]", "{", '{"a": 1}', '{"a": ["b"]}'):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(InputError, match="not the key of a study"):
+            read_key(tmp_path / "bad.json")

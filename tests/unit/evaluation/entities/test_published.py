@@ -14,8 +14,8 @@ from fabula.evaluation.entities.report.page import episodes_report
 from fabula.evaluation.entities.scores.compare import compare_folders
 from fabula.evaluation.entities.scores.score import score_folder
 from fabula.evaluation.report.page import render_page
-from fabula.people.instances import instances_of
-from fabula.people.judged_episodes import judged
+from fabula.people.episodes import judged
+from fabula.people.review.sources.episodes import instances_of
 
 SCRIPT = {
     "story_name": "film__run1",

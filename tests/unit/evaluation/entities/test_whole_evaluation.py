@@ -24,8 +24,7 @@ from fabula.evaluation.entities.requests import (
 )
 from fabula.kinds.evaluations import make_report, merge_archives
 from fabula.media import video
-from fabula.people.judged_episodes import judged
-from fabula.people.tasks import read_key
+from fabula.people.episodes import judged
 from fabula.schemas.canonical import Json
 from fabula.schemas.plain_files import json_lines
 from fabula.testing import episode_judge
@@ -370,11 +369,14 @@ def test_people_when_they_say_what_the_judge_said_agree_with_it_from_tasks_to_ka
     data: Path, server: ModelServer
 ) -> None:
     evaluated(data, server)
-    command(
-        "export", "instances", data / "run", "--count", "12", "--pairs", "12", "--seed", "1",
-        "--key", data / "key.json", "--out", data / "people",
-    )  # fmt: skip
-    said, key = judged(read_archive(data / "run")), read_key(data / "key.json")
+    said = judged(read_archive(data / "run"))
+    asked = sorted(  # what the judge has a verdict of
+        (item, method)
+        for (method, item), answer in said.items()
+        if None not in [answer.values[name] for name in answer.asked]
+    )
+    key = {f"task_{number}": pair for number, pair in enumerate(asked)}
+    (data / "key.json").write_text(json.dumps(key), "utf-8")
     rows = []
     for task, (item, method) in key.items():
         answer = said[method, item]

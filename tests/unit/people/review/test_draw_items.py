@@ -15,7 +15,7 @@ from fabula.errors import ConfigError, FabulaError, InputError
 from fabula.evaluation.archive.archive import EVALUATION, read_archive
 from fabula.evaluation.entities.entities import CRITERIA
 from fabula.kinds.studies import SOURCES, draw_items, source_of
-from fabula.people.judged_episodes import judged
+from fabula.people.episodes import judged
 from fabula.people.read import Known, read_human
 from fabula.people.review.design import Plan
 from fabula.people.review.exclusions import Rules
@@ -24,10 +24,10 @@ from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn
 from fabula.people.review.serve.pages import Given, Pages, Reader
 from fabula.people.review.sources.options import DrawOptions
+from fabula.people.review.sources.source import draw_methods
 from fabula.people.review.standing import Reviewer
 from fabula.people.review.task import UNCLEAR, Question, is_due, load_task, place_of, task_names
 from fabula.people.review.votes import human_rows
-from fabula.people.tasks import draw_methods
 from fabula.releases.loading import load
 from fabula.schemas.canonical import Json, jsonl_lines, write_atomic
 from fabula.schemas.judgement import HumanRow
