@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    "review init", "people.review.sources.options:DrawOptions", "people.review.plan:Plan",
+    "review init", "people.review.sources.source:DrawOptions", "people.review.plan:Plan",
     source="--from", rules="--rule", conditions="--condition", pairs="--pair",
 )  # fmt: skip
 def init(
@@ -351,9 +351,8 @@ def export(
         fabula review export studies/pref --to csv --seat 1 --out for-ana
     """
     from ..people.review.exchange.forms import ExportOptions, export_seat
-    from ..people.review.exporting import export_files
+    from ..people.review.exporting import export_files, write_published
     from ..people.review.folder import open_study
-    from ..people.review.publishing import write_published
 
     opened = open_study(study)
     if to == "files":

@@ -194,7 +194,7 @@ def _marked(
     wanted: Wanted, drawing: "Drawing", task: "Task"
 ) -> "tuple[tuple[Drawn, ...], tuple[Drawn, ...]]":
     """Return the training and the check items of both files; an item of both is one thing only."""
-    from ..people.review.sources.marked import marked
+    from ..people.review.sources.given import marked
 
     training: dict[str, Drawn] = {}
     checks: dict[str, Drawn] = {}
@@ -225,7 +225,7 @@ def _rules(base: "Preset", given: Mapping[str, Any]) -> "Rules":
 
 def _fields_of(which: str, given: Mapping[str, Any]) -> dict[str, Any]:
     from ..people.review.plan import Plan
-    from ..people.review.sources.options import DrawOptions
+    from ..people.review.sources.source import DrawOptions
 
     names = {each.name for each in fields(Plan if which == "Plan" else DrawOptions)}
     return {name: value for name, value in given.items() if name in names}

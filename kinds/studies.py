@@ -11,8 +11,7 @@ from ..schemas.layout import RELEASE
 from .verbs import load_stories
 
 if TYPE_CHECKING:
-    from ..people.review.sources.options import DrawOptions
-    from ..people.review.sources.source import Drawing, Material, Source
+    from ..people.review.sources.source import Drawing, DrawOptions, Material, Source
     from ..people.review.task import Task
 
 
@@ -125,7 +124,7 @@ def draw_items(task: "Task", path: Path, options: "DrawOptions | None" = None) -
         InputError: the path cannot be read, or the task cannot be made from it; every problem is listed.
         ConfigError: the task has no such source, or an option says nothing about it.
     """
-    from ..people.review.sources.options import DrawOptions
+    from ..people.review.sources.source import DrawOptions
 
     source, material = source_of(task), material_of(path, options or DrawOptions())
     source.check(task.card.id, material)

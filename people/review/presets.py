@@ -15,7 +15,7 @@ from ...errors import ConfigError
 from ...schemas.values import Own
 from .exclusions import Rules
 from .plan import Plan
-from .sources.options import DrawOptions
+from .sources.source import DrawOptions
 
 ENDING = ".toml"
 
@@ -30,7 +30,7 @@ class Preset(Own):
         training: training items that the source names; 0: it names none.
         plan: fields of :class:`.plan.Plan`.
         rules: fields of :class:`.exclusions.Rules`.
-        draw: fields of :class:`.sources.options.DrawOptions`.
+        draw: fields of :class:`.sources.source.DrawOptions`.
         protocol: other fields of the protocol.
     """
 

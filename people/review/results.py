@@ -18,12 +18,11 @@ from ...schemas.canonical import Json, canonical_text
 from ...validators.resampling import Floats
 from .corrections import edits_after, said_value
 from .folder import Study
-from .kept_votes import KeptVotes, kept_votes
 from .points import points, upright
 from .protocol import versions
 from .standing import Standing
 from .task import UNCLEAR, Question, place_of
-from .votes import CONFIDENCE, Counted, counted_votes
+from .votes import CONFIDENCE, Counted, KeptVotes, counted_votes, kept_votes
 
 CHOOSING = ("choice", "scale", "labels")
 POOLED = "votes under all versions of the protocol together, each counted once"

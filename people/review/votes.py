@@ -1,22 +1,56 @@
 """Votes as lines of what people said: opaque ids become what they stand for, sides are turned back.
 
-Each kind of line is made by one function, named in the task by ``row``.
+Each kind of line is made by one function, named in the task by ``row``. Active time counts while the page was
+visible, its media were loaded, and the pauses were short; raw events of the page are kept with every vote, so
+that another limit can be applied later. Of a vote, the rules of the protocol may leave out lines of some
+kinds.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...schemas.canonical import Json
 from ...schemas.judgement import HumanRow
 from ...validators.katha.seen import SEEN
-from .active import active_seconds
+from .exclusions import Excluded, answer_of, apply
 from .folder import Study
 from .items import Item, Stands
 from .protocol import SIMULATED
 from .standing import Reviewer, Standing, Vote
 from .task import UNCLEAR, Question, place_of
+
+# -- active time
+
+VISIBLE, HIDDEN, LOADED = "visible", "hidden", "loaded"
+
+
+def active_seconds(timeline: Sequence[tuple[float, str]], idle: float) -> float | None:
+    """Return the active time of a page in seconds; None where it was never loaded and seen.
+
+    Time counts from when everything was loaded, while the page was visible. A pause between two events counts
+    as at most ``idle`` seconds: what comes after it is taken for absence.
+
+    Args:
+        timeline: milliseconds since the page was opened, and what happened; sorted here.
+        idle: longest pause that counts in full, in seconds.
+
+    Example: loaded at 1 s, active at 3 s and at 63 s, sent at 64 s, idle 30 s: 2 + 30 + 1 = 33 s.
+    """
+    seen, loaded, before, total, began = True, False, 0.0, 0.0, False
+    for moment, what in sorted(timeline, key=lambda event: event[0]):
+        if seen and loaded:
+            total += min((moment - before) / 1000, idle)
+        before = moment
+        if what == LOADED:
+            loaded = began = True
+        elif what in (VISIBLE, HIDDEN):
+            seen = what == VISIBLE
+    return total if began else None
+
+
+# -- votes
 
 CONFIDENCE = "confidence"
 """A question of this name says how sure somebody is of the answer beside it."""
@@ -234,3 +268,65 @@ MAKERS: Mapping[str, Callable[[_Said, Question], Iterator[Columns]]] = {
     "completion": _completions, "review": _reviews, "equivalence": _equivalences, "audit": _audits,
 }  # fmt: skip
 """Kind of line -> what makes its columns from the answers to a question."""
+
+
+# -- votes that count after the rules
+
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class KeptVotes:
+    """Which votes count.
+
+    Attributes:
+        excluded: who and what is left out, and why.
+        dropped: vote (person, item, repetition) -> kinds of its lines that are left out.
+        kinds: vote -> all kinds of its lines.
+    """
+
+    excluded: Excluded
+    dropped: Mapping[Key, frozenset[str]]
+    kinds: Mapping[Key, frozenset[str]]
+
+    def counts(self, vote: Counted) -> bool:
+        """Return whether anything of a vote counts."""
+        key, nothing = _key(vote), frozenset[str]()
+        whole = self.kinds.get(key, nothing)
+        return vote.person.id not in self.excluded.people and (not whole or whole != self.dropped.get(key))
+
+    def counts_for(self, vote: Counted, question: Question) -> bool:
+        """Return whether the answer to a question of a vote counts."""
+        return self.counts(vote) and question.row not in self.dropped.get(_key(vote), ())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return who and what is left out, as plain JSON."""
+        return self.excluded.as_json()
+
+
+def kept_votes(study: Study, standing: Standing) -> KeptVotes:
+    """Return which votes of a study count after the rules of its protocol."""
+    origins: dict[int, Counted] = {}
+    rows: list[HumanRow] = []
+    kinds: dict[Key, frozenset[str]] = {}
+    for vote in counted_votes(study, standing):
+        own = rows_of(study, vote)
+        origins |= {id(row): vote for row in own}
+        kinds[_key(vote)] = frozenset(row.kind for row in own)
+        rows += own
+
+    def pressed(row: HumanRow) -> Hashable:
+        if row.kind != "preference" or row.value is None:
+            return answer_of(row)
+        return -row.value if origins[id(row)].vote.flip else row.value
+
+    excluded = apply(rows, study.protocol.rules, pressed)
+    dropped: dict[Key, frozenset[str]] = {}
+    for each in excluded.rows:
+        key = _key(origins[id(each.row)])
+        dropped[key] = dropped.get(key, frozenset()) | {each.row.kind}
+    return KeptVotes(excluded, dropped, kinds)
+
+
+def _key(vote: Counted) -> Key:
+    return vote.person.id, vote.item, vote.repeat

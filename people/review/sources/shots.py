@@ -15,8 +15,7 @@ from ....releases.shots.tree import ShotSet, ShotStory, read_shot_set
 from ....schemas.canonical import Json
 from ....schemas.shots import Shot, TwoTexts
 from ..items import Drawn
-from .options import DrawOptions
-from .source import Drawing, Material, Source, draw_methods, known_only
+from .source import Drawing, DrawOptions, Material, Source, draw_methods, known_only
 
 STAGE = "load_stories"
 """Stage of an evaluation whose settings say how outputs are read."""

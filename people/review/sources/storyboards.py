@@ -18,8 +18,7 @@ from ....releases.loading import Release
 from ....schemas.canonical import Json, digest, sha256_file
 from ....schemas.katha import StoryRecord
 from ..items import Drawn, Part
-from .options import CONDITIONS, DrawOptions
-from .source import Drawing, Material, Source, What, draw_methods, known_only
+from .source import CONDITIONS, Drawing, DrawOptions, Material, Source, What, draw_methods, known_only
 
 LABELLED = "moral"
 """Dimension of the questions that are answered with a moral label."""

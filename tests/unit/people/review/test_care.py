@@ -8,7 +8,6 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.kinds.making_studies import Wanted, make
-from fabula.people.review.care import care
 from fabula.people.review.exporting import export_files
 from fabula.people.review.folder import Study, open_study
 from fabula.people.review.items import Item, Part
@@ -16,7 +15,7 @@ from fabula.people.review.plan import Plan
 from fabula.people.review.protocol import Floor, Protocol
 from fabula.people.review.records import reviewed_records
 from fabula.people.review.results import results
-from fabula.people.review.status import lines, status
+from fabula.people.review.status import care, lines, status
 from fabula.testing.katha_folders import write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_studies import NOW, add_votes

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from fabula.pages import serving
 from fabula.pages.serving import FewLines, most_connections
 from fabula.people.review.serve import routes, running
-from fabula.people.review.serve.connections import Bounded, House
+from fabula.people.review.serve.running import Bounded, House
 from fabula.people.review.serve.server import Refused
 from fabula.testing.review_server import StudyServer
 from fabula.testing.review_studies import toy_study

@@ -10,7 +10,7 @@ from fabula.engine.execute import execute
 from fabula.errors import InputError
 from fabula.evaluation.events.requests import EventOptions, events_request
 from fabula.kinds.studies import draw_items
-from fabula.people.review.sources.options import DrawOptions
+from fabula.people.review.sources.source import DrawOptions
 from fabula.people.review.task import load_task
 from fabula.testing.drawn_evaluations import draw_evaluation
 from fabula.testing.event_model import EventModel

@@ -23,8 +23,7 @@ from fabula.people.review.flow import Step
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn
 from fabula.people.review.serve.pages import Given, Pages, Reader
-from fabula.people.review.sources.options import DrawOptions
-from fabula.people.review.sources.source import draw_methods
+from fabula.people.review.sources.source import DrawOptions, draw_methods
 from fabula.people.review.standing import Reviewer
 from fabula.people.review.task import UNCLEAR, Question, is_due, load_task, place_of, task_names
 from fabula.people.review.votes import human_rows

@@ -15,9 +15,8 @@ from fabula.people.review.exclusions import Rules
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn, Part, Value
 from fabula.people.review.sources.answers import answers_of, sampled
-from fabula.people.review.sources.marked import marked
-from fabula.people.review.sources.options import DrawOptions
-from fabula.people.review.sources.source import Drawing
+from fabula.people.review.sources.given import marked
+from fabula.people.review.sources.source import Drawing, DrawOptions
 from fabula.people.review.task import Task, load_task
 from fabula.people.review.votes import human_rows
 from fabula.schemas.katha import Question

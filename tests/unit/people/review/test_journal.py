@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fabula.errors import FabulaError, RunError
-from fabula.people.review.active import active_seconds
 from fabula.people.review.journal import NAME, Event, VoteJournal, read_events
 from fabula.people.review.standing import Standing
+from fabula.people.review.votes import active_seconds
 
 
 def event(number: int, **body: object) -> Event:

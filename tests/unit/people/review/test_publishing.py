@@ -14,10 +14,10 @@ from fabula.people.participants import Resampling
 from fabula.people.read import Known, read_human
 from fabula.people.review.design import Plan
 from fabula.people.review.exclusions import Rules
+from fabula.people.review.exporting import public_name, publish, write_published
 from fabula.people.review.folder import Study, StudyPlan, make_study
 from fabula.people.review.items import Drawn, Part
 from fabula.people.review.journal import Event, VoteJournal
-from fabula.people.review.publishing import PublishOptions, public_name, publish, write_published
 from fabula.people.study import StudySettings
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import csv_text
@@ -75,7 +75,7 @@ def test_votes_when_they_can_still_change_are_not_published(tmp_path: Path) -> N
 
 def test_names_when_published_are_new_and_the_same_in_one_study_only(study: Study, tmp_path: Path) -> None:
     write_published(study, tmp_path / "first")
-    write_published(study, tmp_path / "second", PublishOptions(times="exact"))
+    write_published(study, tmp_path / "second")
     content = b"".join(
         path.read_bytes() for path in tmp_path.glob("*/*") if path.parent.name in ("first", "second")
     )
@@ -90,9 +90,9 @@ def test_names_when_published_are_new_and_the_same_in_one_study_only(study: Stud
     assert public_name(other, "r-aaaa1111") not in raters[0]
 
 
-@pytest.mark.parametrize(("times", "at"), [("day", "2026-01-15T00:00:00Z"), ("exact", AT), ("none", None)])
-def test_times_when_published_tell_as_much_as_is_wanted(study: Study, times: Any, at: str | None) -> None:
-    assert {row.at for row in publish(study, study.standing(), PublishOptions(times=times)).rows} == {at}
+def test_times_when_published_tell_the_day_alone(study: Study) -> None:
+    assert AT != "2026-01-15T00:00:00Z"
+    assert {row.at for row in publish(study, study.standing()).rows} == {"2026-01-15T00:00:00Z"}
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,6 @@ def test_texts_when_people_wrote_them_are_pointed_out(tmp_path: Path, said: str,
     published = publish(made, made.standing())
     assert {(flag.text, flag.why) for flag in published.flags} == {(said, why)}
     assert [published.rows[flag.line - 1].answer for flag in published.flags] == [said] * 4
-    without = publish(made, made.standing(), PublishOptions(texts=False))
-    assert without.left_out == 4
-    assert without.flags == ()
-    assert said not in "".join(row.model_dump_json() for row in without.rows)
-    assert {row.kind for row in without.rows} == {"rating", "review"}
 
 
 def test_unclear_when_answered_is_no_text_of_anybody(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from fabula.people.review.corrections import problem_of, values_of, wrong_correc
 from fabula.people.review.design import Place
 from fabula.people.review.items import Drawn, Value
 from fabula.people.review.serve.pages import Pages, Reader, Shown
-from fabula.people.review.sources.options import DrawOptions
 from fabula.people.review.sources.records import Story, draw_records, drawn_record
+from fabula.people.review.sources.source import DrawOptions
 from fabula.people.review.task import Question, load_task
 from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import Json
