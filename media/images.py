@@ -68,12 +68,11 @@ def _eight_bits(image: "Image") -> tuple["Image", "Image | None", list[str]]:
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
     elif "transparency" in image.info and image.mode in ("1", "L", "RGB"):
         image = image.convert("RGBA")
-    if image.mode in ("LA", "La", "PA", "RGBA", "RGBa"):
-        whole = image if image.mode == "RGBA" else image.convert("RGBA")
-        alpha = whole.getchannel("A")
+    if image.mode in ("LA", "PA", "RGBA"):
+        alpha = image.getchannel("A")
         if alpha.getextrema() == (255, 255):
-            return whole.convert("RGB"), None, notes
-        return whole.convert("RGB"), alpha, [*notes, TRANSPARENT]
+            return image.convert("RGB"), None, notes
+        return image.convert("RGB"), alpha, [*notes, TRANSPARENT]
     if image.mode not in _SPACES:
         image = image.convert("L" if image.mode == "1" else "RGB")
     return image, None, notes

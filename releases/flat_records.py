@@ -158,8 +158,7 @@ class FlatPacking:
     def notes(self, facts: Facts) -> Iterator[str]:
         """Yield what the person who packs should know."""
         if facts.left_out:
-            items = self.kind.items
-            yield f"{len(facts.left_out)} {items} were rejected or failed; release.json names them"
+            yield f"{self.kind.items} rejected or failed: {len(facts.left_out)}; release.json names them"
         yield from self.kind.notes(facts)
         yield from self.about_pictures
         if self.kind.texts and facts.languages == [UNSTATED]:

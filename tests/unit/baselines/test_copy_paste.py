@@ -5,11 +5,14 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from fabula.baselines.copy_paste import HEIGHT, UNFINISHED, WIDTH, write_copy_paste
+from fabula.baselines.copy_paste import HEIGHT, UNFINISHED, WIDTH, stitch, write_copy_paste
 from fabula.errors import TargetError
 from fabula.evaluation.outputs.shots import check_shots
+from fabula.media.images import Picture, encode, open_picture
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
 from fabula.testing.endurance import rounds
@@ -21,8 +24,6 @@ def shot_set(tmp_path: Path) -> ShotSet:
 
 
 def size(path: Path) -> tuple[int, int]:
-    from PIL import Image
-
     with Image.open(io.BytesIO(path.read_bytes())) as image:
         return image.size
 
@@ -39,6 +40,16 @@ def test_copy_paste_stitches_the_first_references_of_who_is_on_stage(
     found = check_shots(out, shot_set)
     assert set(found.counts) <= {"odd-picture"}  # a shot without anybody is one colour
     assert found.accounting()["missing_rate"] == 0.0
+
+
+def test_pictures_when_stitched_stand_side_by_side_without_a_gap() -> None:
+    reds, blues = ((40, 40), "red"), ((20, 40), "blue")
+    drawn = [open_picture(encode(Picture(Image.new("RGB", *each), "PNG"))) for each in (reds, blues)]
+    whole = open_picture(stitch(drawn)).image
+    # scaled to HEIGHT: HEIGHT columns of red from the first on, half as many of blue, all rows alike
+    assert whole.size == (HEIGHT + HEIGHT // 2, HEIGHT)
+    columns = [(255, 0, 0)] * HEIGHT + [(0, 0, 255)] * (HEIGHT // 2)
+    assert np.array_equal(np.asarray(whole), np.broadcast_to(columns, (HEIGHT, len(columns), 3)))
 
 
 def test_copy_paste_when_done_again_is_byte_identical_and_refuses_to_overwrite(

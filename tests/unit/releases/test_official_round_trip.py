@@ -1,5 +1,6 @@
 import copy
 import json
+from collections import Counter
 
 import pytest
 
@@ -11,6 +12,7 @@ from fabula.releases.diff.render import lines as diff_lines
 from fabula.releases.katha.package_export import export_package
 from fabula.releases.katha.package_import import import_package
 from fabula.releases.katha.package_lines import ImportOptions
+from fabula.schemas.layout import MORAL_BALANCE
 from fabula.schemas.text import normalize_text
 from fabula.testing.hub import TOKEN, HubServer
 from fabula.testing.katha_samples import sample_bundles
@@ -69,6 +71,10 @@ def test_package_when_imported_is_as_wide_as_our_records(round_trip):
     assert report.errors == (), report.errors
     assert report.checked["reviews"] == 6
     assert statistics_of(imported.folder)["totals"]["stories"] == 6
+    document = json.loads((imported.folder / "release.json").read_text())
+    assert (document["license"], document["created_at"]) == ("CC-BY-4.0", "2025-01-01T00:00:00Z")
+    balance = json.loads((imported.folder / MORAL_BALANCE).read_text())["observed_distribution"]
+    assert Counter(balance) == Counter(record["moral_label"] for record in wanted)
 
 
 def test_lines_when_written_otherwise_are_read_alike_and_come_back_as_they_were(round_trip, tmp_path):

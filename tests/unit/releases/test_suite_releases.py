@@ -23,6 +23,10 @@ SEEDS: list[dict[str, Any]] = [
     {"prompt": "A dog sleeps."},
 ]  # fmt: skip
 OPTIONS = PackOptions("0.1.0", license="CC-BY-4.0", languages=("en", "fr"))
+NOTES = (
+    "prompts rejected or failed: 1; release.json names them",
+    "no prompt has a difficulty: it comes from judged videos (fabula build events --results)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,7 @@ def test_suite_when_packed_twice_has_the_same_bytes_and_is_sound(
     files = sorted(path.relative_to(packed) for path in packed.rglob("*") if path.is_file())
     assert all((packed / name).read_bytes() == (second.folder / name).read_bytes() for name in files)
     assert second.counts == {"prompts": 3, "events": 7}
+    assert second.notes == NOTES
     assert [entry.code for entry in second.left_out] == ["event_count"]
     report = verify(packed)
     assert report.ok, [str(issue) for issue in report.issues]
@@ -53,6 +58,12 @@ def test_suite_when_packed_twice_has_the_same_bytes_and_is_sound(
     assert (packed / "all_prompts.json").read_bytes() == (run / "all_prompts.json").read_bytes()
     document = json.loads((packed / "release.json").read_text())
     assert (document["kind"], document["about"]["title"]) == ("events", "Fabula event suite")
+
+
+def test_suite_when_packed_without_a_language_says_how_to_name_it(run: Path, tmp_path: Path) -> None:
+    options = PackOptions("0.1.0", license="CC-BY-4.0")
+    unstated = "the language of the prompts is not stated; --language names it"
+    assert pack(run, tmp_path / "release", options).notes == (*NOTES, unstated)
 
 
 def test_suite_when_loaded_has_typed_records_and_the_official_form(packed: Path) -> None:

@@ -144,7 +144,8 @@ def test_portrait_when_nothing_ever_passes_is_kept_marked_and_told() -> None:
     made = drawn(desk, viewer=VIEWER)
     assert desk.counts == {"picture": 9, "choice": 2, "verification": 2}
     assert made["status"] == "unverified" and made["verified_by"] is None
-    assert made["taken"]["file"] and "green, magenta, blue" in made["reason"]
+    assert made["taken"]["file"]
+    assert made["reason"] == "no try passed on green, magenta, blue; the best: transparent: A figure."
     assert made["taken"]["round"] == 2, "what rules reject comes last, though nobody looked closer at it"
 
 

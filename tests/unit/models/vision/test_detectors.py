@@ -1,8 +1,9 @@
-"""Detectors of characters and of people: what is prepared, what is kept, what is refused."""
+"""Detectors of characters and of people, and the segmenter: what is prepared, what is kept, what is refused."""
 
 import io
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.models.vision.detectors import Asked, fitted, load_grounding_dino
-from fabula.models.vision.types import Box, cut
+from fabula.models.vision.segmenters import SAM2_CARD, Sam2
+from fabula.models.vision.types import Box, Points, cut
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import tiny_settings
@@ -123,3 +125,32 @@ def test_rows_when_a_panorama_is_shown_do_not_break(tiny: dict[str, Any]) -> Non
     model = load_grounding_dino(Place(), **tiny)
     found = model.detect([Image.fromarray(np.zeros((6, 600, 3), np.uint8)), Image.new("L", (5, 5))])
     assert len(found) == 2
+
+
+def test_segmenter_when_asked_gives_points_by_side_and_keeps_the_mask_that_is_rated_best() -> None:
+    torch = pytest.importorskip("torch", reason="the extra metrics is missing")
+    from PIL import Image
+
+    asked: dict[str, Any] = {}
+
+    class Rated:
+        """Three masks, each of one row of the picture; the second is rated best."""
+
+        config = SimpleNamespace(
+            vision_config=SimpleNamespace(backbone_config=SimpleNamespace(image_size=(64, 64)))
+        )
+
+        def __call__(self, **given: Any) -> Any:
+            asked.update(given)
+            masks = torch.full((1, 1, 3, 16, 16), -10.0)
+            for number in range(3):
+                masks[0, 0, number, 8 * (number == 1) :] = 10.0 - 20.0 * (number == 2)
+            return SimpleNamespace(pred_masks=masks, iou_scores=torch.tensor([[[0.2, 0.9, 0.5]]]))
+
+    points = Points(inside=((0.5, 0.25), (0.25, 0.5)), outside=((0.0, 1.0),))
+    (mask,) = Sam2(SAM2_CARD, Place(), Rated()).segment([Image.new("L", (40, 20))], [points])
+    # points of a picture of 40 x 20 in the network's 64 x 64: 0.5 * 40 * 64/40 = 32, 0.25 * 20 * 64/20 = 16
+    assert asked["input_points"].tolist() == [[[[32.0, 16.0], [16.0, 32.0], [0.0, 64.0]]]]
+    assert asked["input_labels"].tolist() == [[[1, 1, 0]]]
+    assert asked["multimask_output"] is True and asked["pixel_values"].shape == (1, 3, 64, 64)
+    assert np.array_equal(mask, np.repeat([[False], [True]], 10, axis=0) & np.ones((20, 40), bool))
