@@ -1,4 +1,4 @@
-"""Detectors of characters and of people, and the segmenter: what is prepared, what is kept, what is refused."""
+"""Detectors of characters and of people, and the segmenter: what is prepared, kept and refused."""
 
 import io
 from importlib.util import find_spec
