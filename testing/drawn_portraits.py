@@ -1,7 +1,7 @@
 """Portraits drawn for tests, sound ones and ones with a planted fault, as PNG files and as model replies."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from ..models.generators.request import Generated, GeneratedFile
@@ -58,5 +58,4 @@ def reply_of(image: "Image") -> str:
     return Generated(GeneratedFile(png_of(image), "image/png")).packed()
 
 
-Painter = Callable[[Colour], "Image"]
 """Draws a portrait on a ground."""

@@ -29,7 +29,7 @@ LONGEST = (
     "unit/baselines/compass/test_whole.py", "unit/releases/hub/test_publishing.py",
     "browser/test_report_page.py", "browser/test_images_page.py",
     "browser/test_review_pages.py", "unit/engine/test_ray_pool.py", "unit/engine/test_kill.py",
-    "cli/test_model_bad_input.py", "cli/test_experiment_command.py", "contract/test_vision_models.py",
+    "cli/test_experiment_command.py", "contract/test_vision_models.py",
     "unit/releases/test_verification.py", "unit/engine/batches/test_batch_kills.py", "cli/test_stand_in.py",
     "unit/releases/test_hostile_files.py", "unit/evaluation/entities/test_whole_evaluation.py",
     "unit/engine/test_model_runs.py", "unit/builders/entities/test_video_to_episode.py",

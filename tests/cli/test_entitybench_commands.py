@@ -46,24 +46,6 @@ def test_episodes_when_validated_counted_and_shown(
     assert "\\toprule" in fabula_command("stats", run, "--format", "latex").stdout
 
 
-def test_episodes_when_packed_and_exported(fabula_command: Callable, run: Path, tmp_path: Path) -> None:
-    release = tmp_path / "release"
-    packed = fabula_command(
-        "release", "pack", run, "--version", "0.1.0", "--license", "CC-BY-4.0", "--language", "en",
-        "--out", release,
-    )  # fmt: skip
-    assert packed.returncode == 0, packed.stderr
-    assert fabula_command("validate", release).returncode == 0
-    out = fabula_command("export", "entitybench", release, "--out", tmp_path / "official", "--json")
-    assert json.loads(out.stdout)["episodes"] == 2
-    for path in (run / "data").rglob("*.json"):
-        copy = tmp_path / "official" / path.relative_to(run / "data")
-        assert copy.read_bytes() == path.read_bytes()
-    asked = fabula_command("export", "entities", release, "--header", "all", "--out", tmp_path / "ask")
-    assert asked.returncode == 0, asked.stderr
-    assert "7 requests, 7 shots" in asked.stdout
-
-
 def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
     fabula_command: Callable, tmp_path: Path
 ) -> None:
@@ -83,21 +65,6 @@ def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
     none = fabula_command("import", "entitybench", tmp_path / "none", "--out", tmp_path / "other", "--json")
     assert none.returncode == 1
     assert "nothing there" in json.loads(none.stdout)["error"]["message"]
-
-
-def test_options_of_episodes_when_given_for_something_else_are_refused(
-    fabula_command: Callable, run: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "a.jsonl").write_text("{}\n", "utf-8")
-    done = fabula_command("stats", tmp_path / "a.jsonl", "--html", "x")
-    assert done.returncode == 2
-    assert "error: --html: this option is for episodes" in done.stderr
-    done = fabula_command("stats", run, "--split", "none")
-    assert done.returncode == 2
-    assert "one of ids" in done.stderr
-    retried = fabula_command("run", "retry", run)
-    assert retried.returncode == 2
-    assert "`fabula import entitybench` made" in retried.stderr
 
 
 def test_episodes_when_a_name_is_corrected_as_edit_says_every_place_that_no_longer_fits_is_named(
@@ -127,27 +94,6 @@ def test_episodes_when_a_name_is_corrected_as_edit_says_every_place_that_no_long
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
 pytest.importorskip("av")
 SETS = ("--set", "detect_shots.method=histogram", "--set", "filter_shots.copies=false", "--workers", "0")
-
-
-def test_commands_when_run_one_after_the_other_make_an_episode(
-    fabula_command: Fabula, tmp_path: Path
-) -> None:
-    shots = ["AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1"]
-    video, detections = write_episode(tmp_path, shots)
-    run = tmp_path / "run"
-    build = ("build", "entities", str(video), "--detections", str(detections), *SETS, "--out", str(run))
-    done = fabula_command(*build)
-    assert done.returncode == 0, done.stderr
-    assert f"episodes: {run / 'data'}" in done.stdout
-    assert "Window selection (shots): 10 -> 10, 100%" in done.stdout
-    done = fabula_command(*build, "--json")
-    assert json.loads(done.stdout)["totals"]["made"] == 1
-    status = json.loads(fabula_command("run", "status", str(run), "--json").stdout)
-    assert status["totals"]["made"] == 1 and status["stages"][-1]["name"] == "assemble_episodes"
-    shown = fabula_command("run", "show", str(run), "film__i0_j9__T12")
-    assert shown.returncode == 0 and "Person A" in shown.stdout
-    found = json.loads(fabula_command("validate", str(run), "--json").stdout)
-    assert found["kind"] == "entities" and found["ok"]
 
 
 def test_build_when_options_are_wrong_says_so(fabula_command: Fabula, tmp_path: Path) -> None:

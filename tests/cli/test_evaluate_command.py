@@ -49,14 +49,6 @@ def evaluate(fabula_command, release: Release, tmp_path: Path, monkeypatch: pyte
     return run
 
 
-def test_dry_run_when_there_are_no_outputs_tells_panels_and_calls(evaluate) -> None:
-    done = evaluate("--judge", "openai:gpt-4.1-mini", "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "5 stories, 5 storyboards of 25 panels, 30 questions" in done.stdout
-    assert "90 calls of a judge" in done.stdout
-    assert not list(Path.cwd().iterdir())
-
-
 def test_dry_run_when_there_are_outputs_tells_tokens_and_cost_and_asks_nobody(
     evaluate, boards: Path, server: ModelServer
 ) -> None:
@@ -97,48 +89,6 @@ def test_evaluation_when_run_tells_the_budget_first_and_can_be_repeated_shown_an
     rendered = fabula_command("prompts", "render", "judge/question_image", *about)
     assert rendered.returncode == 0, rendered.stderr
     assert "Image 5" in rendered.stdout and "[image/jpeg]" in rendered.stdout
-
-
-def test_evaluation_when_the_limit_is_reached_stops_with_4_and_goes_on(
-    evaluate, boards: Path, server: ModelServer, tmp_path: Path
-) -> None:
-    judge = f"{server.openai_url}#one"
-    Path("fabula.toml").write_text(
-        f'[judges]\nmine = "{judge}"\n[models."{judge}"]\nprices = {{input = 10.0, output = 10.0}}\n'
-    )
-    options = ("--outputs", boards, "--judge", "mine", "--out", tmp_path / "run")
-    assert evaluate(*options, "--max-cost", "0.2").returncode == 4
-    asked = server.count
-    assert 0 < asked < 115
-    assert evaluate(*options).returncode == 0
-    assert server.count == 115
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (("--dry-run",), 2, "--judge: no judge is named"),
-        (("--judge", "openai:x"), 2, "--outputs: a folder of storyboards is needed"),
-        (("--judge", "openai:x", "--outputs", "nowhere", "--out", "run"), 1, "nowhere"),
-        (("--preset", "kathatrace-pool", "--dry-run"), 2, "no address: qwen2.5-vl-7b"),
-        (("--judge", "kestrel", "--dry-run"), 2, "and [judges] does not name it: kestrel"),
-        (("--judge", "gpt-4.1-mini", "--dry-run"), 2, "did you mean openai:gpt-4.1-mini?"),
-    ],
-)
-def test_evaluation_when_something_is_missing_says_so(
-    evaluate, options: tuple[str, ...], code: int, said: str
-) -> None:
-    done = evaluate(*options)
-    assert done.returncode == code, done.stderr
-    assert said in done.stderr
-
-
-def test_evaluation_when_the_key_is_missing_stops_before_any_work(
-    evaluate, boards: Path, tmp_path: Path
-) -> None:
-    done = evaluate("--judge", "openai:gpt-4.1-mini", "--outputs", boards, "--out", tmp_path / "run")
-    assert done.returncode == 3
-    assert "OPENAI_API_KEY" in done.stderr
 
 
 def test_export_when_an_evaluation_is_copied_can_be_scored_with_its_release(

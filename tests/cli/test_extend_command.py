@@ -44,16 +44,6 @@ def test_extend_when_the_sources_of_the_run_moved_takes_their_new_place(
     assert done.stdout.startswith("1 story added to 1")
 
 
-def test_extend_when_the_story_is_there_under_another_id_shows_both(
-    fabula_command, sample_run, write_stories
-) -> None:
-    done = fabula_command("extend", sample_run, write_stories({"id": "other"}), "--json")
-    error = json.loads(done.stdout)["error"]
-    assert (done.returncode, error["exit_code"]) == (1, 1)
-    assert "other, 100% like kb25k_0001" in error["message"]
-    assert "fix: leave it out" in error["message"]
-
-
 # The corrections that the documentation shows, run as they are printed, end in a release.
 
 ROOT = Path(fabula.__file__).parent

@@ -118,38 +118,6 @@ def test_compass_when_only_forecast_tells_calls_and_pictures_and_asks_nobody(
     assert not (tmp_path / "out").exists()
 
 
-def test_compass_when_tuned_and_applied_writes_arms_and_refuses_its_own_stories(
-    compass: Callable[..., Any], tmp_path: Path
-) -> None:
-    renderer = ("--renderer", "image:drawn:faithful")
-    done = compass("tune", *renderer, "--out", tmp_path / "tuned")
-    assert done.returncode == 0, done.stderr
-    assert "frozen: " in done.stdout and "calls to select and repair" in done.stderr
-    frozen = tmp_path / "tuned" / "frozen.json"
-    done = compass("apply", "--frozen", frozen, *renderer, "--out", tmp_path / "own", "--split", "validation")
-    assert done.returncode == 1
-    assert "tuned on 2 stories that it is to be applied to" in done.stderr
-    done = compass("tune", *renderer, "--out", tmp_path / "tests", "--split", "public_test")
-    assert done.returncode == 2
-    assert "must not be tuned on" in done.stderr
-    arms = ("--arm", "base", "--arm", "full", "--arm", "rerank-only")
-    done = compass("apply", "--frozen", frozen, *renderer, *arms, "--json", "--out", tmp_path / "applied")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert set(document["outputs"]) == {"base", "full", "rerank-only"}
-    assert (tmp_path / "applied" / "outputs" / "full" / "outputs.json").is_file()
-    frozen.write_text(frozen.read_text().replace('"gamma"', '"gamma" '))
-    assert (
-        compass("apply", "--frozen", frozen, *renderer, *arms, "--out", tmp_path / "applied").returncode == 0
-    )
-    changed = json.loads(frozen.read_text())
-    changed["setting"]["delta"] += 0.1
-    frozen.write_text(json.dumps(changed))
-    done = compass("apply", "--frozen", frozen, *renderer, "--out", tmp_path / "applied")
-    assert done.returncode == 1
-    assert "changed after it was frozen" in done.stderr
-
-
 def test_compass_when_frames_are_missing_lists_them_and_goes_on_when_they_are_there(
     compass: Callable[..., Any], boards: Path, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import fabula
 from fabula.testing.katha_model import KathaModel
-from fabula.testing.model_server import Asked, ModelServer, Unauthorized
+from fabula.testing.model_server import Asked, ModelServer
 
 STORIES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
 PRICED = "prices = {input = 1.0, output = 2.0}\n"
@@ -47,11 +47,6 @@ def test_dry_run_when_no_folder_is_named_asks_nothing_and_writes_nothing(build, 
     assert not server.log and not list(Path.cwd().iterdir())
 
 
-def test_dry_run_when_no_model_is_named_has_no_calls(build) -> None:
-    plan = json.loads(build("--dry-run", "--json").stdout)
-    assert plan["calls"] == 0 and plan["cost"] == 0
-
-
 def test_dry_run_when_asked_for_a_sample_drafts_so_many_and_goes_by_them(
     build, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -65,13 +60,6 @@ def test_dry_run_when_asked_for_a_sample_drafts_so_many_and_goes_by_them(
     assert build("--model", spec_of(server), "--out", run).returncode == 0
     keys = [exchange.asked.key for exchange in server.log]
     assert len(keys) > sampled and len(set(keys)) == len(keys)
-
-
-@pytest.mark.parametrize("options", [("--sample", 1), ("--dry-run", "--sample", 1), ()])
-def test_build_when_the_folder_or_the_dry_run_is_missing_says_so(build, options: tuple[object, ...]) -> None:
-    done = build(*options)
-    assert done.returncode == 2
-    assert "--out" in done.stderr or "--dry-run" in done.stderr
 
 
 def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
@@ -91,29 +79,10 @@ def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
     assert (run / "records.jsonl").read_bytes() == records
 
 
-def test_build_when_a_verifier_is_named_has_it_check_the_drafts(
-    build, server: ModelServer, tmp_path: Path
-) -> None:
-    options = ("--model", spec_of(server, "writer"), "--verifier", spec_of(server, "reader"))
-    assert build(*options, "--out", tmp_path / "run").returncode == 0
-    by_model: dict[str, set[str]] = {}
-    for exchange in server.log:
-        by_model.setdefault(exchange.asked.model, set()).add(str(exchange.asked.schema_name))
-    assert "katha_normalise_story" in by_model["writer"]
-    assert by_model["reader"] >= {"katha_answer_questions", "katha_check_record"}
-    assert not by_model["writer"] & by_model["reader"]
-
-
 def test_build_when_rules_are_wanted_and_a_model_is_named_refuses(build, server: ModelServer) -> None:
     done = build("--planner", "rules", "--model", spec_of(server), "--out", "run")
     assert done.returncode == 2
     assert "--planner rules" in done.stderr
-
-
-def test_build_when_the_price_is_unknown_takes_no_limit(build, server: ModelServer) -> None:
-    done = build("--model", spec_of(server), "--max-cost", 5, "--out", "run")
-    assert done.returncode == 2
-    assert "prices = {" in done.stderr and not server.log
 
 
 def test_build_when_the_limit_is_reached_stops_and_goes_on_with_a_higher_one(
@@ -136,19 +105,6 @@ def test_build_when_the_limit_is_reached_stops_and_goes_on_with_a_higher_one(
     assert done.returncode == 0 and "limit is 9 USD" in done.stderr
     keys = [exchange.asked.key for exchange in server.log]
     assert len(set(keys)) == len(keys)
-
-
-def test_build_when_the_limit_is_no_number_refuses(build) -> None:
-    for limit in ("-1", "nan"):
-        done = build("--max-cost", limit, "--out", "run")
-        assert done.returncode == 2 and "max-cost" in done.stderr
-
-
-def test_build_when_the_key_is_refused_stops_at_once_with_the_cure(build, tmp_path: Path) -> None:
-    with ModelServer(lambda _: Unauthorized()) as server:
-        done = build("--model", spec_of(server), "--out", tmp_path / "run")
-    assert done.returncode == 3, done.stderr
-    assert "check the key" in done.stderr
 
 
 def test_retry_when_a_reply_was_of_no_use_asks_once_more_each_time(build, tmp_path: Path) -> None:
@@ -182,38 +138,6 @@ def test_retry_when_a_reply_was_of_no_use_asks_once_more_each_time(build, tmp_pa
         assert run_attempts(tmp_path / "run") == 3
 
 
-def test_extend_when_a_new_story_got_no_usable_reply_asks_once_more_for_that_one(
-    fabula_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    model, well = KathaModel(), True
-
-    def answer(asked: Asked) -> Any:
-        return model(asked) if well else {"scenes": "none"}
-
-    run, later = tmp_path / "run", tmp_path / "later.jsonl"
-    later.write_text(
-        (STORIES.parent / "later_stories.jsonl").read_text("utf-8").splitlines()[0] + "\n", "utf-8"
-    )
-    first = tmp_path / "first.jsonl"
-    first.write_text("".join(STORIES.read_text("utf-8").splitlines(keepends=True)[:2]), "utf-8")
-    with ModelServer(answer) as server:
-        options = ("--model", spec_of(server), "--set", "run.threshold=0", "--out", run, "--workers", 0)
-        assert fabula_command("build", "katha", first, *options).returncode == 0
-        before, asked = (run / "records.jsonl").read_bytes().splitlines(), len(server.log)
-        well = False
-        extend = ("extend", run, later, "--workers", 0, "--json")
-        assert json.loads(fabula_command(*extend).stdout)["added"] == []
-        questions = len(server.log) - asked
-        assert questions > 0
-        assert json.loads(fabula_command(*extend).stdout)["added"] == []
-        assert len(server.log) == asked + questions, "nothing is asked again unless it is wanted"
-        well = True
-        done = fabula_command(*extend, "--retry-failed")
-        assert len(json.loads(done.stdout)["added"]) == 1, done.stdout + done.stderr
-    assert set(before) < set((run / "records.jsonl").read_bytes().splitlines())
-
-
 def run_attempts(folder: Path) -> Any:
     return json.loads((folder / "run.json").read_bytes())["run"]["attempts"]
 
@@ -221,16 +145,3 @@ def run_attempts(folder: Path) -> Any:
 def ran(done: Any, name: str) -> int:
     stages = json.loads(done.stdout)["stages"]
     return next(stage["ran"] for stage in stages if stage["name"] == name)
-
-
-def test_retry_when_the_build_had_a_cost_limit_keeps_it(
-    build, fabula_command: Any, server: ModelServer, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    settings = f'[models."{spec_of(server)}"]\nprices = {{ input = 1.0, output = 4.0 }}\n'
-    (tmp_path / "priced.toml").write_text(settings)
-    options = ("--model", spec_of(server), "--config", tmp_path / "priced.toml", "--out", run)
-    assert build(*options, "--max-cost", 0).returncode == 4
-    assert fabula_command("run", "retry", run).returncode == 4
-    assert server.count == 0
-    assert fabula_command("run", "retry", run, "--max-cost", 5).returncode == 0

@@ -35,11 +35,6 @@ def test_check_vision_when_weights_are_missing_exits_with_3(fabula_command: Call
     assert f"fix: {fix}" in done.stdout
 
 
-def test_check_when_options_of_vision_are_given_for_a_spec_refuses(fabula_command: Callable) -> None:
-    done = fabula_command("models", "check", "openai:gpt-4.1-mini", "--model", "x")
-    assert done.returncode == 2 and "these options are for `fabula models check vision`" in done.stderr
-
-
 def test_fetch_when_it_is_a_plan_lists_files_terms_and_commands(fabula_command: Callable) -> None:
     done = fabula_command("models", "fetch", "vision", "--metrics", "csd", "--plan")
     assert done.returncode == 0, done.stderr
@@ -60,13 +55,6 @@ def test_fetch_when_terms_are_not_accepted_refuses_and_when_they_are_checks_file
     assert done.returncode == 2 and "nobody accepted these terms" in done.stderr
     done = fabula_command(*asked, "--accept-licence")
     assert done.returncode == 3 and "instead of 5838f7fe0536" in done.stdout
-
-
-def test_fetch_when_there_is_no_such_metric_or_model_names_those_there_are(fabula_command: Callable) -> None:
-    done = fabula_command("models", "fetch", "vision", "--metrics", "beauty")
-    assert done.returncode == 2 and "there are cids, copy-paste" in done.stderr
-    done = fabula_command("models", "fetch", "vision", "--model", "beauty")
-    assert done.returncode == 2 and "there is no such model of ours" in done.stderr
 
 
 def test_fetch_when_there_is_no_network_names_everything_that_failed(fabula_command: Callable) -> None:

@@ -1,7 +1,6 @@
 """``fabula import katha`` and ``fabula export katha``: what they print, and what they refuse."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,6 @@ def test_import_when_something_is_wrong_says_where_and_what_to_do(
 
 # From stories to a release with the licence that its makers chose, as README and fabula.toml have it.
 
-ROOT = Path(fabula.__file__).parent
 PACK = ("release", "pack", "run", "--version", "0.1.0", "--allow-drafts")
 
 
@@ -120,21 +118,3 @@ def test_release_when_nobody_gave_a_licence_is_refused_until_somebody_does(comma
     assert command(*PACK, "--out", "by-settings")[0] == 0
     assert command(*PACK, "--license", "mit", "--out", "by-option")[0] == 0
     assert (licence_of("by-settings"), licence_of("by-option")) == ("CC0-1.0", "MIT")
-
-
-def test_release_when_a_row_names_a_licence_has_that_one(command) -> None:
-    story = json.loads(Path("stories.jsonl").read_bytes())
-    Path("stories.jsonl").write_text(json.dumps({**story, "dataset_license": " CC-BY-SA-4.0 "}), "utf-8")
-    built(command)
-    assert stated("run") == "CC-BY-SA-4.0" and command(*PACK, "--out", "new")[0] == 0
-    assert licence_of("new") == "CC-BY-SA-4.0"
-
-
-@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="an installed wheel has no README")
-@pytest.mark.parametrize("name", ["README.md", "Makefile", "docs/subsets.md", "examples/build_release.py"])
-def test_documents_when_they_pack_a_first_version_name_a_licence(name: str) -> None:
-    text = (ROOT / name).read_text("utf-8")
-    first = re.findall(
-        r"release pack (?:[^\n]|\\\n)*--version 0\.1\.0[^\n]*|PackOptions\(version[^)]*\)", text
-    )
-    assert first and all(re.search(r"--license \S|license=", one) for one in first)

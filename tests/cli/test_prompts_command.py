@@ -1,6 +1,5 @@
 """fabula prompts: what is there, one file as it is, and the messages made from it."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -23,17 +22,6 @@ def test_show_when_asked_prints_the_file_as_it_is_and_who_uses_it(fabula_command
     assert label.startswith("scene_image@")
     assert "katha/draft_scenes" in stages
     assert text.strip().startswith("{#---") and "{{ text }}" in text
-
-
-def test_show_when_judges_are_asked_with_it_names_the_stages_of_the_evaluation(fabula_command) -> None:
-    shown = fabula_command("prompts", "show", "judge/question_image").stdout.splitlines()[1]
-    assert shown == "stages: evaluate-katha/scan_packets, evaluate-katha/judge_images"
-
-
-def test_show_when_json_is_asked_holds_card_schema_and_text(fabula_command) -> None:
-    document = json.loads(fabula_command("prompts", "show", "scene_image", "--json").stdout)
-    assert document["id"] == "scene_image" and document["reply"] is None
-    assert hashlib.sha256(document["text"].encode()).hexdigest() == document["sha256"]
 
 
 def test_show_when_prompt_is_unknown_names_those_that_exist(fabula_command) -> None:
@@ -73,26 +61,6 @@ def test_render_when_given_a_run_asks_about_its_drafts(fabula_command, sample_ru
     assert shown["request"]["schema"]["name"] == "katha_answer_questions"
 
 
-def test_render_when_nothing_is_named_takes_the_sample_stories_and_asks_nobody(fabula_command) -> None:
-    done = fabula_command("prompts", "render", "katha/draft_scenes", "--story", "kb25k_0001")
-    assert done.returncode == 0, done.stderr
-    assert "thirsty ant" in done.stdout
-
-
-def test_render_when_settings_name_a_model_still_asks_nobody(
-    fabula_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = "http://127.0.0.1:9/v1#m"
-    (tmp_path / "fabula.toml").write_text(
-        f'[verify_record]\nmodel = "{spec}"\n'
-        f'[draft_scenes]\nplanner = "model"\nmodel = "{spec}"\nscenes = 4\n'
-    )
-    monkeypatch.chdir(tmp_path)
-    done = fabula_command("prompts", "render", "katha/draft_scenes", "--story", "kb25k_0001")
-    assert done.returncode == 0, done.stderr
-    assert "exactly 4 scenes" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("prompt", "story", "code", "words"),
     [
@@ -108,18 +76,3 @@ def test_render_when_it_cannot_be_done_says_why(
     done = fabula_command("prompts", "render", prompt, "--story", story)
     assert done.returncode == code, done.stderr + done.stdout
     assert words in done.stderr
-
-
-def test_render_when_the_story_does_not_get_there_says_where_it_stopped(
-    fabula_command, write_stories
-) -> None:
-    path = write_stories({"id": "short", "text": "A fox slept."})
-    done = fabula_command("prompts", "render", "katha/write_questions", "--story", "short", "--stories", path)
-    assert done.returncode == 2, done.stdout
-    assert "rejected in" in done.stderr
-
-
-def test_render_when_no_story_has_the_id_names_the_option(fabula_command) -> None:
-    done = fabula_command("prompts", "render", "katha/draft_scenes", "--story", "nobody")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: --story:") and "kb25k_0001" in done.stderr

@@ -69,13 +69,6 @@ def test_diff_when_compared_exits_by_the_version_and_never_by_what_differs(folde
     assert neither.exit_code == 2 and json.loads(neither.stdout)["error"]["exit_code"] == 2
 
 
-def test_diff_when_a_page_is_asked_for_writes_it_beside_json(folder: Path, tmp_path: Path) -> None:
-    done = fabula("release", "diff", folder / "old", folder / "new", "--html", tmp_path / "d.html", "--json")
-    document = json.loads(done.stdout)
-    assert (document["step"]["due"], document["evaluation"]) == ("major", None)
-    assert "dread" in (tmp_path / "d.html").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
     ("names", "more", "code", "text"),
     [

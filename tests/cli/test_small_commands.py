@@ -2,13 +2,11 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tomllib
 from contextlib import closing
 from pathlib import Path
 
@@ -19,14 +17,11 @@ from typer.testing import CliRunner
 import fabula
 from fabula.cli.checkup import checkup
 from fabula.cli.common import PLACES, VALUES, finding_lines, guarded
-from fabula.cli.main import GROUPS, app
-from fabula.cli.schemas import EVENTS, USES
+from fabula.cli.main import app
 from fabula.errors import ConfigError, InputError, UserError
 from fabula.evaluation.metrics import registry
 from fabula.prompts.loader import prompt_ids
-from fabula.schemas.events import DIFFICULTIES, ORIGINS, PARTICIPANTS
 from fabula.schemas.values import Issue
-from fabula.schemas.vocabulary import NAMES, vocabulary
 
 PYPROJECT = Path(fabula.__file__).parent / "pyproject.toml"
 README = PYPROJECT.with_name("README.md")
@@ -48,24 +43,6 @@ def test_readme_walk_when_followed_ends_in_a_sound_release(
         assert done.returncode == 0, done.stderr + done.stdout
     loaded = fabula.load("dist/mine-0.1.0")
     assert [scene.scene_index for record in loaded.records for scene in record.scenes] == [1, 2, 3, 4, 5]
-
-
-def test_build_when_records_are_incomplete_says_what_they_lack(fabula_command, tmp_path: Path) -> None:
-    fabula_command("init", tmp_path)
-    story = json.loads((tmp_path / "stories.jsonl").read_text("utf-8"))
-    del story["moral_label"]
-    (tmp_path / "stories.jsonl").write_text(json.dumps(story) + "\n", encoding="utf-8")
-    built = fabula_command("build", "katha", tmp_path / "stories.jsonl", "--out", tmp_path / "run")
-    assert built.returncode == 0, built.stderr
-    assert "1 of 1 records are incomplete" in built.stdout
-    assert "$.moral_label" in built.stdout
-    pack = ("release", "pack", tmp_path / "run", "--version", "0.1.0", "--license", "CC-BY-4.0")
-    refused = fabula_command(*pack, "--out", tmp_path / "refused", drafts=False)
-    assert refused.returncode == 1
-    assert "moral_label" in refused.stderr and "--allow-drafts" in refused.stderr
-    packed = fabula_command(*pack, "--out", tmp_path / "release")
-    assert packed.returncode == 0, packed.stderr
-    assert [record.moral_label for record in fabula.load(tmp_path / "release").records] == [None]
 
 
 def test_init_when_asked_for_samples_writes_all_of_them(fabula_command, tmp_path: Path) -> None:
@@ -98,37 +75,12 @@ def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:
     assert {"python", "cv2", "disk", "cache", "pydantic"} <= {finding["name"] for finding in findings}
 
 
-def test_doctor_when_keys_stand_in_a_file_says_so_and_names_the_services_without_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".env").write_text("GEMINI_API_KEY=planted-secret\n")
-    monkeypatch.chdir(tmp_path)
-    keys = {finding.name: finding for finding in checkup(tmp_path) if finding.name.startswith("key ")}
-    assert keys["key google"].status == "ok"
-    assert keys["key google"].detail == "GEMINI_API_KEY set, in the file .env"
-    assert {keys["key openai"].status, keys["key anthropic"].status} == {"absent"}
-
-
 def test_doctor_when_the_key_file_cannot_be_read_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".env").write_bytes(b"\xff\xfe")
     monkeypatch.chdir(tmp_path)
     assert {f.status for f in checkup(tmp_path) if f.name.startswith("key ")} == {"warning"}
-
-
-def test_schemas_when_exported_are_the_packaged_ones(fabula_command, tmp_path: Path) -> None:
-    done = fabula_command("schemas", "export", "--out", tmp_path / "s")
-    assert done.returncode == 0
-    assert (tmp_path / "s" / "katha_record.schema.json").is_file()
-    listed = json.loads(fabula_command("schemas", "list", "--json").stdout)
-    assert {path.name.removesuffix(".schema.json") for path in (tmp_path / "s").iterdir()} == set(listed)
-
-
-def test_prompts_when_listed_show_version_and_hash(fabula_command) -> None:
-    rows = json.loads(fabula_command("prompts", "list", "--json").stdout)
-    assert rows
-    assert all(len(row["sha256"]) == 64 for row in rows)
 
 
 def test_help_when_asked_of_every_command_shows_an_example() -> None:
@@ -143,17 +95,6 @@ def test_help_when_asked_of_every_command_shows_an_example() -> None:
         shown = runner.invoke(app, [part for part in (name, sub, "--help") if part])
         assert shown.exit_code == 0
         assert "fabula " + name in shown.output, name
-
-
-def test_help_when_it_lists_commands_shows_whole_sentences() -> None:
-    group = typer.main.get_command(app)
-    nouns = [name for name, command in group.commands.items() if hasattr(command, "commands")]
-    for name in ["", *nouns]:
-        shown = CliRunner().invoke(app, [part for part in (name, "--help") if part], env={"COLUMNS": "80"})
-        heading = "Commands:" if name else f"{next(iter(GROUPS))}:"
-        listed = shown.output.partition(heading)[2].partition("Examples:")[0]
-        assert listed.strip(), name
-        assert "..." not in listed, listed
 
 
 def test_usage_error_when_option_is_unknown_exits_two(fabula_command) -> None:
@@ -182,46 +123,7 @@ def test_guard_when_user_error_and_json_prints_it_as_json(capsys: pytest.Capture
     assert json.loads(capsys.readouterr().out)["error"]["type"] == "ConfigError"
 
 
-@pytest.mark.skipif(not PYPROJECT.is_file(), reason="an installed wheel has no pyproject.toml")
-def test_doctor_when_nothing_is_installed_names_what_pyproject_lists_for_each_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    extras = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]["optional-dependencies"]
-
-    def named(extra: str) -> set[str]:
-        names = {re.split(r"[<>=\[ ]", line)[0] for line in extras[extra]}
-        others = re.findall(
-            r"\[(.*)\]", " ".join(line for line in extras[extra] if line.startswith("fabula["))
-        )
-        inner = {name for listed in others for other in listed.split(",") for name in named(other)}
-        return (names - {"fabula"}) | inner
-
-    monkeypatch.setattr("fabula.cli.checkup._version", lambda name: None)
-    found = {finding.name: finding.detail for finding in checkup(tmp_path)}
-    for extra in extras:
-        told = found[f"extra {extra}"].removeprefix("not installed: ").partition("; pip install")[0]
-        assert set(told.split(", ")) == named(extra), extra
-    assert {"extra entities", "extra all"} <= found.keys()
-
-
 # The words that input needs are printed, and errors that reject a word say how to see them.
-
-
-def test_words_when_printed_are_every_list_with_every_word_and_meaning(fabula_command) -> None:
-    done = fabula_command("schemas", "words")
-    assert done.returncode == 0, done.stderr
-    listed = json.loads(fabula_command("schemas", "words", "--json").stdout)
-    assert set(listed) == {*NAMES, *EVENTS}
-    for name in NAMES:
-        assert listed[name]["closed"] == vocabulary(name).closed
-        for word, entry in vocabulary(name).entries.items():
-            assert listed[name]["words"][word] == entry["description"]
-            assert f"  {word} " in done.stdout and entry["description"] in done.stdout
-
-
-def test_words_when_they_are_of_events_are_those_of_the_suite() -> None:
-    assert [tuple(meanings) for _, meanings in EVENTS.values()] == [PARTICIPANTS, ORIGINS, DIFFICULTIES]
-    assert set(USES) == set(NAMES)
 
 
 def test_words_when_a_list_is_named_by_its_field_is_that_list_alone(fabula_command) -> None:
@@ -250,17 +152,6 @@ def test_build_when_a_word_is_rejected_names_the_command_that_lists_them(
     assert fabula_command("schemas", "words", named).returncode == 0
 
 
-def test_build_shots_when_a_word_is_rejected_names_the_command_that_lists_them(
-    fabula_command, write_stories, tmp_path
-) -> None:
-    given = tmp_path / "given.jsonl"
-    given.write_text(json.dumps({"id": "kb25k_0001", "style": "cubist"}) + "\n", "utf-8")
-    stories = write_stories({"id": "kb25k_0001"})
-    done = fabula_command("build", "shots", stories, "--scripts", given, "--out", tmp_path / "run")
-    assert done.returncode == 1
-    assert "fabula schemas words style_category" in done.stderr
-
-
 # Findings that repeat are told once; nothing is lost: the count is there, and --all and --json have them.
 
 
@@ -285,19 +176,6 @@ def test_lines_when_one_rule_finds_many_values_name_the_first_and_count_the_rest
     assert lines[-1] == f"... and {50 - VALUES} more of [unlisted-value]; --all prints them"
 
 
-def test_lines_when_everything_is_asked_for_are_one_for_each_finding() -> None:
-    found = [issue(n) for n in range(30)]
-    assert "\n".join(finding_lines(found, everything=True)) == "\n".join(f"error: {one}" for one in found)
-
-
-def test_lines_when_levels_differ_stay_apart_and_nothing_is_lost() -> None:
-    found = [Issue("a", "$", "c", "m", "f", level) for level in ("error", "warning") for _ in range(2)]
-    lines = list(finding_lines(found, everything=False))
-    assert [line for line in lines if line.endswith("places:")] == [
-        "error: [c] m, in 2 places:", "warning: [c] m, in 2 places:"
-    ]  # fmt: skip
-
-
 def test_input_error_when_problems_differ_in_their_place_only_tells_them_once() -> None:
     problems = [UserError(f"a.jsonl:{n}", expected="a word", found="'x'", fix="use it") for n in range(200)]
     other = UserError("a.jsonl:7", expected="a title", found="none", fix="write one")
@@ -307,25 +185,6 @@ def test_input_error_when_problems_differ_in_their_place_only_tells_them_once() 
         "a.jsonl:7: expected a title, found none", "  fix: write one",
     ]  # fmt: skip
     assert len(InputError([*problems, other]).problems) == 201
-
-
-def test_validate_when_every_record_has_the_same_fault_tells_it_once_and_json_has_all(
-    fabula_command, sample_run: Path, tmp_path: Path
-) -> None:
-    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
-    text = (run / "records.jsonl").read_text("utf-8")
-    (run / "records.jsonl").write_text(
-        re.sub(r'"answerability":"[a-z_]*"', '"answerability":"maybe"', text), "utf-8"
-    )
-    short = fabula_command("validate", run)
-    whole = fabula_command("validate", run, "--all")
-    report = json.loads(fabula_command("validate", run, "--json").stdout)
-    listed = [one for one in report["issues"] if one["code"] == "unlisted-value"]
-    assert len(listed) > 100
-    assert (short.returncode, whole.returncode) == (1, 1)
-    assert short.stdout.count("'maybe'") == 1
-    assert f"in {len(listed)} places" in short.stdout
-    assert whole.stdout.count("'maybe'") == len(listed)
 
 
 # What the shell is offered, asked as a shell asks.

@@ -7,13 +7,11 @@ import re
 import socket
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fabula
-from fabula.engine.execute import execute
 from fabula.models.chat import ChatRequest, Message
 from fabula.models.keys import Redactor
 from fabula.models.options import options_for
@@ -29,8 +27,7 @@ from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release, judged_release
 from fabula.testing.katha_samples import sample_bundles
-from fabula.testing.load_films import film_request
-from fabula.testing.model_server import Answer, Asked, ModelServer
+from fabula.testing.model_server import ModelServer
 from fabula.testing.table_detector import SETTINGS
 from fabula.testing.written_episodes import SECOND, write_episodes, written_episode
 
@@ -237,15 +234,6 @@ FLOWS: dict[Flow, set[str]] = {
     | ids("judge", *(name for name in WORDING)),
     build_memory: {name for name in prompts_that_are_asked() if name.startswith("memory/")},
 }
-PARTS_OF_OTHERS = {"judge/dimension", "judge/heldout/dimension", "repair_reply", "scene_image"} | {
-    name for name in ids("generation") | ids("memory") if load_prompt(name).reply is None
-}
-
-
-def test_prompts_when_registered_are_each_asked_by_a_test_of_this_file() -> None:
-    asked = set().union(*FLOWS.values(), ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE, ids("models"))
-    assert asked == set(prompts_that_are_asked())
-    assert asked | PARTS_OF_OTHERS == set(prompt_ids())
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
@@ -266,28 +254,6 @@ def test_stand_in_when_a_command_asks_it_is_understood_at_once(
     assert {one.status for one in log} == {200}
     asked_to_mend = [one.asked.schema_name for one in log if len(one.asked.messages) > 1]
     assert asked_to_mend == [], "a reply that its reader takes needs no second one"
-
-
-def test_stand_in_when_a_text_names_too_little_mends_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-    (tmp_path / "films.json").write_text(
-        json.dumps({"film": {"shots": ["AB1", "A1", "B1", "AB2", "C2"] * 2}})
-    )
-
-    def forgetful(asked: Asked) -> Answer:
-        known = stand_in.answer(replace(asked, model=stand_in.NAME))
-        assert isinstance(known, Answer)
-        if prompt_of(asked) == "entities/enrich_actions":
-            return replace(known, text=re.sub(r'"action": "[^"]*"', '"action": "It rains."', known.text))
-        return known
-
-    with ModelServer(forgetful) as server:
-        report = execute(film_request(tmp_path / "films.json", tmp_path / "run", base_url=server.openai_url))
-        prompts = {prompt_of(one.asked) for one in server.log}
-    assert report.totals["made"] == 1
-    assert prompts >= ASKED_WHEN_A_TEXT_NAMES_TOO_LITTLE
 
 
 @pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
@@ -320,24 +286,6 @@ def test_prompts_when_asked_in_any_wire_format_are_known_again(
             for name in prompts_that_are_asked()
         ]
         assert asyncio.run(ask_all()) == list(prompts_that_are_asked())
-
-
-@pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
-def test_check_when_the_stand_in_answers_says_so(
-    fabula_command: Fabula, provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "test-key-0123456789")
-    with ModelServer(stand_in.answer) as server:
-        address = getattr(server, f"{provider}_url")
-        names = (f"{provider}:{stand_in.NAME}", f"{provider}:some-model")
-        sections = [f'[models."{name}"]\nbase_url = "{address}"\n' for name in names]
-        (tmp_path / "fabula.toml").write_text("".join(sections))
-        done, refused = (fabula_command("models", "check", name) for name in names)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "s as stand-in" in done.stdout
-    assert refused.returncode != 0
-    assert "stand-in and not some-model" in refused.stdout + refused.stderr
 
 
 def free_port() -> int:

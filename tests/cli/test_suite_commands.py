@@ -9,8 +9,6 @@ from typer.testing import CliRunner
 
 from fabula.cli.main import app
 from fabula.testing.drawn import write_video
-from fabula.testing.event_model import EventModel
-from fabula.testing.model_server import ModelServer
 
 
 def run(*words: object) -> tuple[int, str]:
@@ -34,27 +32,6 @@ def made(tmp_path: Path) -> tuple[Path, list[Path]]:
         for name in json.loads((tmp_path / "suite" / "all_prompts.json").read_text()):
             write_video(folder / name, 8)
     return tmp_path / "suite", methods
-
-
-def test_suite_when_packed_after_another_keeps_its_languages(
-    made: tuple[Path, list[Path]], tmp_path: Path
-) -> None:
-    asked = ("release", "pack", tmp_path / "run", "--version", "auto", "--since", made[0], "--out")
-    code, output = run(*asked, tmp_path / "next")
-    assert code == 0 and "not stated" not in output, output
-    assert json.loads((tmp_path / "next/croissant_metadata.json").read_text())["inLanguage"] == ["en"]
-
-
-def test_videos_when_checked_against_a_release_exit_by_what_is_found(made: tuple[Path, list[Path]]) -> None:
-    release, (first, *_) = made
-    code, output = run("outputs", "check", first, "--release", release)
-    assert (code, "x: 3 of 3 videos can be judged" in output) == (0, True)
-    next(first.glob("*.mp4")).unlink()
-    code, output = run("outputs", "check", first, "--suite", release / "all_prompts.json", "--json")
-    document = json.loads(output)["outputs"][0]
-    assert (code, document["videos_valid"], document["counts"]) == (1, 2, {"missing-video": 1})
-    for wrong in (("--release", release, "--ocr"), ("--release", release, "--suite", release), ()):
-        assert run("outputs", "check", first, *wrong)[0] == 2
 
 
 def test_videos_when_the_release_changed_are_not_judged(made: tuple[Path, list[Path]]) -> None:
@@ -91,23 +68,6 @@ def test_study_when_made_as_storyeval_draws_two_methods_of_every_prompt(
         video.unlink()
     code, output = run("review", "init", tmp_path / "again", *preset[3:], *outputs)
     assert (code, "the video of a drawn prompt is missing" in output) == (1, True)
-
-
-def test_statistics_when_of_a_suite_count_its_prompts(made: tuple[Path, list[Path]], tmp_path: Path) -> None:
-    release, _ = made
-    counted = []
-    for place in (release, tmp_path / "run", release / "all_prompts.json"):
-        code, output = run("stats", place, "--json")
-        assert code == 0
-        document = json.loads(output)
-        assert document["totals"] == {"prompts": 3, "events": 6}
-        counted.append(document)
-    assert counted[0] == counted[1]
-    assert set(counted[0]) - set(counted[2]) == {"origins", "producers"}
-    assert run("validate", release) == (0, "checked 3 prompts, 6 events: no findings\n")
-    assert run("release", "diff", release, release)[0] == 0
-    (tmp_path / "broken.json").write_text("{")
-    assert run("stats", tmp_path / "broken.json")[0] == 1
 
 
 def test_a_suite_when_it_breaks_conditions_is_kept_whole_where_asked_and_validate_tells(
@@ -172,68 +132,3 @@ def test_import_when_a_reply_reads_otherwise_says_so_and_writes_an_archive(
     again = fabula_command("import", "storyeval-results", results, "--suite", suite, "--out", out)
     assert again.returncode == 2
     assert "the folder is not empty" in again.stderr
-
-
-def test_correlate_when_a_name_is_spelt_otherwise_takes_the_alias(fabula_command, tmp_path: Path) -> None:
-    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
-    first.write_text("model\tpa\nx\t1\ny\t2\nz\t4\n")
-    second.write_text("model\tlite\nx\t1\ny\t3\nzz\t9\n")
-    options = ("--on", "model", "--columns", "pa:lite", "--json")
-    plain = json.loads(fabula_command("correlate", first, second, *options).stdout)
-    assert (plain["shared"], plain["only_second"]) == (2, [["zz"]])
-    aliased = json.loads(fabula_command("correlate", first, second, *options, "--alias", "zz=z").stdout)
-    assert aliased["columns"][0]["correlations"]["spearman"]["value"] == pytest.approx(1)
-    wrong = fabula_command("correlate", first, second, *options, "--alias", "zz")
-    assert wrong.returncode == 2
-
-
-def test_build_and_evaluate_when_walked_through_end_in_a_graded_suite(
-    fabula_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seeds, run = tmp_path / "seeds.jsonl", tmp_path / "suite"
-    rows = ["A dog runs, and then sleeps.", "A lamp glows, and then fades.", "A man jumps, and then sits."]
-    seeds.write_text("".join(json.dumps({"prompt": row}) + "\n" for row in rows))
-    built = fabula_command("build", "events", seeds, "--out", run)
-    assert built.returncode == 0, built.stderr
-    checked = fabula_command("validate", run)
-    assert (checked.returncode, checked.stdout) == (0, "checked 3 prompts, 6 events: no findings\n")
-    suite, videos = run / "all_prompts.json", tmp_path / "videos" / "model-x"
-    videos.mkdir(parents=True)
-    for number, name in enumerate(sorted(json.loads(suite.read_text()))):
-        write_video(videos / name, 20, size=(48 + 16 * number, 48))
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-    with ModelServer(EventModel({rows[0]: (1, 0), rows[1]: (0, 0)})) as server:
-        config = tmp_path / "fabula.toml"
-        config.write_text(f'[models."openai:tested"]\nbase_url = "{server.openai_url}"\n')
-        asked = (
-            "evaluate", "events", "--suite", suite, "--outputs", videos, "--judge", "openai:tested",
-            "--config", config,
-        )  # fmt: skip
-        dry = json.loads(fabula_command(*asked, "--dry-run", "--json").stdout)
-        assert dry["budget"] == {"videos": 3, "present": 3, "judges": 1, "calls": 18}
-        assert sum(stage["calls"] for stage in dry["plan"]["stages"]) == 18
-        assert len(server.log) == 0
-        judged = fabula_command(*asked, "--out", tmp_path / "eval")
-        assert judged.returncode == 0, judged.stderr
-        assert len(server.log) == 18
-    assert "model-x: 3 of 3 videos judged, 15 frames" in judged.stdout
-    scores = json.loads(fabula_command("score", tmp_path / "eval", "--json").stdout)
-    assert scores["panels"][0]["classes"]["average"]["value"] == pytest.approx(0.5)
-    status = fabula_command("run", "status", tmp_path / "eval")
-    assert status.returncode == 0, status.stderr
-    numbers = ("--set", "grade_prompts.easy=1", "--set", "grade_prompts.hard=1")
-    graded = fabula_command("build", "events", seeds, "--results", tmp_path / "eval", *numbers, "--out", run)
-    assert graded.returncode == 0, graded.stderr
-    labels = [entry["class"] for entry in json.loads(suite.read_text()).values()]
-    assert [" ".join(one) for one in labels] == [
-        "animal medium 2_events", "object hard 2_events", "human easy 2_events",
-    ]  # fmt: skip
-
-
-def test_dry_run_of_a_suite_when_no_option_samples_names_none(fabula_command, tmp_path: Path) -> None:
-    (tmp_path / "seeds.jsonl").write_text(json.dumps({"prompt": PROMPT["prompt"]}))
-    asked = ("build", "events", tmp_path / "seeds.jsonl", "--model", "http://127.0.0.1:9/v1#any", "--dry-run")
-    done = fabula_command(*asked)
-    assert done.returncode == 0, done.stderr
-    assert "list_events" in done.stdout and "--sample" not in done.stdout
-    assert json.loads(fabula_command(*asked, "--json").stdout)["calls"] == 1

@@ -68,7 +68,6 @@ SCHEMA = ReplySchema(
     },
 )
 VALUE = {"moral": "Pride — «狐»", "words": ["fox", "grapes"]}
-CUT_OFF = (Dropped(), Dropped(40), TruncatedBody(), TruncatedBody(announced=True), TruncatedBody(at=0.0))
 
 
 @pytest.fixture(autouse=True)

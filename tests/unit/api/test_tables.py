@@ -15,7 +15,7 @@ from fabula.api.frames import judgement_table
 from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.evaluation.report.formats import long_table
 from fabula.evaluation.report.model import CountRow, CountTable
-from fabula.tables.grid import SHOWN, Grid
+from fabula.tables.grid import Grid
 from fabula.tables.tabular import Tabular
 from fabula.testing.drawn_storyboards import draw_outputs
 from fabula.testing.sample_evaluation import make
@@ -61,12 +61,6 @@ def test_table_when_texts_are_hostile_is_shown_and_printed_as_text() -> None:
     assert r"\begin{tabular}{lr}" in latex
 
 
-def test_table_when_it_is_long_shows_its_first_rows_and_says_how_many_more() -> None:
-    page = Made(*((str(number), number) for number in range(SHOWN + 5)))._repr_html_()
-    assert page.count("<tr>") == SHOWN + 1
-    assert "... and 5 more rows" in page
-
-
 def test_frames_when_made_have_a_row_each_and_say_what_tables_there_are() -> None:
     made = Made(("a", 1), ("b", None))
     assert made.to_pandas()["50%_of"].sum() == 1
@@ -82,29 +76,11 @@ def test_frame_when_polars_is_not_there_says_how_to_install_it(monkeypatch: pyte
         Made(("a", 1)).to_polars()
 
 
-def test_plot_when_there_are_no_numbers_says_so() -> None:
-    assert "<svg" in Made(("a", 1), ("b", 2)).plot()._repr_html_()
-    with pytest.raises(ConfigError, match="no numbers"):
-        Made(("a", None)).plot()
-
-
 def test_replies_when_fields_differ_in_type_are_json_text_and_none_is_lost(tmp_path: Path) -> None:
     table = judgement_table(archive(tmp_path, {"score": 3}, {"score": "high"}, None, {"other": [1]}))
     assert table["parsed_score"].to_pylist() == ["3", '"high"', None, None]
     assert table["parsed_other"].to_pylist() == [None, None, None, "[1]"]
     assert table["outcome"].to_pylist() == ["answered", "answered", "refused", "answered"]
-
-
-def test_replies_when_they_look_like_times_stay_texts(tmp_path: Path) -> None:
-    table = judgement_table(archive(tmp_path, {"answer": "2020-01-01"}, {"answer": "2020-01-02"}))
-    assert table["parsed_answer"].to_pylist() == ["2020-01-01", "2020-01-02"]
-    assert table["attempt"].to_pylist() == [1, 1]
-
-
-def test_replies_when_nothing_could_be_read_are_rows_all_the_same(tmp_path: Path) -> None:
-    table = judgement_table(archive(tmp_path, None, None))
-    assert table.num_rows == 2
-    assert [name for name in table.column_names if name.startswith("parsed")] == []
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "not json\n", '{"kind": "question"}\n[1]\n'])

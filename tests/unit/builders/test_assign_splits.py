@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.choosing.assign_splits import fill_splits, strata_of
 from fabula.builders.katha.choosing.choose_stories import Settings, choose
-from fabula.builders.katha.choosing.tell_quotas import shortage
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.engine.progress import Event
 from fabula.engine.stage import Item
@@ -45,11 +44,6 @@ def test_splits_when_many_stories_reach_the_shares_over_all_and_in_the_strata(ka
         assert all(abs(counts[split] - share * counts.total()) < 1.5 for split, share in TARGET.items())
 
 
-def test_splits_when_the_input_order_changes_are_the_same(katha) -> None:
-    labels = stories(300)
-    assert assign(katha, dict(reversed(labels.items()))) == assign(katha, labels)
-
-
 @settings(max_examples=30, deadline=None)
 @given(first=st.integers(1, 120), more=st.integers(0, 120))
 def test_splits_when_stories_are_added_never_move_the_old_ones(first, more) -> None:
@@ -82,16 +76,6 @@ def test_strata_when_small_are_collapsed_over_label_then_type() -> None:
     assert found["ax0"] == "a/x"
     assert found["ay"] == found["az"] == "a/*"
     assert found["bx"] == found["none"] == "*"
-
-
-def test_strata_when_labels_are_missing_form_one_of_their_own() -> None:
-    assert set(strata_of({f"n{n}": (None, None) for n in range(3)}, 2).values()) == {"none/none"}
-
-
-def test_first_stories_when_few_go_where_most_is_lacking(katha) -> None:
-    # Lacking before the first: 0.70 0.15 0.10 0.05; the second: 0.40 0.30 0.20 0.10; the third: 0.10 0.45 ...
-    splits = [fields["split"] for fields in assign(katha, stories(3)).values()]
-    assert Counter(splits) == {"train": 2, "validation": 1}
 
 
 # Choosing stories of a larger pool: quotas, the same choice in any order, and why the rest is left.
@@ -194,10 +178,3 @@ def test_build_when_stories_are_lacking_says_which_quotas_fell_short(tmp_path) -
     }
     (warning,) = reporter.warnings
     assert f"{report.totals['made']} of 40 stories were made" in warning and "moral_semantic" in warning
-
-
-def test_quotas_when_met_or_not_asked_for_are_not_warned_of(tmp_path) -> None:
-    document = {"stories": {"wanted": 16, "made": 16}, "short": []}
-    assert shortage(document) is None
-    build_katha(write(tmp_path / "a.jsonl", range(1, 4)), tmp_path / "run", BuildOptions(workers=0))
-    assert not (tmp_path / "run" / "quotas.json").exists()

@@ -8,11 +8,10 @@ import pytest
 
 from fabula.builders.corrections import Correction
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.engine.edits import NAME, append_edits, edits_of
+from fabula.engine.edits import NAME, edits_of
 from fabula.engine.status import run_status, show_item
 from fabula.errors import BelowThreshold, ConfigError, RunError, UserError
 from fabula.kinds.verbs import continue_run, correct, pipeline_of, withdraw
-from fabula.schemas.values import Edit
 from fabula.validators.katha.validation import validate
 
 STORY = "kb25k_0001"
@@ -68,16 +67,6 @@ def test_correct_when_a_field_is_edited_twice_then_retried_applies_both(run) -> 
     assert record(run)["title"] == "Three times"
 
 
-def test_correct_when_a_waiting_edit_changed_other_fields_too_sees_them(run) -> None:
-    transitions = record(run)["transitions"]
-    number = next(n for n, transition in enumerate(transitions) if transition["moral_target"] is not None)
-    correct(run, STORY, "$.moral_label", "courage", **SIGNED)
-    path = f"$.transitions[{number}].moral_target"
-    assert correct(run, STORY, path, "patience", **SIGNED).edit.old == "courage"
-    assert continue_run(run, workers=0).totals["failed"] == 0
-    assert record(run)["transitions"][number]["moral_target"] == "patience"
-
-
 def test_correct_when_a_boundary_moves_takes_both_halves(run) -> None:
     texts = boundary(run)
     for number, text in enumerate(texts):
@@ -111,26 +100,6 @@ def test_correct_when_it_cannot_be_applied_is_refused_and_not_written(run, path,
     assert edits_of(run, STORY) == ()
 
 
-@pytest.mark.parametrize("who", ["a\nb", "a\0", "x" * 101])
-def test_correct_when_the_name_is_no_line_of_text_is_refused(run, who) -> None:
-    with pytest.raises(ConfigError, match="--who: expected a name in one line"):
-        correct(run, STORY, "$.title", "x", who=who, why="clearer")
-
-
-@pytest.mark.parametrize("name", ["who", "why"])
-def test_correct_when_not_signed_is_refused(run, name) -> None:
-    with pytest.raises(ConfigError, match=f"--{name}: nothing is written there"):
-        correct(run, STORY, "$.title", "x", **{**SIGNED, name: ""})
-
-
-def test_correct_when_a_waiting_edit_cannot_be_applied_names_it(run) -> None:
-    append_edits(run, lambda: (Edit(id=STORY, path="$.title", old="Other", new="x", **SIGNED),))
-    with pytest.raises(RunError, match=r'edits\.jsonl: kb25k_0001.*expected the old value "Other"'):
-        correct(run, STORY, "$.title", "y", **SIGNED)
-    (run / NAME).write_text("")
-    assert correct(run, STORY, "$.title", "y", **SIGNED).edit.old == record(run)["title"]
-
-
 def test_correct_when_the_story_has_no_draft_says_where_it_stopped(run) -> None:
     with pytest.raises(RunError, match="pending in"):
         correct(run, "kb25k_0003", "$.title", "x", **SIGNED)
@@ -157,17 +126,6 @@ def test_withdraw_when_retried_rejects_the_record_and_moves_nothing_else(run) ->
     assert "withdrawn by ana (clearer)" in show_item(run, pipeline_of(run), STORY).lines()
 
 
-def test_withdraw_when_the_record_is_withdrawn_already_is_refused_as_any_edit_is(run) -> None:
-    withdraw(run, STORY, **SIGNED)
-    for again in (
-        lambda: withdraw(run, STORY, **SIGNED),
-        lambda: correct(run, STORY, "$.title", "x", **SIGNED),
-    ):
-        with pytest.raises(ConfigError, match="withdrawn by ana: clearer"):
-            again()
-    assert len(edits_of(run, STORY)) == 1
-
-
 @pytest.mark.parametrize(
     ("item", "why", "expected"),
     [
@@ -181,11 +139,6 @@ def test_withdraw_when_it_cannot_be_is_refused_and_not_written(run, item, why, e
     with pytest.raises(UserError, match=expected):
         withdraw(run, item, who="ana", why=why)
     assert not (run / NAME).exists()
-
-
-def test_correct_when_for_the_whole_record_names_the_cure(run) -> None:
-    with pytest.raises(ConfigError, match="--withdraw"):
-        correct(run, STORY, "$", None, **SIGNED)
 
 
 def changed(run: Path, *rows: tuple[str, object]) -> tuple[Correction, dict]:
@@ -218,15 +171,6 @@ def test_correct_when_it_fills_a_gap_tells_of_no_other_and_when_it_makes_one_nam
     assert correct(run, STORY, gap, "The net holds him.", **SIGNED).issues == ()
     (issue,) = correct(run, STORY, "$.scenes[0].generation_prompt", " ", **SIGNED).issues
     assert (issue.code, issue.path) == ("incomplete", "$.scenes[0].generation_prompt")
-
-
-def test_correct_when_the_gold_answer_is_accepted_already_adds_nothing(run) -> None:
-    accepted = [*record(run)["questions"][0]["accepted_answers"], "A net, of rope!"]
-    correct(run, STORY, "$.questions[0].accepted_answers", accepted, **SIGNED)
-    made, after = changed(run, ("$.questions[0].gold_answer", "a net of rope"))
-    assert (made.also, made.notes) == ((), ())
-    assert after["questions"][0]["accepted_answers"] == accepted
-    assert errors_in(run) == []
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -287,10 +231,3 @@ def test_correct_when_the_record_then_breaks_a_rule_says_so_at_once_and_notes_it
     assert {issue.where for issue in found} <= {STORY}
     assert code is None or any(issue.path.startswith(path.split("]")[0]) for issue in found)
     assert edits_of(run, STORY)[0].path == path
-
-
-def test_correct_when_an_earlier_correction_still_breaks_a_rule_names_it_again(run) -> None:
-    correct(run, STORY, "$.variants[0].semantic_delta", " ", **SIGNED)
-    made = correct(run, STORY, "$.title", "Once", **SIGNED)
-    assert [issue.code for issue in made.issues] == ["variant-delta"]
-    assert correct(run, STORY, "$.variants[0].semantic_delta", "the end is other", **SIGNED).issues == ()

@@ -43,13 +43,6 @@ def measured(katha, fields):
     return katha.run_stage("measure_edits", done).fields["edit_distances"]
 
 
-def test_fields_when_nothing_was_changed_have_no_distance(katha, tale) -> None:
-    sums = measured(katha, tale)
-    assert {entry["changed"] + entry["distance"] for entry in sums.values()} == {0.0}
-    assert sums["$.scenes[*].action"] == {**NOTHING, "compared": 5}
-    assert sums["$.transitions[*].causality"]["compared"] == 4
-
-
 def test_fields_when_not_drafted_or_copies_are_left_out(katha, tale) -> None:
     sums = measured(katha, tale)
     # The author gave both labels and the title.
@@ -97,16 +90,6 @@ def test_field_when_repaired_and_edited_back_is_not_changed(katha, tale) -> None
     }
 
 
-def test_field_when_a_person_gave_it_is_not_compared(katha, tale) -> None:
-    first = make = {
-        key: tale["scenes"][0][key] for key in ("story_id", "scene_index", "scene_text", "action")
-    }
-    bare = [{key: scene[key] for key in make if key != "action"} for scene in tale["scenes"][1:]]
-    sums = measured(katha, {**tale, "given": {"author": "ann", "scenes": [first, *bare]}})
-    assert sums["$.scenes[*].action"]["compared"] == 4
-    assert "$.scenes[*].scene_text" not in sums
-
-
 def test_summary_when_stories_come_in_any_order_or_in_parts_is_the_same(drafted) -> None:
     def sums(fields, state):
         scenes = [{**scene, "state": state} for scene in fields["scenes"]]
@@ -125,14 +108,6 @@ def test_summary_when_stories_come_in_any_order_or_in_parts_is_the_same(drafted)
     assert (state["compared"], state["changed"], state["share_changed"]) == (120, 120, 1.0)
     assert state["distance"] == pytest.approx(sum(row["$.scenes[*].state"]["distance"] for row in rows))
     assert documents[0]["stages"]["write_questions"]["all"]["mean_distance"] == 0.0
-
-
-def test_summary_when_there_is_nothing_has_no_mean() -> None:
-    stages = EditSummary().document()["stages"]
-    assert stages["label_story"] == {
-        "all": {**NOTHING, "compared": 0, "share_changed": None, "mean_distance": None},
-        "fields": {},
-    }
 
 
 def test_run_when_an_edit_is_applied_keeps_rows_and_summary(katha, tmp_path) -> None:

@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.engine.edits import NAME, append_edits, edits_of, read_edits, run_ids
+from fabula.engine.edits import NAME, edits_of, read_edits, run_ids
 from fabula.engine.manifest import read_manifest
-from fabula.engine.pipeline import load_pipeline
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.protocols import release_sha256
-from fabula.kinds.registry import kinds
-from fabula.kinds.verbs import continue_run, correct, correct_from, pack, withdraw
+from fabula.kinds.verbs import continue_run, correct, correct_from, pack
 from fabula.releases.options import PackOptions
-from fabula.schemas.values import Edit
-from fabula.testing.katha_folders import sample_manifest
 from fabula.testing.review_exports import write_edits
 
 FIRST, SECOND = "kb25k_0001", "kb25k_0002"
@@ -96,15 +92,6 @@ def test_a_file_when_it_grew_adds_what_is_new(run, file):
     assert ([row.id for row in applied.added], applied.known) == ([SECOND], 1)
 
 
-def test_corrections_when_only_tried_write_nothing(run, file):
-    applied = correct_from(run, file(edit(run, "$.title", "Once")), dry_run=True)
-    assert [row.new for row in applied.added] == ["Once"]
-    assert applied.dry_run
-    assert not (run / NAME).exists()
-    assert correct_from(run, file()).added == ()
-    assert not (run / NAME).exists()
-
-
 def test_corrections_when_any_does_not_fit_are_all_refused_and_each_is_told(run, file):
     rows = [
         edit(run, "$.title", "Once"),
@@ -161,12 +148,6 @@ def test_a_boundary_when_both_scenes_are_in_the_file_moves_once(run, file):
     applied = correct_from(run, file(*rows))
     assert (len(applied.added), applied.also, applied.issues) == (2, (), ())
     assert continue_run(run, workers=0).totals["failed"] == 0
-
-
-def test_rules_that_corrected_records_break_are_told(run, file):
-    applied = correct_from(run, file(edit(run, "$.questions[0].accepted_answers", [])))
-    assert "error" in {issue.level for issue in applied.issues}
-    assert applied.as_json()["issues"][0]["where"] == FIRST
 
 
 def test_withdrawals_in_a_file_take_the_record_out_and_end_its_corrections(run, file):
@@ -243,14 +224,6 @@ def test_a_run_when_another_was_reviewed_is_refused_and_its_own_id_lasts(run, fi
     assert run_ids(read_manifest(run)) == (own,)
 
 
-def test_an_extended_run_when_it_was_reviewed_before_is_still_known_by_its_id():
-    manifest = sample_manifest()
-    more = manifest.sources[0].model_copy(update={"name": "b.jsonl", "added_at": "2026-03-01T00:00:00Z"})
-    extended = manifest.model_copy(update={"sources": (*manifest.sources, more)})
-    assert run_ids(extended)[-1] == run_ids(manifest)[0]
-    assert len(set(run_ids(extended))) == 2
-
-
 def test_corrections_when_their_release_is_given_are_bound_to_it(run, file, release):
     sha256 = release_sha256(release)
     row = edit(run, "$.title", "Once")
@@ -286,28 +259,3 @@ def test_records_when_they_changed_since_the_release_are_told_and_values_that_st
     continue_run(run, workers=0)
     applied = correct_from(run, file(row, release=release_sha256(release)), release=release)
     assert applied.notes[0].startswith("1 record has changed in the run since the release was packed")
-
-
-def test_stages_after_the_one_that_corrects_when_they_write_leave_what_it_read():
-    """Drafts of many items are read in one walk, which keeps the last value of each field."""
-    for kind in kinds():
-        drafting = kind.drafting()
-        if drafting.editing is None:
-            continue
-        stages = load_pipeline(drafting.run.pipeline).stages
-        place = next(n for n, stage in enumerate(stages) if "edits" in stage.spec.reads)
-        later = {name for stage in stages[place:] for name in stage.spec.writes}
-        assert not later & set(stages[place].spec.reads), kind.name
-
-
-def test_a_waiting_correction_when_it_cannot_be_applied_is_named(run, file):
-    append_edits(run, lambda: (Edit(id=FIRST, path="$.title", old="Other", new="x", **SIGNED),))
-    with pytest.raises(InputError, match="a correction that the run has cannot be applied"):
-        correct_from(run, file(edit(run, "$.moral_label", "courage")))
-
-
-def test_an_item_when_withdrawn_otherwise_is_no_longer_corrected(run, file):
-    row = edit(run, "$.title", "Once")
-    withdraw(run, FIRST, who="ana", why="not free")
-    with pytest.raises(InputError, match="this item was withdrawn by ana: not free"):
-        correct_from(run, file(row))

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fabula.builders.katha import draft_scenes, extend
+from fabula.builders.katha import extend
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.engine.manifest import read_manifest
@@ -105,24 +104,6 @@ def test_extend_when_some_stories_are_there_already_takes_the_others(run, new, r
     assert report.lines()[0] == "1 story added to 5, which stay as they were; 1 story there already"
 
 
-def test_extend_when_nothing_is_new_writes_nothing(run, new, rows) -> None:
-    manifest = (run / "run.json").read_bytes()
-    report = extend_katha(run, write(new, *rows[:2]), NOW)
-    assert (report.added, report.run, len(report.known)) == ((), None, 2)
-    assert (run / "run.json").read_bytes() == manifest
-    extend_katha(run, write(new.with_name("c.jsonl"), rows[FIRST]), NOW)
-    assert extend_katha(run, new.with_name("c.jsonl"), NOW).run is None
-
-
-def test_extend_when_tried_only_writes_nothing(run, new, rows) -> None:
-    manifest = (run / "run.json").read_bytes()
-    options = ExtendOptions(dry_run=True)
-    report = extend_katha(run, [write(new, rows[FIRST]), new], options)
-    assert report.added == (rows[FIRST]["id"],)
-    assert report.lines() == ["1 story can be added to 5, which stay as they are"]
-    assert (run / "run.json").read_bytes() == manifest
-
-
 def test_extend_when_tried_only_tells_what_the_stages_would_turn_away(run, new, rows) -> None:
     twin = {**rows[FIRST], "id": "twin"}
     short = {**rows[FIRST + 1], "id": "short", "text": "A crow sat. It flew."}
@@ -170,12 +151,6 @@ def test_extend_when_stories_nearly_equal_each_other_keeps_the_first_and_says_so
     assert [(item.id, item.code) for item in report.stopped] == [("twin", "near_duplicate")]
 
 
-def test_extend_when_stories_have_no_id_goes_on_counting_past_those_taken(run, new, rows) -> None:
-    fresh = {key: value for key, value in rows[FIRST].items() if key != "id"}
-    (story_id,) = extend_katha(run, write(new, fresh), NOW).added
-    assert story_id not in {row["id"] for row in rows[:FIRST]}
-
-
 def test_extend_when_a_story_was_withdrawn_refuses_its_id_for_ever(run, new, rows) -> None:
     withdraw(run, rows[0]["id"], who="ana", why="not free")
     continue_run(run, workers=0)
@@ -187,22 +162,6 @@ def test_extend_when_a_story_was_withdrawn_refuses_its_id_for_ever(run, new, row
         extend_katha(run, write(new, {**rows[0], "id": "again"}), NOW)
     report = extend_katha(run, write(new, rows[FIRST]), NOW)
     assert (report.kept, len(report.added)) == (FIRST - 1, 1)
-
-
-def test_extend_when_a_stage_has_another_version_names_it(run, new, rows, monkeypatch) -> None:
-    step = draft_scenes.STEP
-    monkeypatch.setattr(draft_scenes, "STEP", replace(step, version=step.version + 1))
-    versions = f"stage version {step.version} -> {step.version + 1}"
-    with pytest.raises(
-        RunError, match=f"draft_scenes would run again for 5 stories that are there.*: {versions}"
-    ):
-        extend_katha(run, write(new, rows[FIRST]), NOW)
-
-
-def test_extend_when_edits_wait_says_so(run, new, rows) -> None:
-    withdraw(run, rows[0]["id"], who="ana", why="not free")
-    with pytest.raises(RunError, match=r"corrections in edits\.jsonl are not applied"):
-        extend_katha(run, write(new, rows[FIRST]), NOW)
 
 
 def test_extend_when_a_source_of_the_run_changed_names_it(built, new, rows, tmp_path) -> None:
@@ -265,11 +224,3 @@ def test_extend_when_a_record_is_given_for_a_story_that_is_there_is_refused(run,
     options = ExtendOptions(records=given, workers=0)
     with pytest.raises(InputError, match="a hand-written record"):
         extend_katha(run, write(new, rows[FIRST]), options)
-
-
-def test_validate_when_a_record_bears_no_time_of_the_run_finds_it(run, new, rows) -> None:
-    extend_katha(run, write(new, rows[FIRST]), NOW)
-    path = run / "records.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"2026-03-01T00:00:00Z", b"2026-04-01T00:00:00Z"))
-    (found,) = [issue for issue in validate(run).issues if issue.code == "manifest"]
-    assert "'2026-01-01T00:00:00Z' or '2026-03-01T00:00:00Z'" in found.message

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fabula.builders.katha.drafts import maker_of
-from fabula.engine.stage import REHEARSED, Answer, NoAnswer
+from fabula.engine.stage import Answer, NoAnswer
 from fabula.schemas.katha import KathaBundle, ProducerLine
 
 JUDGE = "openai:judge"
@@ -133,18 +133,6 @@ def test_judge_when_it_refuses_lets_nothing_join_and_says_why(katha, tale) -> No
     assert reason == "not judged: refused: I would rather not"
 
 
-def test_answerer_when_it_refuses_is_passed_over_and_when_unreachable_is_asked_again(katha, tale) -> None:
-    assert grow(katha, tale, Asker({}, refuses="answer_questions"))["answer_history"] == []
-    with pytest.raises(NoAnswer, match="unavailable"):
-        grow(katha, tale, Asker(NoAnswer("unavailable", "down")))
-
-
-def test_rehearsal_when_nothing_is_answered_counts_the_judging_too(katha, tale) -> None:
-    asker = Asker(NoAnswer(REHEARSED, "nobody is asked"))
-    grow(katha, tale, asker)
-    assert [name for name, *_ in asker.asked] == ["answer_questions", "check_answers"]
-
-
 def test_record_when_answers_joined_has_them_with_their_producer_and_history(katha, tale) -> None:
     tale |= grow(katha, tale, Asker({(JUDGE, 0): ["the leaf was slippery"]}))
     done = katha.run_stage("apply_edits", tale).fields
@@ -161,15 +149,6 @@ def test_record_when_answers_joined_has_them_with_their_producer_and_history(kat
     assert KathaBundle.model_validate(bundle).as_json()["answers"] == bundle["answers"]
     line = {"id": "x", "fields": [], "answers": bundle["answers"]}
     assert ProducerLine.model_validate(line).answers[0].judge == JUDGE
-
-
-def test_edit_when_it_follows_is_applied_to_the_grown_answers(katha, tale) -> None:
-    tale |= grow(katha, tale, Asker({(JUDGE, 0): ["the leaf was slippery"]}))
-    old = [*tale["questions"][0]["accepted_answers"], "the leaf was slippery"]
-    edit = {"id": tale["story"]["id"], "path": "$.questions[0].accepted_answers", "old": old}
-    tale["edits"] = [{**edit, "new": old[:2], "who": "ana", "why": "too vague"}]
-    done = katha.run_stage("apply_edits", tale).fields
-    assert done["draft"]["questions"][0]["accepted_answers"] == old[:2]
 
 
 def test_file_of_answers_when_read_belongs_to_stories_and_names_every_problem(

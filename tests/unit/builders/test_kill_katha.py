@@ -67,18 +67,6 @@ def test_build_when_killed_at_random_points_writes_the_bytes_of_an_undisturbed_r
 EXTENDED, ADDED = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"
 NOW = ExtendOptions(created_at=ADDED, workers=0)
 AGAIN = ExtendOptions(created_at="2027-01-01T00:00:00Z", workers=0)
-KILLED = """
-import os, signal, sys
-from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.engine.progress import SilentReporter
-
-class Killer(SilentReporter):
-    def emit(self, event):
-        if event.kind == "stage" and event.stage == "assemble_records":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-extend_katha(sys.argv[1], sys.argv[2], ExtendOptions(created_at=sys.argv[3], workers=0), reporter=Killer())
-"""
 
 
 class Stops(SilentReporter):
@@ -123,16 +111,6 @@ def test_extend_when_stopped_and_given_again_comes_to_the_same(folder, run, stag
     assert outputs(run) == before
     report = extend_katha(run, folder / "new.jsonl", AGAIN)
     assert (len(report.added), report.kept, report.added_at) == (2, 3, ADDED)
-    assert outputs(run) == outputs(folder / "done")
-
-
-def test_extend_when_killed_and_given_again_comes_to_the_same(folder, run, starter) -> None:
-    before = outputs(run)
-    assert starter.run_code(KILLED, run, folder / "new.jsonl", ADDED).returncode == -9
-    assert outputs(run) == before
-    with pytest.raises(RunError, match="run retry"):
-        extend_katha(run, folder / "stories.jsonl", NOW)
-    extend_katha(run, folder / "new.jsonl", AGAIN)
     assert outputs(run) == outputs(folder / "done")
 
 

@@ -5,11 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from fabula.builders.katha import write_questions
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.builders.katha.checks.language import detected, language_checks
+from fabula.builders.katha.checks.language import language_checks
 from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.drafts import LISTS
 from fabula.builders.katha.write_questions import NEAR, REPEATED, near_repetitions, repetitions
@@ -23,14 +21,6 @@ FRENCH = (
 ENGLISH = (
     "A fox saw a crow that sat on a branch. The crow held some cheese in her beak. The fox praised her"
     " voice, and the crow opened her beak to sing. The cheese fell down, and the fox took it away."
-)
-DANISH = (
-    "En ræv så en krage, der sad på en gren. Kragen holdt en ost i næbbet. Ræven roste hendes stemme, og"
-    " kragen åbnede næbbet for at synge."
-)
-NORWEGIAN = (
-    "En rev så en kråke som satt på en gren. Kråka holdt en ost i nebbet. Reven roste stemmen hennes, og"
-    " kråka åpnet nebbet for å synge."
 )
 MODEL = "openai:any via katha/describe_scenes@1#0123456789ab"
 
@@ -51,25 +41,6 @@ def test_list_when_in_another_language_of_the_same_script_fails_and_names_both()
     assert judged(FRENCH, ENGLISH) == judged(ENGLISH, FRENCH) == [("drafted_language", "$.scenes", False)]
     (check,) = language_checks({"text": FRENCH}, draft(ENGLISH))
     assert check["note"] == "it is in the language en, and the story in fr"
-
-
-@pytest.mark.parametrize("text", [FRENCH, ENGLISH, DANISH])
-def test_list_when_in_the_language_of_the_story_passes(text) -> None:
-    assert judged(text, text) == [("drafted_language", "$.scenes", True)]
-
-
-def test_languages_when_close_relatives_are_not_told_apart() -> None:
-    assert judged(DANISH, NORWEGIAN) == [("drafted_language", "$.scenes", True)]
-
-
-@pytest.mark.parametrize("short", ["The crow opens her beak", "renard; corbeau; fromage", ""])
-def test_text_when_short_is_not_judged(short) -> None:
-    assert detected(short) is None
-    assert judged(FRENCH, short) == judged(short, FRENCH) == []
-
-
-def test_text_when_no_model_drafted_it_is_not_judged() -> None:
-    assert judged(FRENCH, ENGLISH, "rules@1") == judged(FRENCH, ENGLISH, "hand:ana") == []
 
 
 def test_lists_when_a_person_wrote_them_are_english_throughout(katha, samples) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-import pytest
-
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.shots.building import ShotOptions, build_shots
@@ -98,9 +96,3 @@ def test_commands_when_a_sentence_grows_do_work_in_proportion(tmp_path: Path) ->
     for name in counted[SIZES[0]]:
         short, middle, long = (counted[size][name] for size in SIZES)
         assert long - middle <= SLACK * (middle - short) + 5000, (name, short, middle, long)
-
-
-@pytest.mark.parametrize("power", [2, 3])
-def test_a_count_when_work_grows_faster_is_above_the_bound(power: int) -> None:
-    short, middle, long = (size**power for size in (30, 60, 120))
-    assert long - middle > SLACK * (middle - short)

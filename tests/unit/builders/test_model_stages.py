@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import pytest
-
 from fabula.engine.stage import Answer, Made, NoAnswer
 
 MODEL = {"planner": "model", "model": "openai:any"}
@@ -118,12 +116,6 @@ def test_record_when_the_model_finds_nothing_has_only_what_it_was_not_asked_left
     assert status == "review_needed"
 
 
-def test_record_when_no_model_is_named_is_checked_by_rules_only(katha, tale) -> None:
-    asker = PreparedAsker()
-    checks, _ = verified(katha, tale, asker, model=None)
-    assert asker.asked == [] and checks == tale["checks"]
-
-
 def test_record_when_the_model_contradicts_a_field_is_marked_for_review(katha, tale) -> None:
     scenes = [{**part, "state": "It is night."} for part in tale["draft"]["scenes"]]
     draft = {**tale["draft"], "scenes": scenes}
@@ -135,20 +127,6 @@ def test_record_when_the_model_contradicts_a_field_is_marked_for_review(katha, t
         ("$.scenes[1].state", True)
     ]
     assert status == "review_needed"
-
-
-def test_record_when_the_model_refuses_is_marked_for_review_with_the_reason(katha, tale) -> None:
-    checks, status = verified(katha, tale, PreparedAsker())
-    open_ones = [check for check in checks if check["code"].startswith("model_")]
-    assert open_ones and {check["passed"] for check in open_ones} == {None}
-    assert all("refused: I would rather not" in check["note"] for check in open_ones)
-    assert status == "review_needed"
-
-
-def test_record_when_the_model_cannot_be_reached_is_left_for_the_next_run(katha, tale) -> None:
-    asker = PreparedAsker(answer_questions=NoAnswer("unavailable", "no connection"))
-    with pytest.raises(NoAnswer, match="unavailable"):
-        verified(katha, tale, asker)
 
 
 def test_answer_in_other_words_when_the_model_judged_it_needs_no_verdict_of_the_rules(katha, tale) -> None:

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from fabula.builders.entities.building import EntityOptions, entity_request
-from fabula.builders.events.building import SuiteOptions, build_suite, suite_request
+from fabula.builders.events.building import SuiteOptions, suite_request
 from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.shots.building import ShotOptions, shot_request
 from fabula.engine.execute import RunRequest, execute
 from fabula.engine.progress import Event
 from fabula.errors import ConfigError, FabulaError
-from fabula.kinds.verbs import continue_run
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import ModelServer, Unauthorized
 
@@ -147,12 +146,6 @@ def test_build_when_ids_stand_for_other_items_in_other_files_changes_nothing(
     assert content(tmp_path / "run") == before
 
 
-def test_build_when_files_have_moved_is_the_same_run_and_tells_nothing(take_in, kind: str) -> None:
-    take_in(RUN)
-    assert take_in(RUN, "elsewhere/a.jsonl").sources == []
-    assert take_in(RUN, "elsewhere/b.jsonl").sources == []
-
-
 def test_build_when_an_item_is_corrected_or_added_goes_on_and_tells(take_in, kind: str) -> None:
     take_in(RUN)
     (told,) = take_in({**RUN, "owl": "Corrected", "emu": "Four"}).sources
@@ -169,15 +162,6 @@ def test_build_when_settings_change_and_sources_do_not_is_the_same_run(tmp_path:
     build_katha(path, tmp_path / "run", BuildOptions(workers=0, stage="load_stories"))
     other = {"load_stories.id_prefix": "tale_"}
     build_katha(path, tmp_path / "run", BuildOptions(workers=0, stage="load_stories", settings=other))
-
-
-def test_suite_when_seeds_are_gone_does_not_take_results_either(tmp_path: Path) -> None:
-    out, options = tmp_path / "run", SuiteOptions(workers=0)
-    build_suite([seeds(tmp_path / "a.jsonl", RUN)], out, options)
-    before = content(out)
-    with pytest.raises(ConfigError, match="replace-sources"):
-        build_suite([seeds(tmp_path / "b.jsonl", {"emu": "x"})], out, replace(options, results={"m": {}}))
-    assert content(out) == before
 
 
 # -- commands that fail
@@ -207,42 +191,6 @@ def build_again(run: Path, sources: Sequence[Path] = (), **options: Any) -> obje
     return build_katha(
         list(sources) or run.parent / "a.jsonl", run, BuildOptions(**{"workers": 0, **options})
     )
-
-
-def bad_rows(run: Path) -> Path:
-    path = run.parent / "bad.jsonl"
-    path.write_text((run.parent / "a.jsonl").read_text() + '{"id": "emu"}\n')
-    return path
-
-
-def bad_edits(run: Path) -> object:
-    (run / "edits.jsonl").write_text('{"id": "no_such_story", "path": "$.title", "old": "x", "new": "y",'
-                                     ' "who": "ana", "why": "because"}\n')  # fmt: skip
-    return continue_run(run, workers=0)
-
-
-FAILURES: dict[str, Callable[[Path], object]] = {
-    "unknown setting": lambda run: build_again(run, settings=("draft_scenes.sceens=6",)),
-    "setting out of range": lambda run: build_again(run, settings=("draft_scenes.scenes=600",)),
-    "missing key": lambda run: build_again(run, planner="model", model="openai:gpt-4.1-mini"),
-    "unknown model": lambda run: build_again(run, planner="model", model="nobody:x"),
-    "sources that are not there": lambda run: build_again(run, [run.parent / "none.jsonl"]),
-    "sources that are refused": lambda run: build_again(run, [bad_rows(run)]),
-    "sources without a story": lambda run: build_again(run, [stories(run.parent / "b.jsonl", {"emu": "x"})]),
-    "other creation time": lambda run: build_again(run, created_at="2020-01-01T00:00:00Z"),
-    "unknown item": lambda run: build_again(run, items=("emu",), settings=("draft_scenes.scenes=6",)),
-    "no run to reuse": lambda run: build_again(run, reuse=(run.parent / "none",)),
-    "limit below nothing": lambda run: build_again(run, limit=-1),
-    "refused edits": bad_edits,
-}
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_run_when_a_command_fails_keeps_its_manifest(built: Path, failure: str) -> None:
-    before = (built / "run.json").read_bytes()
-    with pytest.raises(FabulaError):
-        FAILURES[failure](built)
-    assert (built / "run.json").read_bytes() == before
 
 
 def test_run_when_a_service_refuses_the_key_keeps_what_is_asked_for(built: Path, refusing: str) -> None:

@@ -92,13 +92,6 @@ def test_list_when_the_new_one_breaks_a_rule_stays(tale, part, number, values, w
     assert entry["outcome"].startswith("dropped: ") and why in entry["outcome"]
 
 
-def test_list_when_the_new_one_has_another_length_stays(tale) -> None:
-    planner = Repairer(questions=tale["questions"][1:])
-    fields = repair(tale, planner, questions=[finding("$.questions[0]")])
-    assert fields["repaired"]["questions"] is None
-    assert "another number" in fields["repair_log"][0]["outcome"]
-
-
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
@@ -110,12 +103,6 @@ def test_list_when_the_planner_has_none_stays_and_says_why(tale, answer, outcome
     fields = repair(tale, Repairer(questions=answer), questions=[finding("$.questions[0]")])
     assert fields["repaired"]["questions"] is None
     assert fields["repair_log"][0]["outcome"] == outcome
-
-
-def test_story_when_the_model_cannot_be_reached_is_left_for_the_next_run(tale) -> None:
-    planner = Repairer(questions=NoAnswer("unavailable", "no connection"))
-    with pytest.raises(NoAnswer, match="unavailable"):
-        repair(tale, planner, questions=[finding("$.questions[0]")])
 
 
 def test_list_when_a_person_gave_it_is_not_touched(tale) -> None:
@@ -150,9 +137,3 @@ def test_draft_when_there_is_no_planner_model_or_no_verifier_stays(katha, tale, 
     fields = katha.run_stage("repair_draft", tale, settings).fields
     assert fields["repaired"] == fields["repaired_by"] == dict.fromkeys(LISTS)
     assert fields["repair_log"] == []
-
-
-def test_settings_when_there_are_both_name_each_model_once() -> None:
-    both = {"planner": "model", "model": "openai:a", "temperature": 0.5}
-    assert RepairSettings(verifier="openai:b", **both).models() == ("openai:b", "openai:a")
-    assert RepairSettings(verifier="openai:a", **both).models() == ("openai:a",)

@@ -1,7 +1,6 @@
 """Retellings in a build: near copies, title twins and turned orders stay in one split, added later or not."""
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.choosing.assign_splits import Groups, fill_splits
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.testing.made_stories import make_story, near_copy
-from fabula.testing.model_server import ModelServer
 from fabula.validators.katha.validation import validate
 
 BUILD = BuildOptions(created_at="2026-01-01T00:00:00Z", workers=0)
@@ -103,24 +101,6 @@ def test_extend_when_stories_are_retold_puts_them_where_the_group_is(built, tmp_
     assert (stopped.id, stopped.code) == ("bridge", "joins_splits")
     assert one in stopped.reason and two in stopped.reason
     assert splits(built) == after
-
-
-def test_build_when_an_encoder_is_set_finds_what_is_told_in_the_same_words_elsewhere(tmp_path) -> None:
-    text = make_story(300)["text"]
-    # No word group of three is left, and the server's vectors count words.
-    words = re.sub(r"(\w+) (\w+) (\w+)", r"\2 \1 \3", text)
-    rows = [*ALONE[:6], row("told", 300, text=text), row("told2", 301, text=words)]
-    with ModelServer() as server:
-        spec = f"embedding:{server.openai_url}#e5"
-        options = BuildOptions(
-            created_at="2026-01-01T00:00:00Z",
-            workers=0,
-            settings=(f"embed_stories.model={spec}",),
-        )
-        build_katha(write(tmp_path / "a.jsonl", rows), tmp_path / "run", options)
-        assert sum(one.asked.protocol == "embeddings" for one in server.log) == len(splits(tmp_path / "run"))
-    links = [link for one in groups(tmp_path / "run").values() for link in one["links"]]
-    assert ["told", "told2"] in [link["stories"] for link in links if link["by"] == "meaning"]
 
 
 def linked(*pairs: str) -> list[dict]:

@@ -5,9 +5,8 @@ import pytest
 from fabula.builders.text.analyze_story import analyze
 from fabula.builders.text.boundaries import divide
 from fabula.builders.text.openings import opening_costs, paragraph_starts
-from fabula.builders.text.segments import Analysis, Segment, segment_text
+from fabula.builders.text.segments import Analysis, segment_text
 from fabula.builders.text.spans import scene_spans
-from fabula.builders.text.words import pick, share
 from fabula.schemas.text import normalize_text
 
 
@@ -74,13 +73,6 @@ def test_characters_when_two_sentences_name_them_are_found_and_nobody_else(text,
     assert names(text) == expected
 
 
-def test_scenes_when_nothing_else_speaks_are_of_equal_length() -> None:
-    text = " ".join(["Aa bb cc dd."] * 12)
-    segments = segment_text(text, "xx", False)
-    spans = divide(text, Analysis(False, segments, ()), 4)
-    assert [text[a:b].count(".") for a, b in spans] == [3, 3, 3, 3]
-
-
 def test_scenes_when_a_time_word_opens_a_sentence_begin_there() -> None:
     # Five sentences of five words: 2 + 3 and 3 + 2 cost the same, but for the cue.
     plain = "He ran and ran on. He sat by the fire. He ate up his bread. {} He slept like a stone."
@@ -89,18 +81,6 @@ def test_scenes_when_a_time_word_opens_a_sentence_begin_there() -> None:
         text = plain.format(sentence)
         starts[sentence] = text[divide(text, analysed(text), 2)[1][0] :].split()[0:2]
     assert list(starts.values()) == [["He", "ate"], ["Soon", "he"]]
-
-
-def test_scenes_when_segments_are_too_few_are_none() -> None:
-    text = "He ran."
-    assert divide(text, Analysis(True, (Segment(0, 7, 0, 0),), ()), 2) is None
-
-
-def test_chance_when_asked_depends_on_its_parts_alone() -> None:
-    assert share("a", "b") == share("a", "b") != share("ab", "")
-    drawn = [share("story", str(n)) for n in range(1000)]
-    assert min(drawn) >= 0 and max(drawn) < 1 and abs(sum(drawn) / 1000 - 0.5) < 0.05
-    assert pick(["x"], "any") == "x"
 
 
 @pytest.mark.parametrize(
@@ -148,10 +128,6 @@ def scenes(text: str, count: int) -> list[str]:
 )
 def test_paragraphs_when_lines_are_empty_or_end_sentences_are_known(text, starts) -> None:
     assert paragraph_starts(text, normalize_text(text)) == starts
-
-
-def test_paragraphs_when_the_story_is_told_in_another_text_are_unknown() -> None:
-    assert paragraph_starts("One came.\n\nTwo went.", "One came, and two went.") == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -48,20 +48,6 @@ def test_story_when_it_does_not_qualify_is_rejected_with_the_evidence(katha, cod
     assert outcome.code == code and quoted in outcome.reason
 
 
-@pytest.mark.parametrize(
-    "text", ["He counted 1000 2000 coins.", "In 1857 there were 12 of them.", "At 7:30 he ran."]
-)
-def test_numbers_when_they_are_no_personal_data_pass(katha, text) -> None:
-    assert isinstance(screen(katha, PLAIN + " " + text), Made)
-
-
-def test_length_when_over_the_setting_is_rejected(katha) -> None:
-    outcome = screen(katha, PLAIN, {"max_words": 10})
-    assert (
-        isinstance(outcome, Rejected) and outcome.code == "too_long" and "max_words is 10" in outcome.reason
-    )
-
-
 @pytest.mark.parametrize("status", ["unresolved", "restricted"])
 def test_rights_when_not_releasable_are_rejected(katha, status) -> None:
     outcome = screen(katha, PLAIN, rights_status=status)
@@ -116,8 +102,3 @@ def test_duplicates_when_stories_are_added_keep_what_was_kept(katha, tale, added
     after = duplicates(katha, more, previous=before)
     assert named(after) == {"a": "k", "d": None, "k": None, "m": "k", "z": "k"}
     assert duplicates(katha, more, previous=after) == after
-
-
-def test_duplicates_when_the_kept_one_goes_keep_the_smallest_of_the_rest(katha, tale) -> None:
-    before = duplicates(katha, {"a": tale, "k": tale, "m": tale.upper()})
-    assert named(duplicates(katha, {"k": tale, "m": tale.upper()}, previous=before)) == {"k": None, "m": "k"}

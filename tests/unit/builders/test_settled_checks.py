@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fabula.builders.katha.checks.settling import APPLIED, CODES, NOBODY, SCREEN, SCREENED, TEXT, settle
+from fabula.builders.katha.checks.settling import APPLIED, CODES, NOBODY, SCREEN, TEXT, settle
 from fabula.errors import InputError
 from fabula.schemas.katha import StoryCheck
 
@@ -106,18 +106,6 @@ def test_rule_when_it_has_no_verdict_gives_way_to_one_on_the_same_part() -> None
     assert "answerable" not in {code for code, _, _ in found}
     # What a model made under its own name stands for the check that applies.
     assert [path for code, path, _ in found if code == "question_answerable"] == ["$.questions[0]"]
-
-
-def test_screening_is_declared_with_the_other_checks(drafted) -> None:
-    made = {row["code"] for row in drafted["kb25k_0001"]["screening"]}
-    assert made == {f"{SCREEN}{code}" for code in SCREENED}
-    left = [path for code, path, passed in settled() if code.startswith(SCREEN) and passed is None]
-    assert left == ["$.story_text"] * len(SCREENED)
-
-
-def test_screening_codes_are_accepted_in_verdicts(katha, write_rows, tmp_path) -> None:
-    checks = [verdict(f"screen_{code}", "$.story_text") for code in SCREENED]
-    assert loaded(katha, write_rows, tmp_path, checks)["checks"] == checks
 
 
 SCENES = [{"scene_text": "A fox ran."}, {"scene_text": "A crow flew."}]

@@ -9,7 +9,6 @@ from typer.testing import CliRunner, Result
 
 from fabula.cli import memory_shots
 from fabula.cli.command import COMMANDS
-from fabula.generation.memory.pipeline import MemoryOptions, build_memory
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.written_episodes import write_episodes
 
@@ -75,20 +74,3 @@ def test_packets_when_no_folder_is_named_lie_in_that_of_the_bank(memory: Path) -
     assert (packet["memory"], packet["images"], packet["keyframes"]) == ("text", [], False)
     done = fabula("generate", str(memory), "--model", "video:drawn:faithful", "--dry-run")
     assert done.exit_code == 0 and "7 calls" in done.output
-
-
-def test_options_when_wrong_are_told(tmp_path: Path) -> None:
-    write_episodes(tmp_path / "set")
-    memory = tmp_path / "memory"
-    options = MemoryOptions(text_only=True, workers=0, created_at="2026-01-01T00:00:00Z")
-    build_memory(tmp_path / "set", memory, options, None)
-    done = fabula("packets", str(memory), "--memory", "everything", "--dry-run")
-    assert done.exit_code == 2 and "make_packets" in done.output
-    done = fabula("generate", str(memory), "--model", "image:drawn:faithful", "--out", str(tmp_path / "mine"))
-    assert done.exit_code == 2 and "a model that makes videos is needed" in done.output
-    done = fabula(
-        "generate", str(tmp_path), "--model", "video:drawn:faithful", "--out", str(tmp_path / "mine")
-    )
-    assert done.exit_code == 1 and "there are no packets" in done.output
-    done = fabula("export", str(memory), "--value", "seconds", "--out", str(tmp_path / "inputs"))
-    assert done.exit_code == 2 and "write NAME=VALUE" in done.output

@@ -1,7 +1,6 @@
 """Options of scoring that say nothing about the kind of evaluation at hand are refused, not passed over."""
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -11,12 +10,11 @@ from typer.testing import CliRunner
 
 from fabula.cli.build import incomplete_lines
 from fabula.cli.command import COMMANDS, Command
-from fabula.cli.main import VERBS, app
+from fabula.cli.main import app
 from fabula.cli.stats import Counted
 from fabula.errors import ConfigError, FabulaError
 from fabula.evaluation.archive.archive import write_manifest
 from fabula.evaluation.events.scoring import definitions_of as event_definitions
-from fabula.evaluation.events.scoring import suite_of
 from fabula.evaluation.events.votes import Definitions as EventDefinitions
 from fabula.evaluation.katha.scoring import definitions_of as katha_definitions
 from fabula.evaluation.protocol import Chosen
@@ -26,7 +24,6 @@ from fabula.kinds.evaluations import compare, make_report, score
 from fabula.schemas.judgement import EvaluationManifest
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
-from fabula.validators.katha.validation import validate
 
 GIVEN = {"split": ("train",), "matcher": "exact", "voting": "average", "partial": None, "suite": None}
 
@@ -85,12 +82,6 @@ def test_definitions_when_nothing_is_given_are_the_defaults() -> None:
     assert event_definitions(Chosen({"nonresponse": "incorrect"})).nonresponse == "zero"
 
 
-def test_suite_when_given_twice_is_refused() -> None:
-    assert suite_of(Chosen({"release": Path("release")})) == Path("release")
-    with pytest.raises(ConfigError, match="both"):
-        suite_of(Chosen({"suite": Path("suite"), "release": Path("release")}))
-
-
 # Every option is written once, and says what it means.
 
 
@@ -108,11 +99,6 @@ def test_options_when_made_each_say_what_they_mean_and_are_named_once(command: C
     assert "--json" in flags
 
 
-def test_verbs_when_listed_are_those_of_the_commands() -> None:
-    assert {command.name.split()[0] for command in COMMANDS} == set(VERBS)
-    assert all(bool(VERBS[command.name.split()[0]]) == (" " in command.name) for command in COMMANDS)
-
-
 # Cost limits and shares of limits as the command line takes them.
 
 
@@ -120,33 +106,6 @@ def said(*args: str) -> str:
     result = CliRunner().invoke(app, list(args))
     assert result.exit_code == 2
     return " ".join(result.output.split())
-
-
-@pytest.fixture
-def build(tmp_path: Path) -> tuple[str, ...]:
-    source = tmp_path / "stories.jsonl"
-    story = {"title": "A", "language": "en", "text": "A fox ran. It slept.", "source_collection": "c"}
-    source.write_text(json.dumps({**story, "rights_status": "public_domain_or_rights_compatible"}) + "\n")
-    model = ("--model", "http://127.0.0.1:1/v1#toy")
-    return ("build", "katha", str(source), *model, "--out", str(tmp_path / "run"))
-
-
-def test_limit_when_its_stage_is_misspelt_is_refused_with_the_stages(build: tuple[str, ...]) -> None:
-    assert "draft_scenes" in said(*build, "--max-cost", "5", "--max-cost", "draft_scene=1")
-
-
-def test_limit_when_it_is_no_number_is_refused(build: tuple[str, ...]) -> None:
-    assert "expected USD such as 5, or STAGE=USD, found draft_scenes=much" in said(
-        *build, "--max-cost", "draft_scenes=much"
-    )
-
-
-def test_limit_when_a_price_is_unknown_is_refused_for_the_stage_alone(build: tuple[str, ...]) -> None:
-    assert "price of this model is not known" in said(*build, "--max-cost", "draft_scenes=1")
-
-
-def test_share_when_it_is_none_is_refused(build: tuple[str, ...]) -> None:
-    assert "--limit-share: expected a share such as 1/4" in said(*build, "--limit-share", "4")
 
 
 def test_study_when_a_stage_is_limited_is_refused(tmp_path: Path) -> None:
@@ -185,13 +144,6 @@ def test_incomplete_lines_when_records_lack_many_fields_count_each_in_every_reco
         "  $.transitions[*].transition_type: missing in 2 stories",
     ]
     assert f"fabula validate {run} --all" in fields[-1]
-
-
-def test_validate_when_records_lack_many_fields_names_every_one(tmp_path):
-    report = validate(write_run(tmp_path / "run", lacking_bundles()))
-    messages = [issue.message for issue in report.issues if issue.code == "incomplete"]
-    assert messages[1] == f"missing: {', '.join(f'$.transitions[*].{name}' for name in EVERY)}"
-    assert "$.transitions[2,3].action" in messages[0] and "more" not in messages[0]
 
 
 # Counts of ``fabula stats`` as tables.

@@ -12,13 +12,13 @@ import pytest
 from fabula.engine.asker import FACT
 from fabula.engine.calls import answered, model_uses
 from fabula.engine.estimate import plan_calls
-from fabula.engine.execute import Options, RunRequest, execute
+from fabula.engine.execute import RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.manifest import read_manifest
 from fabula.engine.report import RunReport
 from fabula.engine.status import show_item
-from fabula.errors import BelowThreshold, ConfigError, Interrupted
+from fabula.errors import BelowThreshold, ConfigError
 from fabula.models.spec import ATTEMPT
 from fabula.models.stand_ins import ANSWERED
 from fabula.testing.endurance import rounds
@@ -186,14 +186,6 @@ def test_retry_when_a_repair_had_failed_starts_with_the_question_and_repairs_ane
     assert [sample for sample, _ in samples] == [0] * 5 + [ATTEMPT] * 2
 
 
-def test_retry_when_chosen_items_only_are_to_run_asks_for_those(serve: Serve) -> None:
-    spoiler, request = serve(Refused())
-    run(request)
-    first = len(spoiler.asked)
-    run(retrying(request, items=("b",)))
-    assert spoiler.since(first) == ["b"]
-
-
 @pytest.mark.parametrize("attempts", [2, 3])
 def test_run_when_its_settings_allow_attempts_asks_as_often(serve: Serve, attempts: int) -> None:
     spoiler, request = serve(Refused(), sets=[f"run.attempts={attempts}"])
@@ -204,15 +196,6 @@ def test_run_when_its_settings_allow_attempts_asks_as_often(serve: Serve, attemp
     assert read_manifest(request.folder).run.attempts == attempts + 1
 
 
-def test_run_when_attempts_are_raised_in_the_settings_asks_for_what_failed(serve: Serve) -> None:
-    spoiler, request = serve(Refused())
-    run(request)
-    first, spoiler.on = len(spoiler.asked), False
-    more = replace(request, config=replace(request.config, run=replace(request.config.run, attempts=2)))
-    assert execute(more).totals["made"] == 4
-    assert spoiler.since(first) == sorted(SPOILT)
-
-
 def test_retry_when_a_hundred_attempts_were_made_refuses(serve: Serve) -> None:
     _, request = serve(Refused())
     run(request)
@@ -220,40 +203,6 @@ def test_retry_when_a_hundred_attempts_were_made_refuses(serve: Serve) -> None:
         journal.note(FACT, 100)
     with pytest.raises(ConfigError, match="100 attempts were made already"):
         execute(retrying(request))
-
-
-def test_retry_when_a_reused_run_has_the_attempt_takes_it_over(serve: Serve, tmp_path: Path) -> None:
-    spoiler, request = serve(Refused())
-    run(request)
-    spoiler.on = False
-    execute(retrying(request))
-    before = len(spoiler.asked)
-    copy = replace(request, folder=tmp_path / "copy", options=Options(workers=0, reuse=(request.folder,)))
-    run(copy)
-    report = execute(retrying(copy))
-    assert len(spoiler.asked) == before and report.totals["made"] == 4
-
-
-def test_retry_when_interrupted_goes_on_with_the_same_attempt(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spoiler, request = serve(Refused())
-    run(request)
-    first = len(spoiler.asked)
-    from fabula.engine import execute as module
-
-    def stop(*_: Any) -> None:
-        raise Interrupted("stopped")
-
-    with monkeypatch.context() as patch, pytest.raises(Interrupted):
-        patch.setattr(module, "write_outputs", stop)
-        execute(retrying(request))
-    assert len(spoiler.asked) == first + 2
-    assert run(retrying(request)) is None
-    assert run(request) is None
-    assert len(spoiler.asked) == first + 2, "the round that was stopped is not made twice"
-    assert run(retrying(request)) is None
-    assert len(spoiler.asked) == first + 4
 
 
 PROGRAM = """

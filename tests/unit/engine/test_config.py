@@ -7,7 +7,7 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions
 from fabula.engine.config import RunSettings, resolve_config
-from fabula.engine.run_options import RunOptions, setting_texts
+from fabula.engine.run_options import RunOptions
 from fabula.errors import ConfigError
 from fabula.testing.toy_pipeline import WorkSettings, toy
 
@@ -78,19 +78,7 @@ def test_resolve_config_when_file_is_wrong_names_it(tmp_path: Path, content: byt
     assert str(toml) in str(caught.value)
 
 
-def test_resolve_config_when_file_is_missing_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file"):
-        resolve_config(toy(), tmp_path / "nope.toml", ())
-
-
 # What every run may choose: the file of settings, single settings, and what the engine gets of it.
-
-
-def test_settings_when_given_as_texts_or_as_a_mapping_are_the_same_texts() -> None:
-    texts = ["draft_scenes.scenes=6", 'load_stories.language="en"']
-    assert RunOptions(settings=texts).texts == texts
-    mapping = {"draft_scenes.scenes": 6, "load_stories.language": "en"}
-    assert RunOptions(settings=mapping).texts == setting_texts(mapping) == texts
 
 
 def test_the_settings_file_when_none_is_named_is_that_of_the_working_folder(

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fabula.engine.config import RunSettings, resolve_config
-from fabula.engine.execute import Options, RunRequest, Source, execute
+from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.manifest import read_manifest
 from fabula.engine.pipeline import Pipeline, load_pipeline
 from fabula.engine.pool import WorkerPool
@@ -125,11 +124,6 @@ def test_execute_when_item_goes_and_comes_back_has_its_old_number(
     run()
     numbers = {line["id"]: line["number"] for line in outputs(tmp_path / "run")}
     assert numbers == {"a": 0, "b": 1, "c": 2, "d": 3, "aa": 4}
-
-
-def test_execute_when_seed_changes_runs_again(run: Callable, ran: Ran) -> None:
-    run()
-    assert ran(run(sets=["run.seed=7"])) == ALL
 
 
 def test_execute_when_library_changes_runs_that_stage(
@@ -257,13 +251,6 @@ def test_execute_when_every_item_is_rejected_writes_everything_and_raises(
     assert run(sets=["run.threshold=0"]).share == 0.0
 
 
-def test_execute_when_every_item_that_was_chosen_is_rejected_raises(run: Callable, lines: Path) -> None:
-    lines.write_text("a reject\nb bee\n")
-    with pytest.raises(BelowThreshold, match="all 1 that were tried"):
-        run(limit=1)
-    assert run(limit=0, folder=lines.parent / "none").share == 1.0
-
-
 def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(
     run: Callable, lines: Path
 ) -> None:
@@ -272,12 +259,6 @@ def test_execute_when_stages_are_left_out_counts_waiting_items_as_on_their_way(
     with pytest.raises(BelowThreshold, match=r"19 of 21 items were made or are on their way"):
         lines.write_text(lines.read_text() + "c fail\n")
         run(stages=("read_lines", "work"))
-
-
-def test_execute_when_source_is_empty_makes_empty_outputs(run: Callable, lines: Path, tmp_path: Path) -> None:
-    lines.write_text("")
-    assert run().share == 1.0
-    assert outputs(tmp_path / "run") == []
 
 
 @pytest.mark.parametrize(
@@ -299,13 +280,6 @@ def test_execute_when_stage_breaks_its_declaration_fails_the_item(
     assert report.items[0].code == "exception"
     assert report.items[0].reason is not None
     assert re.search(reason, report.items[0].reason)
-
-
-def test_execute_when_expand_refuses_its_input_passes_the_error_on(run: Callable, lines: Path) -> None:
-    lines.write_text("a ant\nbroken x\nbroken y\n")
-    with pytest.raises(InputError) as caught:
-        run()
-    assert [problem.where for problem in caught.value.problems] == ["lines.txt:2", "lines.txt:3"]
 
 
 def test_execute_when_expand_gives_an_id_twice_names_it(run: Callable, lines: Path) -> None:
@@ -343,13 +317,6 @@ def test_execute_when_limited_runs_the_first_items_of_the_source(
     assert {item.id: item.status for item in report.items} == {"b": "pending", "d": "pending"}
     assert {item.meaning for item in report.items} == {"The stage has not been run on the item."}
     assert run().totals["made"] == 4
-
-
-def test_execute_when_limited_after_a_full_run_takes_nothing_away(run: Callable, ran: Ran) -> None:
-    run()
-    report = run(limit=1)
-    assert report.totals["made"] == 4
-    assert ran(report) == {}
 
 
 def test_execute_when_items_are_chosen_runs_those(run: Callable, ran: Ran) -> None:
@@ -430,17 +397,6 @@ def test_execute_when_folder_was_moved_with_its_edits_finds_them(
     assert ran(execute(request)) == {}
 
 
-def test_execute_when_new_without_sources_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="sources: no file or folder is given"):
-        execute(RunRequest(tmp_path / "run", toy(), resolve_config(toy())))
-
-
-def test_execute_when_source_is_missing_says_so(run: Callable, lines: Path) -> None:
-    lines.unlink()
-    with pytest.raises(InputError, match="No such file"):
-        run()
-
-
 def test_execute_when_target_is_a_file_is_refused(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "run").write_text("mine")
     with pytest.raises(TargetError, match="File exists"):
@@ -478,14 +434,6 @@ def test_execute_when_finish_meets_a_full_disk_says_so_and_writes_next_time(
         run(pipeline=toy(finish=f"{HERE}:broken_finish"))
     assert ran(run()) == {}
     assert len(outputs(tmp_path / "run")) == 4
-
-
-def test_execute_when_killed_while_writing_leaves_no_part_files(run: Callable, tmp_path: Path) -> None:
-    run()
-    part = tmp_path / "run" / ".lines.jsonl.x1y2.part"
-    part.write_text("half")
-    run()
-    assert not part.exists()
 
 
 READ_ONLY = """
@@ -563,25 +511,6 @@ def test_execute_when_told_twice_to_stop_does_not_wait(run: Callable, ran: Ran) 
     assert ran(run()) == {"number": 4, "shorten": 4, "assemble": 4}
 
 
-def test_execute_when_in_another_thread_works(run: Callable) -> None:
-    reports: list[RunReport] = []
-    thread = threading.Thread(target=lambda: reports.append(run()))
-    thread.start()
-    thread.join()
-    assert reports[0].totals["made"] == 4
-
-
-def test_execute_when_done_has_told_every_stage_once(run: Callable) -> None:
-    listener = Listener()
-    run(reporter=listener)
-    kinds = [event.kind for event in listener.events]
-    assert kinds[0] == "run"
-    assert kinds[-3:] == ["outputs", "run-done", "closed"]
-    assert [event.stage for event in listener.events if event.kind == "stage-done"] == list(ALL)
-    last = [event for event in listener.events if event.kind == "progress" and event.stage == "work"][-1]
-    assert last.data == {"done": 4, "total": 4}
-
-
 def test_show_item_when_failed_has_the_traceback(run: Callable, lines: Path, tmp_path: Path) -> None:
     lines.write_text("a raise\n")
     with pytest.raises(BelowThreshold):
@@ -589,21 +518,3 @@ def test_show_item_when_failed_has_the_traceback(run: Callable, lines: Path, tmp
     view = show_item(tmp_path / "run", toy(), "a")
     assert view.stages[1].reads == {"words": ["raise"]}
     assert "RuntimeError: asked to raise" in (view.stages[1].evidence or "")
-
-
-def test_source_when_two_files_are_given_are_both_read(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / name).write_text(f"{name} word\n")
-    sources = tuple(Source("lines", tmp_path / name) for name in "ba")
-    request = RunRequest(tmp_path / "run", toy(), resolve_config(toy()), sources, options=Options(workers=0))
-    assert execute(request).totals["made"] == 2
-
-
-@pytest.mark.parametrize(
-    "damage", ['{"totals": 5}', "[]", "{", '{"totals": {"made": "many"}, "stages": [], "items": []}']
-)
-def test_report_when_damaged_is_a_run_error(run: Callable, tmp_path: Path, damage: str) -> None:
-    run()
-    (tmp_path / "run" / "report.json").write_text(damage)
-    with pytest.raises(RunError, match=r"report\.json"):
-        read_report(tmp_path / "run")

@@ -3,21 +3,18 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from fabula.engine.execute import Options
 from fabula.engine.journal import decisions
-from fabula.engine.lock import hold
 from fabula.engine.pipeline import Pipeline, load_pipeline, load_stage
 from fabula.engine.progress import SilentReporter
 from fabula.engine.report import RunReport
 from fabula.engine.stage import Tools
 from fabula.engine.status import run_status
 from fabula.engine.worker import Task, run_items
-from fabula.errors import BelowThreshold, ConfigError, RunError
-from fabula.testing import toy_pipeline
+from fabula.errors import BelowThreshold, ConfigError
 from fabula.testing.toy_pipeline import HERE, grouping, run_toy, toy
 
 
@@ -87,24 +84,6 @@ def test_group_when_children_are_pending_waits_for_them(tmp_path: Path, source: 
     assert run(tmp_path / "run", source).totals["made"] == 3
 
 
-@pytest.mark.parametrize("options", [Options(workers=0, limit=1), Options(workers=0, items=("a",))])
-def test_group_when_only_one_item_may_run_brings_that_one_back(
-    tmp_path: Path, source: Path, options: Options
-) -> None:
-    report = run(tmp_path / "run", source, options)
-    assert list(lines(tmp_path / "run")) == ["a"]
-    assert report.totals["made"] == 1
-    assert report.totals["pending"] > 0
-    assert run(tmp_path / "run", source).totals == {"made": 3, "rejected": 0, "failed": 0, "pending": 0}
-
-
-@pytest.mark.waits
-def test_group_when_there_are_workers_gives_the_same(tmp_path: Path, source: Path) -> None:
-    run(tmp_path / "one", source)
-    run(tmp_path / "two", source, Options(workers=2))
-    assert lines(tmp_path / "one") == lines(tmp_path / "two")
-
-
 def test_status_when_a_setting_changes_says_what_would_run(tmp_path: Path, source: Path) -> None:
     run(tmp_path / "run", source)
     assert {row.name: row.made for row in run_status(tmp_path / "run", grouping()).stages} == {
@@ -147,13 +126,6 @@ def texts(folder: Path) -> dict[str, str]:
     return {line["id"]: line["text"] for line in map(json.loads, lines)}
 
 
-def test_batched_stage_when_there_are_two_workers_runs_in_one_process_of_its_own(
-    tmp_path: Path, batched_source: Path
-) -> None:
-    run_toy(tmp_path / "run", batched_source, Options(workers=2), toy("WORK_BATCHED"), ["work.suffix='?'"])
-    assert len({text.split(" by ")[1] for text in texts(tmp_path / "run").values()}) == 1
-
-
 def test_batched_stage_gives_what_the_plain_one_gives(tmp_path: Path, batched_source: Path) -> None:
     run_toy(tmp_path / "plain", batched_source, Options(workers=0))
     run_toy(tmp_path / "batched", batched_source, Options(workers=1), toy("WORK_BATCHED"))
@@ -190,15 +162,6 @@ def test_run_items_when_outcomes_are_lost_fails_those_items_alone() -> None:
     assert "gave 0 outcomes for 1 items" in str(done[1].reason)
 
 
-def test_load_stage_when_it_has_both_functions_or_no_map_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = SimpleNamespace(SPEC=toy_pipeline.WORK.SPEC, run=len, run_batch=len)
-    gather = SimpleNamespace(SPEC=toy_pipeline.COUNT.SPEC, run_batch=len)
-    for stage in (both, gather):
-        monkeypatch.setattr(toy_pipeline, "BAD", stage, raising=False)
-        with pytest.raises(ConfigError, match="run_batch"):
-            load_stage(f"{HERE}:BAD")
-
-
 # What a stateful gather decided stays known, whatever became of the item since.
 
 
@@ -222,16 +185,3 @@ def test_decisions_when_every_item_fails_since_are_still_there(
     with pytest.raises(BelowThreshold):
         run()
     assert sorted(decisions(tmp_path / "run", "number")) == ["a", "b", "c", "d"]
-
-
-def test_decisions_when_somebody_works_on_the_run_can_be_read(run: Callable, tmp_path: Path) -> None:
-    run()
-    with hold(tmp_path / "run"):
-        assert decisions(tmp_path / "run", "count")["a"] == {"count": 1}
-
-
-def test_decisions_when_the_stage_never_ran_are_none(run: Callable, tmp_path: Path) -> None:
-    run(stages=("read_lines", "work"))
-    assert decisions(tmp_path / "run", "number") == {}
-    with pytest.raises(RunError, match=r"no journal\.sqlite"):
-        decisions(tmp_path, "number")

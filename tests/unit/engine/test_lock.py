@@ -14,7 +14,6 @@ from filelock import FileLock
 from fabula.engine.lock import HOLDER, Stopper, hold, holder, keep_private, stop_on_signals
 from fabula.engine.status import run_status
 from fabula.errors import RunBusy, TargetError
-from fabula.schemas.canonical import write_atomic
 from fabula.testing import toy_pipeline
 from fabula.testing.toy_pipeline import toy
 
@@ -40,20 +39,6 @@ def test_hold_when_holder_was_killed_takes_over(tmp_path: Path) -> None:
     assert holder(tmp_path) is None
     with hold(tmp_path):
         assert holder(tmp_path) is not None
-
-
-@pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"pid": "x"}'])
-def test_hold_when_note_is_torn_still_says_busy(tmp_path: Path, note: bytes) -> None:
-    with hold(tmp_path):
-        (tmp_path / HOLDER).write_bytes(note)
-        with pytest.raises(RunBusy, match="a process on an unknown host"), hold(tmp_path):
-            raise AssertionError("held twice")
-
-
-def test_hold_when_folder_is_a_file_is_a_target_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(TargetError), hold(tmp_path / "file"):
-        raise AssertionError("held nothing")
 
 
 @pytest.mark.waits
@@ -112,25 +97,6 @@ def test_stopper_when_a_second_signal_comes_stops_at_once() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-@pytest.fixture
-def hangups() -> Iterator[None]:
-    """Hears hangups again afterwards: the last one that was heard leaves them ignored."""
-    before = signal.getsignal(signal.SIGHUP)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
-def test_stopper_when_hung_up_several_times_stops_in_order(hangups: None) -> None:
-    stopper = Stopper()
-    with stop_on_signals(stopper):
-        for _ in range(3):  # a shell sends it to its jobs, and the terminal to whom it belongs to
-            os.kill(os.getpid(), signal.SIGHUP)
-        assert stopper()
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGTERM)
-    os.kill(os.getpid(), signal.SIGHUP)  # would end us, had the first not been heard
-
-
 def test_stopper_when_hangups_were_ignored_before_hears_none_and_leaves_them_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -163,16 +129,6 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
-
-
-@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o750, 0o640), (0o700, 0o600), (0o711, 0o644)])
-@pytest.mark.usefixtures("umask")
-def test_write_atomic_when_the_folder_is_closed_to_others_closes_the_file(
-    tmp_path: Path, folder: int, file: int
-) -> None:
-    tmp_path.chmod(folder)
-    write_atomic(tmp_path / "x", [b"x"])
-    assert (tmp_path / "x").stat().st_mode & 0o777 == file
 
 
 @pytest.mark.usefixtures("umask")

@@ -35,10 +35,6 @@ def test_normal_time_when_no_zone_is_refused(text: str) -> None:
         normal_time(text)
 
 
-def test_normal_time_when_the_year_is_early_has_four_digits() -> None:
-    assert normal_time("0999-01-01T01:00:00.5+01:00") == "0999-01-01T00:00:00Z"
-
-
 @pytest.mark.parametrize("epoch", ["99999999999999", "-99999999999", "1e3"])
 def test_creation_time_when_the_variable_is_no_time_of_ours_says_so(
     monkeypatch: pytest.MonkeyPatch, epoch: str
@@ -80,12 +76,6 @@ def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
         read_manifest(write(tmp_path, {**GOOD, "format": 2, "kind": {"unknown": "shape"}}))
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "{}", "[" * 100_000])
-def test_read_manifest_when_damaged_is_refused(tmp_path: Path, content: object) -> None:
-    with pytest.raises(RunError, match="the manifest of a run"):
-        read_manifest(write(tmp_path, content))
-
-
 @pytest.mark.parametrize(
     ("change", "place"),
     [
@@ -117,11 +107,6 @@ def test_read_manifest_when_a_value_was_damaged_names_it(
     with pytest.raises(RunError, match="the manifest of a run") as caught:
         read_manifest(write(tmp_path, {**GOOD, **change}))
     assert place in caught.value.found
-
-
-def test_read_manifest_when_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"not a run folder: run\.json"):
-        read_manifest(tmp_path)
 
 
 def test_fingerprint_when_file_is_its_sha256(tmp_path: Path) -> None:
@@ -169,16 +154,6 @@ def test_fingerprint_when_folder_covers_names_and_contents_but_not_hidden_files(
     assert len({first, second, third}) == 3
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
-def test_fingerprint_when_a_pipe_is_in_the_way_does_not_wait(tmp_path: Path) -> None:
-    (tmp_path / "tales").mkdir()
-    before = fingerprint(Source("stories", tmp_path / "tales")).sha256
-    os.mkfifo(tmp_path / "tales/a.txt")
-    assert fingerprint(Source("stories", tmp_path / "tales")).sha256 != before
-    with pytest.raises(InputError, match="a pipe or a device"):
-        fingerprints((Source("stories", tmp_path / "tales/a.txt"),), tmp_path / "run")
-
-
 def test_fingerprints_when_edits_exist_come_last_and_once(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
@@ -187,13 +162,6 @@ def test_fingerprints_when_edits_exist_come_last_and_once(tmp_path: Path) -> Non
     assert [entry.role for entry in fingerprints(sources, run)] == ["lines"]
     (run / "edits.jsonl").write_text("")
     assert [entry.role for entry in fingerprints(sources, run)] == ["lines", "edits"]
-
-
-def test_fingerprints_when_a_path_is_no_text_says_which(tmp_path: Path) -> None:
-    path = tmp_path / os.fsdecode(b"\xff.txt")
-    path.write_text("a")
-    with pytest.raises(InputError, match=r"udcff\.txt'?: the name is not text"):
-        fingerprints((Source("lines", path),), tmp_path)
 
 
 def test_fingerprints_when_several_are_missing_lists_them_all(tmp_path: Path) -> None:
@@ -222,9 +190,3 @@ def test_manifest_when_a_source_was_added_gives_its_time_and_the_latest(tmp_path
     assert manifest.source_list(tmp_path)[1] == Source("lines", tmp_path / "b", time)
     assert [entry.field().get("added_at") for entry in manifest.sources] == [None, time]
     assert read_manifest(write(tmp_path, GOOD)).changed_at == GOOD["created_at"]
-
-
-def test_read_manifest_when_a_time_of_addition_is_none_is_refused(tmp_path: Path) -> None:
-    bad = {**GOOD, "sources": [{**GOOD["sources"][0], "added_at": "yesterday"}]}
-    with pytest.raises(RunError, match="added_at"):
-        read_manifest(write(tmp_path, bad))

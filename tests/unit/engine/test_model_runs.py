@@ -14,7 +14,6 @@ from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
-from fabula.engine.progress import Event
 from fabula.engine.report import RunReport
 from fabula.engine.status import StageView, show_item
 from fabula.errors import (
@@ -22,11 +21,8 @@ from fabula.errors import (
     ConfigError,
     Interrupted,
     MissingRequirement,
-    ModelUnavailable,
     RunError,
 )
-from fabula.models import registry
-from fabula.models.chat import ChatRequest, Reply
 from fabula.models.stand_ins import ANSWERED
 from fabula.testing.model_server import (
     Asked,
@@ -34,20 +30,15 @@ from fabula.testing.model_server import (
     EchoSecretsInReply,
     EmptyChoices,
     Fault,
-    Fenced,
-    HtmlPage,
     MalformedJson,
     ModelServer,
-    NoQuota,
     Prose,
-    RateLimited,
     Refused,
     ServerError,
     TooLong,
     TruncatedJson,
-    Unauthorized,
 )
-from fabula.testing.toy_models import PRICES, SCHEMA, model_request, reply_to, toy_models
+from fabula.testing.toy_models import PRICES, model_request, reply_to, toy_models
 
 Asks = Callable[..., RunRequest]
 
@@ -151,20 +142,6 @@ def test_run_when_a_model_setting_changes_answers_runs_again_and_says_why(
     assert server.count == 6
 
 
-def test_run_when_no_model_is_named_runs_in_the_worker_pool(tmp_path: Path, asks: Asks) -> None:
-    request = asks()
-    plain = replace(request.config.stages["answer"], model=None) if False else None
-    del plain
-    stages = {
-        **request.config.stages,
-        "answer": request.config.stages["answer"].model_copy(update={"model": None}),
-    }
-    report = execute(replace(request, config=replace(request.config, stages=stages, models={})))
-    assert report.totals["made"] == 3
-    assert lines_of(request)["a"]["text"] == "cat"
-    assert report.models == ()
-
-
 @pytest.mark.parametrize("fault", [MalformedJson(kind="unclosed"), Prose()], ids=repr)
 def test_run_when_a_reply_is_malformed_sends_one_repair_that_quotes_the_problem(
     asks: Asks, server: ModelServer, fault: Fault
@@ -205,25 +182,11 @@ def test_run_when_also_the_repair_is_malformed_fails_with_the_raw_reply_and_is_a
     assert server.count == 6, "once more, as that is what was asked for"
 
 
-def test_run_when_repair_is_not_allowed_as_for_a_judge_sends_none(asks: Asks, server: ModelServer) -> None:
-    server.handler = lambda _: "no JSON"
-    report = execute(asks("a cat\n", sets=["answer.repair=false", "run.threshold=0"]))
-    assert failures(report) == {"a": "malformed"}
-    assert server.count == 1
-
-
 def test_run_when_json_has_to_be_mended_says_so(asks: Asks, server: ModelServer) -> None:
     server.handler = lambda _: "{'text': 'a single quotes',}"
     request = asks("a cat\n")
     execute(request)
     assert lines_of(request)["a"]["notes"] == [ANSWERED, "json_repaired"]
-
-
-def test_run_when_json_is_fenced_reads_it_without_a_note(asks: Asks, server: ModelServer) -> None:
-    server.faults = Fenced()
-    request = asks("a cat\n")
-    execute(request)
-    assert lines_of(request)["a"]["notes"] == [ANSWERED]
 
 
 @pytest.mark.parametrize(
@@ -256,30 +219,6 @@ def test_run_when_an_item_was_unavailable_asks_again_next_time_without_being_tol
     report = execute(request)
     assert report.totals["made"] == 3
     assert server.count == 4
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (Unauthorized(), "key"),
-        (NoQuota(), "quota"),
-        (HtmlPage(), "not the API of a model"),
-        (ServerError(500), "nothing has succeeded"),
-        (RateLimited(), "nothing has succeeded"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_run_when_nothing_works_ends_soon_says_why_and_goes_on_when_it_is_well(
-    asks: Asks, server: ModelServer, fault: Fault, said: str
-) -> None:
-    server.faults = fault
-    text = "".join(f"i{n} cat\n" for n in range(200))
-    request = asks(text, settings={"patience": 0.0, "concurrency": 8})
-    with pytest.raises(ModelUnavailable, match=said):
-        execute(request)
-    assert server.count <= 40, "little is sent"
-    server.faults = None
-    assert execute(request).totals["made"] == 200
 
 
 def test_run_when_the_key_is_missing_says_which_before_anything_is_sent(tmp_path: Path) -> None:
@@ -338,12 +277,6 @@ def test_run_when_the_budget_is_zero_asks_nothing(asks: Asks, server: ModelServe
     with pytest.raises(BudgetStop):
         execute(asks(options=Options(workers=0, max_cost=0.0)))
     assert server.count == 0
-
-
-def test_run_when_the_budget_is_zero_and_all_is_known_succeeds(asks: Asks) -> None:
-    execute(asks())
-    report = execute(asks(options=Options(workers=0, max_cost=0.0), answer_stage="ANSWER_V2"))
-    assert report.totals["made"] == 3
 
 
 def test_run_when_the_price_is_unknown_refuses_a_limit_and_counts_the_calls_without(
@@ -408,23 +341,6 @@ def without_model(request: RunRequest) -> Any:
     return replace(request.config, stages=stages, models={})
 
 
-def test_run_when_it_goes_on_tells_what_is_spent_and_projected(asks: Asks) -> None:
-    events: list[Event] = []
-
-    class Listener:
-        def emit(self, event: Event) -> None:
-            events.append(event)
-
-        def close(self) -> None:
-            pass
-
-    report = execute(asks("".join(f"i{n} cat\n" for n in range(50))), Listener())
-    told = [event.data for event in events if event.kind == "progress" and event.stage == "answer"]
-    assert told[-1]["done"] == 50
-    assert told[-1]["spent"] == pytest.approx(report.models[0].cost, abs=1e-5)
-    assert told[-1]["projected"] == pytest.approx(told[-1]["spent"])
-
-
 # -- stopping
 
 
@@ -468,30 +384,6 @@ def test_run_when_a_service_echoes_the_key_no_artefact_holds_it(
     assert secret not in shown
 
 
-def test_schema_when_sent_is_the_one_that_replies_are_checked_with(asks: Asks, server: ModelServer) -> None:
-    execute(asks("a cat\n"))
-    assert server.log[0].asked.schema == SCHEMA.schema
-    assert server.log[0].asked.schema_name == SCHEMA.name
-
-
-class WithoutUsage:
-    """A chat model of somebody's own that does not tell what it used."""
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        return Reply("ok", json.dumps({"text": f"answer to {request.messages[0].parts[0]}"}))
-
-    async def close(self) -> None:
-        pass
-
-
-def test_cost_when_usage_is_not_told_is_the_bound(asks: Asks, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "open_model", lambda *_: WithoutUsage())
-    request = asks("a cat\n")
-    (use,) = execute(request).models
-    assert (use.input_tokens, use.output_tokens) == (0, 0)
-    assert use.cost > PRICES["output"] * 100 / 1e6, "more than the longest reply alone"
-
-
 def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(
     tmp_path: Path, asks: Asks, server: ModelServer
 ) -> None:
@@ -517,11 +409,6 @@ def test_run_when_nothing_was_made_in_what_is_to_be_reused_asks_nobody(
     with pytest.raises(RunError, match="silent: nothing was made in this run"):
         execute(asks(options=Options(workers=0, reuse=(tmp_path / "silent",))))
     assert server.count == 0
-
-
-def test_run_when_what_is_to_be_reused_is_no_run_says_so(tmp_path: Path, asks: Asks) -> None:
-    with pytest.raises(RunError, match="nothing"):
-        execute(asks(options=Options(workers=0, reuse=(tmp_path / "nothing",))))
 
 
 def test_budget_when_earlier_calls_had_no_price_counts_them_at_the_one_given_since(

@@ -1,14 +1,11 @@
 """Runs that ask a model when something goes wrong around it: stops, a failing journal, odd stages."""
 
-import asyncio
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,13 +15,11 @@ from fabula.engine.calls import Call, Calls, Sending, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
-from fabula.engine.pipeline import Pipeline
 from fabula.engine.progress import Event
-from fabula.engine.stage import Item, Made, Outcome, Tools
-from fabula.errors import BudgetStop, FabulaError, Interrupted, ModelUnavailable, TargetError
+from fabula.errors import FabulaError, Interrupted, TargetError
 from fabula.models.chat import ChatRequest, Message, Reply
-from fabula.testing.model_server import Asked, Fault, ModelServer, RateLimited, Unauthorized
-from fabula.testing.toy_models import ANSWER, answer, model_request, reply_to
+from fabula.testing.model_server import Asked, Fault, ModelServer, RateLimited
+from fabula.testing.toy_models import model_request, reply_to
 
 Asks = Callable[..., RunRequest]
 MANY = "".join(f"i{n} cat\n" for n in range(60))
@@ -44,21 +39,6 @@ def asks(tmp_path: Path, server: ModelServer) -> Asks:
         return model_request(tmp_path / "run", (source, f"{server.openai_url}#toy"), **given)
 
     return make
-
-
-@pytest.fixture
-def with_stage(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunRequest, Any], RunRequest]:
-    """Put another coroutine in the place of the stage that asks."""
-
-    def change(request: RunRequest, run: Any) -> RunRequest:
-        module = ModuleType("odd_stages")
-        module.STAGE = SimpleNamespace(SPEC=ANSWER.SPEC, run=run)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "odd_stages", module)
-        first, _, last = request.pipeline.stages
-        stages = (first, "odd_stages:STAGE", last)
-        return replace(request, pipeline=Pipeline("toy-models", stages, request.pipeline.finish))
-
-    return change
 
 
 def ended_with(request: RunRequest) -> FabulaError | None:
@@ -115,16 +95,6 @@ def test_stop_when_calls_wait_for_the_service_does_not_wait_with_them(
     monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stopped.is_set())
     threading.Thread(target=lambda: (server.wait_for(1), stopped.set()), daemon=True).start()
     assert isinstance(ended_with(asks(settings=settings)), Interrupted)
-
-
-@pytest.mark.waits
-def test_stop_when_the_key_is_refused_does_not_wait_for_calls_that_wait(
-    asks: Asks, server: ModelServer
-) -> None:
-    server.faults = Unauthorized()
-    request = asks(settings={"concurrency": 8, "requests_per_minute": 2.0})
-    assert isinstance(ended_with(request), ModelUnavailable)
-    assert server.count == 1
 
 
 def test_second_stop_when_replies_are_being_written_keeps_them_and_goes_on_later(
@@ -223,38 +193,6 @@ def test_run_when_the_journal_fails_in_the_middle_ends_with_what_is_wrong(
 
 
 # -- stages
-
-
-async def stubborn(item: Item, tools: Tools) -> Outcome:
-    """A stage that makes something up where it gets no answer, whatever the reason."""
-    try:
-        return await answer(item, tools)
-    except Exception:  # noqa: BLE001 - what a stage must not do
-        return Made({"text": "made up", "notes": []})
-
-
-def test_run_when_a_stage_swallows_the_stop_keeps_nothing_that_it_made_up(
-    asks: Asks, with_stage: Callable[..., RunRequest]
-) -> None:
-    request = with_stage(asks(options=Options(workers=0, max_cost=0.0)), stubborn)
-    with pytest.raises(BudgetStop):
-        execute(request)
-    report = execute(replace(request, options=Options(workers=0)))
-    assert report.totals["made"] == 60
-    assert "made up" not in (request.folder / "lines.jsonl").read_text()
-
-
-async def cancelled(item: Item, tools: Tools) -> Outcome:
-    if item.id == "i3":
-        raise asyncio.CancelledError
-    return await answer(item, tools)
-
-
-def test_run_when_a_stage_cancels_itself_fails_that_item(
-    asks: Asks, with_stage: Callable[..., RunRequest]
-) -> None:
-    report = execute(with_stage(asks(), cancelled))
-    assert [(item.id, item.code) for item in report.items] == [("i3", "exception")]
 
 
 def test_books_when_the_cost_is_limited_hold_a_call_before_it_is_sent(

@@ -11,11 +11,9 @@ from fabula.engine.execute import RunRequest, execute
 from fabula.engine.pipeline import (
     Pipeline,
     dependencies,
-    extra_with,
     library_versions,
     load_pipeline,
     prompt_hashes,
-    stages_through,
 )
 from fabula.engine.stage import StageSpec
 from fabula.errors import ConfigError, MissingRequirement
@@ -59,11 +57,6 @@ def test_load_pipeline_when_a_stage_does_not_fit_says_why(
         load_pipeline(with_stage(monkeypatch, name, **changes))
 
 
-def test_load_pipeline_when_final_fields_do_not_exist_says_so() -> None:
-    with pytest.raises(ConfigError, match=r"final_fields.*nope"):
-        load_pipeline(replace(toy(), final_fields=("nope",)))
-
-
 @pytest.mark.parametrize(
     ("stages", "finish", "expected"),
     [
@@ -81,12 +74,6 @@ def test_load_pipeline_when_something_cannot_be_loaded_says_what(
         load_pipeline(Pipeline("p", stages, finish))
 
 
-def test_stages_through_when_named_lists_the_stages_up_to_it() -> None:
-    assert stages_through(toy(), "count") == ("read_lines", "work", "count")
-    with pytest.raises(ConfigError, match="read_lines, work"):
-        stages_through(toy(), "nope")
-
-
 def test_dependencies_when_prompts_are_declared_hold_their_hashes() -> None:
     sha256 = load_prompt("scene_image").sha256
     assert dependencies(toys.WORK_WITH_PROMPT.SPEC) == {"prompt scene_image": sha256}
@@ -99,16 +86,6 @@ def test_library_versions_when_one_is_not_installed_says_how_to_install_it() -> 
     assert set(library_versions(toys.WORK_WITH_LIBRARY.SPEC)) == {"filelock"}
     with pytest.raises(MissingRequirement, match="pip install no-such-thing"):
         library_versions(StageSpec("s", 1, "map", (), ("a",), libraries=("no-such-thing",)))
-
-
-def test_library_versions_when_only_some_items_need_one_go_on_without_it() -> None:
-    spec = StageSpec("s", 1, "map", (), ("a",), libraries=("no-such-thing",), optional=("no-such-thing",))
-    assert library_versions(spec) == {"no-such-thing": "not installed"}
-
-
-@pytest.mark.parametrize(("library", "installed"), [("av", "'fabula[video]'"), ("numpy", "numpy")])
-def test_extra_when_a_library_comes_with_one_is_what_pip_installs(library: str, installed: str) -> None:
-    assert extra_with(library) == installed
 
 
 def test_run_when_a_library_is_not_installed_leaves_no_folder(

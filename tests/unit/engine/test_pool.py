@@ -12,7 +12,7 @@ import pytest
 
 from fabula.engine import pool as pool_module
 from fabula.engine.codec import encode
-from fabula.engine.pool import WorkerPool, default_workers
+from fabula.engine.pool import WorkerPool
 from fabula.engine.stage import Made, Tools
 from fabula.engine.worker import Job, Task
 from fabula.errors import MissingRequirement
@@ -50,12 +50,6 @@ def test_run_when_workers_crash_names_the_items_and_spares_the_neighbours(shared
     assert found.pop("aborted") == ("failed", "crashed")
     assert found.pop("left") == ("failed", "exception")
     assert found == {f"m{number}": ("made", None) for number in range(60)}
-
-
-def test_run_when_worker_crashes_says_how_it_died(shared: WorkerPool) -> None:
-    groups = shared.run(JOB, [task("killed", "crash")], lambda: False)
-    ((_, encoded),) = next(group for group in groups if group)
-    assert encoded.reason == "the worker died with SIGKILL"
 
 
 @pytest.mark.waits
@@ -115,11 +109,6 @@ def test_run_when_all_workers_are_killed_from_outside_still_finishes(shared: Wor
     assert list(found.values()).count("made") >= 98
 
 
-def test_run_when_stage_cannot_be_imported_raises_here(shared: WorkerPool) -> None:
-    with pytest.raises(Exception, match="expected an attribute NO_SUCH_STAGE"):
-        outcomes(shared, [task("a")], Job(f"{HERE}:NO_SUCH_STAGE", JOB.tools))
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_run_when_requirement_is_missing_stops_the_run(workers: int) -> None:
     with WorkerPool(workers, 5.0) as pool, pytest.raises(MissingRequirement, match="pip install"):
@@ -139,17 +128,6 @@ def test_run_when_inline_gives_the_same_outcomes(shared: WorkerPool) -> None:
     assert collect(shared) == collect(WorkerPool(0, 1.0))
 
 
-def test_run_when_nothing_is_to_be_done_starts_no_worker() -> None:
-    before = len(psutil.Process().children())
-    with WorkerPool(2, 1.0) as pool:
-        assert outcomes(pool, []) == {}
-        assert len(psutil.Process().children()) == before
-
-
-def test_default_workers_when_asked_is_at_least_one() -> None:
-    assert default_workers() >= 1
-
-
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -158,15 +136,6 @@ from fabula.testing.toy_pipeline import run_toy
 print("started")
 run_toy(Path(sys.argv[1]), Path(sys.argv[2]), Options(workers=2))
 """
-
-
-def test_execute_when_script_has_no_main_guard_runs_once(tmp_path: Path, lines: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(tmp_path / "run"), str(lines)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["started"]
-    assert (tmp_path / "run" / "lines.jsonl").exists()
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])

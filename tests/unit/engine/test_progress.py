@@ -77,16 +77,6 @@ def test_plain_reporter_when_told_writes_few_lines_without_control_characters() 
     assert "\x1b" not in stream.getvalue()
 
 
-def test_block_reporter_when_told_shows_texts_as_they_are() -> None:
-    stream = io.StringIO()
-    reporter = BlockReporter(stream)
-    for event in EVENTS:
-        reporter.emit(event)
-    reporter.close()
-    assert "work: a failed (crashed): [bold]" in stream.getvalue()
-    assert "outputs written" in stream.getvalue()
-
-
 def test_choose_reporter_when_stream_is_a_terminal_shows_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
@@ -239,16 +229,3 @@ def test_block_when_stopped_by_ctrl_c_goes_and_says_so(on_terminal) -> None:
         "Interrupted: stopped; finished work is kept, the same command continues it",
     ]
     assert on_terminal().end() == 0
-
-
-@pytest.mark.parametrize(
-    ("environment", "controls"), [({"NO_COLOR": "1"}, {"2K", "1A"}), ({"TERM": "dumb"}, set[str]())]
-)
-def test_block_when_the_terminal_has_no_colour_or_is_dumb_keeps_to_that(
-    on_terminal, environment: dict[str, str], controls: set[str]
-) -> None:
-    terminal = on_terminal(**environment)
-    assert terminal.end() == 0
-    used = set(re.findall(r"\x1b\[([0-9;?]*[A-Za-z])", terminal.written.decode()))
-    assert {control for control in used if control not in ("0m", "1m", "2m")} == controls
-    assert terminal.screen()[-1] == "outputs written"

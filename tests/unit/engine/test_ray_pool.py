@@ -32,19 +32,15 @@ from fabula.engine.journal_file import NAME as JOURNAL
 from fabula.engine.machines import ray_pool
 from fabula.engine.machines.pools import open_pools
 from fabula.engine.machines.ray_pool import RayPool
-from fabula.engine.pipeline import load_pipeline
 from fabula.engine.stage import Made, Tools
 from fabula.engine.worker import Job, Task
 from fabula.errors import ConfigError, MissingRequirement
-from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.kinds.verbs import build
 from fabula.schemas.shared_files import STORE
 from fabula.testing.drawn_episode import write_episode
-from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.endurance import VARIABLE, rounds
 from fabula.testing.killing import kill_after
 from fabula.testing.run_files import differing
-from fabula.testing.table_detector import SETTINGS
 from fabula.testing.toy_pipeline import HERE, WorkSettings, run_toy, toy
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -138,11 +134,6 @@ def test_connect_when_a_cluster_does_not_come_up_tries_again_and_then_says_so(
     shutil.rmtree(tried[-1], ignore_errors=True)
 
 
-def test_pool_when_there_is_no_such_one_is_refused() -> None:
-    with pytest.raises(ConfigError, match="local or ray"):
-        Options(pool="dask").check(load_pipeline(toy()))
-
-
 @needs_ray
 @pytest.mark.waits
 @pytest.mark.parametrize(
@@ -163,21 +154,6 @@ def test_run_when_items_crash_or_hang_names_them_and_spares_the_neighbours(
         ("failed", code), ("failed", "exception"), ("rejected", "unwanted"), ("failed", "exception"),
     ]  # fmt: skip
     assert found == {f"m{number}": ("made", None) for number in range(60)}
-
-
-@needs_ray
-def test_run_when_stopping_draws_no_more_and_finishes_what_is_in_flight(pool: RayPool) -> None:
-    drawn: list[str] = []
-    done: list[str] = []
-
-    def tasks() -> Iterator[Task]:
-        for number in range(1000):
-            drawn.append(f"m{number}")
-            yield task(f"m{number}", "sleep:0.02")
-
-    for group in pool.run(JOB, tasks(), lambda: bool(done)):
-        done.extend(task.item for task, _ in group)
-    assert sorted(done) == sorted(drawn) and len(drawn) < 100
 
 
 @needs_ray
@@ -330,19 +306,3 @@ def test_katha_when_the_driver_is_killed_goes_on_from_the_journal(starter: Any, 
         assert code == -signal.SIGKILL
         build("katha", stories, out, options)
         assert differing(out, tmp_path / "local", ["report.json"]) == []  # it says what was there already
-
-
-@needs_ray
-@pytest.mark.endurance
-@only_in_endurance
-def test_images_when_evaluated_in_actors_write_the_bytes_of_the_local_pool(
-    cluster: Any,
-    tmp_path: Path,
-) -> None:
-    shots, outputs = draw_shot_set(tmp_path / "data", 2), draw_shot_outputs(tmp_path / "model-x", 2)
-    for name, how in {"local": {"workers": 0}, "ray": {"workers": 2, "pool": "ray"}}.items():
-        options = ImageOptions(
-            metrics=("cids,csd,aesthetic",), settings=SETTINGS, device="cpu", created_at=CREATED, **how
-        )
-        EVALUATING.evaluate(shots, [outputs], tmp_path / name, options)
-    assert differing(tmp_path / "ray", tmp_path / "local") == []

@@ -1,6 +1,5 @@
 """Damaged journals: what is checked, what is salvaged, and that nothing else is asked again."""
 
-import json
 import random
 import shutil
 import sqlite3
@@ -16,9 +15,8 @@ import pytest
 from fabula.engine.check_journal import check_journal
 from fabula.engine.execute import execute
 from fabula.engine.journal_file import NAME, SALVAGED
-from fabula.engine.lock import hold
 from fabula.engine.salvage import salvage
-from fabula.errors import RunBusy, RunError, TargetError
+from fabula.errors import RunError
 from fabula.schemas.canonical import Json
 from fabula.testing.endurance import rounds
 from fabula.testing.model_server import Asked, ModelServer
@@ -241,20 +239,6 @@ def test_check_when_the_medium_cannot_be_written_reads_all_that_is_there(
     assert report.rows == check_journal(run).rows
 
 
-def test_check_when_the_journal_cannot_be_opened_says_so_and_not_that_it_is_damaged(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only_readable(monkeypatch, "mode=rw", "mode=ro", "mode=ro&immutable=1")
-    with pytest.raises(TargetError, match="the journal cannot be opened: unable to open database file"):
-        check_journal(run)
-    assert not (run / SALVAGED).exists()
-
-
-def test_salvage_when_somebody_is_at_the_run_waits_for_nobody(run: Path) -> None:
-    with hold(run), pytest.raises(RunBusy):
-        salvage(run)
-
-
 def test_salvage_when_rows_are_in_the_log_only_takes_them_from_there(run: Path) -> None:
     """As after a kill: the newest rows have not reached the file, of which another part is lost besides."""
     writer = sqlite3.connect(run / NAME, isolation_level=None)
@@ -328,10 +312,3 @@ def test_run_when_a_result_is_damaged_stops_with_the_cure_and_fails_no_item(
     before = server.count
     assert execute(again).totals["made"] == ITEMS
     assert server.count == before
-
-
-def test_json_of_a_check_is_plain(run: Path) -> None:
-    change(run, "UPDATE calls SET reply = x'00' WHERE rowid = 7")
-    finding = json.loads(json.dumps(check_journal(run).as_json()))["findings"][0]
-    assert finding["code"] == "row" and finding["count"] == 1
-    assert json.loads(json.dumps(salvage(run).as_json()))["damaged"].endswith("journal.sqlite.damaged")

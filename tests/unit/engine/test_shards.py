@@ -216,36 +216,3 @@ def test_merge_when_shards_do_not_belong_together_names_them(
     with pytest.raises(RunError, match=expected):
         merge(*folders, out=tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
-
-
-def test_run_when_its_folder_holds_another_shard_is_refused(build: Build) -> None:
-    build("part", "1/3")
-    for other in ("2/3", "1/4", None):
-        with pytest.raises(ConfigError, match="holds shard 1/3"):
-            build("part", other)
-    build("whole")
-    with pytest.raises(ConfigError, match="holds a whole run"):
-        build("whole", "1/3")
-
-
-def test_shard_when_no_time_is_given_asks_for_one(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("SOURCE_DATE_EPOCH")
-    with pytest.raises(ConfigError, match="--created-at"):
-        run_toy(tmp_path / "part", source, Options(workers=0, shard=Shard.parse("1/2")))
-
-
-def test_merge_when_the_folder_holds_another_run_is_refused(
-    build: Build, tmp_path: Path, source: Path
-) -> None:
-    folders = shards(build, tmp_path)
-    run_toy(tmp_path / "other", source, Options(workers=0), sets=("work.suffix='?'",))
-    with pytest.raises(RunError, match="holds another run"):
-        merge(*folders, out=tmp_path / "other")
-
-
-def test_request_when_shard_is_text_is_parsed() -> None:
-    from fabula.engine.run_options import RunOptions
-
-    assert RunOptions(shard="2/8").for_engine().shard == Shard(number=2, of=8)

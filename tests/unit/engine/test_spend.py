@@ -10,17 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from fabula.cli.main import app
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute, last_stage_costs
 from fabula.engine.forecast import Forecast, Forecasting
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
-from fabula.engine.progress import Event, plain_line
-from fabula.engine.run_options import costs_of, share_of
+from fabula.engine.progress import Event
 from fabula.engine.spend import BY, run_spend
 from fabula.errors import BudgetStop, ConfigError
 from fabula.models.chat import Usage
@@ -103,21 +100,6 @@ def test_spend_when_an_older_version_wrote_the_journal_says_what_it_did_not_reco
     assert names == {"not recorded": 5, PROMPT: 1}
 
 
-def test_command_when_asked_by_item_prints_lines_and_json(asks: Asks) -> None:
-    request, program = asks(), CliRunner()
-    execute(request)
-    said = program.invoke(app, ["run", "spend", str(request.folder), "--by", "item"])
-    assert said.exit_code == 0
-    assert "from cache" in said.output
-    assert "60.0%" in said.output
-    document = json.loads(program.invoke(app, ["run", "spend", str(request.folder), "--json"]).output)
-    assert document["by"] == "stage"
-    assert document["rows"][0]["cached_tokens"] == 200
-    wrong = program.invoke(app, ["run", "spend", str(request.folder), "--by", "colour"])
-    assert wrong.exit_code == 2
-    assert "stage, model, prompt, item" in wrong.output
-
-
 def test_plan_when_prompts_were_kept_counts_on_the_same_share(asks: Asks, server: ModelServer) -> None:
     prices = {"input": 1.0, "output": 10.0, "cached_input": 0.1, "cache_write": 1.25}
     execute(asks("a cat\n", settings={"prices": prices}))
@@ -131,13 +113,6 @@ def test_plan_when_prompts_were_kept_counts_on_the_same_share(asks: Asks, server
     assert (plan.calls, plan.calibrated) == (1, True)
     # of the input a half costs 1, 40 in 100 cost 0.1 and 10 in 100 cost 1.25: 0.665 a token
     assert plan.cost == pytest.approx((0.665 * plan.input_tokens + 10 * plan.output_tokens) / 1e6, rel=0.02)
-
-
-def test_uses_when_a_service_keeps_prompts_say_so(asks: Asks) -> None:
-    request = asks("a cat\n")
-    execute(request)
-    (use,) = model_uses(request.folder / JOURNAL)
-    assert "100 tokens in (40 read from a cache, 10 written into one), 10 out" in use.line()
 
 
 def test_stage_when_it_has_a_limit_stops_there_and_goes_on_when_it_is_raised(
@@ -172,24 +147,6 @@ def test_limit_when_its_stage_is_unknown_or_the_price_is_names_it(asks: Asks) ->
         execute(asks(options=Options(workers=0, stage_costs={"answer": 1.0}), settings={"prices": None}))
 
 
-def test_texts_when_they_are_limits_are_told_apart() -> None:
-    assert costs_of(["5", "answer=0.5", "draft=2"]) == (5.0, {"answer": 0.5, "draft": 2.0})
-    assert costs_of([]) == (None, {})
-    with pytest.raises(ConfigError, match="STAGE=USD"):
-        costs_of(["answer="])
-
-
-@pytest.mark.parametrize(("text", "share"), [("1/4", 0.25), ("0.5", 0.5), ("1", 1.0)])
-def test_share_when_it_is_one_is_read(text: str, share: float) -> None:
-    assert share_of(text) == share
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "5/4", "1/0", "half", "nan"])
-def test_share_when_it_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="--limit-share"):
-        share_of(text)
-
-
 def test_forecast_when_a_stage_costs_more_than_planned_raises_what_is_to_come() -> None:
     forecast = Forecast({"draft": 2.0, "check": 1.0, "judge": 3.0})
     # 10 of 40 items of draft cost 1 USD: 4 at its end, twice the plan; so check and judge are expected at 8.
@@ -199,26 +156,6 @@ def test_forecast_when_a_stage_costs_more_than_planned_raises_what_is_to_come() 
     # judge is cheaper than planned: nothing is left to come, so only its own pace counts.
     assert forecast.expect("judge", 6.0, 7.0) == {"expected": 7.0, "factor": pytest.approx(7 / 6, abs=1e-4)}
     assert forecast.expect("unplanned", 7.0, 8.0) is None
-
-
-def test_progress_when_there_is_a_plan_shows_what_is_expected_and_from_what() -> None:
-    told: list[Event] = []
-
-    class Told:
-        def emit(self, event: Event) -> None:
-            told.append(event)
-
-        def close(self) -> None:
-            return None
-
-    reporter = Forecasting(Told())
-    progress = {"done": 10, "total": 40, "spent": 1.0, "before": 0.0, "projected": 4.0}
-    reporter.emit(Event("progress", "draft", progress))
-    assert told[-1].data == progress
-    reporter.emit(Event("plan", data={"calls": 80, "cost": 5.0, "stages": {"draft": 2.0, "judge": 3.0}}))
-    reporter.emit(Event("progress", "draft", progress))
-    assert told[-1].data == progress | {"expected": 10.0, "factor": 2.0}
-    assert plain_line(told[-1]) is None  # PlainReporter prints progress by itself, now and then
 
 
 def test_run_when_it_has_a_plan_tells_what_it_expects(asks: Asks) -> None:

@@ -12,7 +12,7 @@ from fabula.engine import journal as journals
 from fabula.engine.journal import Journal
 from fabula.engine.pipeline import Pipeline
 from fabula.engine.report import RunReport
-from fabula.engine.spilled import Spilled, keys_only
+from fabula.engine.spilled import Spilled
 from fabula.engine.status import run_status, show_item
 from fabula.engine.survey import surveyed
 from fabula.errors import RunError, TargetError
@@ -52,16 +52,6 @@ def test_spilled_when_used_at_random_is_as_a_dictionary(small: None) -> None:
         mine["gone"]
     with pytest.raises(KeyError):
         del mine["gone"]
-
-
-def test_spilled_when_entries_go_while_one_goes_through_it_goes_on(small: None) -> None:
-    keys = keys_only(["b", "a", "", "d", "\U0001f600", "\uffee"])
-    for key in keys:
-        del keys[key]
-    assert len(keys) == 0
-    assert list(keys_only(["b", "", "\U0001f600", "\uffee"]).in_order()) == sorted(
-        ["b", "", "\U0001f600", "\uffee"]
-    )
 
 
 @pytest.mark.parametrize("rows", [[], ["a"], [["a", "b"], ["c", {"d": 1}]] * 3])

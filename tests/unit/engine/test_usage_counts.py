@@ -4,19 +4,17 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fabula.engine import journal_file
-from fabula.engine.calls import ModelUse, answered, model_uses
-from fabula.engine.estimate import plan_calls
+from fabula.engine.calls import answered, model_uses
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.report import read_report
-from fabula.errors import BudgetStop, ConfigError
+from fabula.errors import BudgetStop
 from fabula.models.chat import ChatRequest
 from fabula.models.options import ModelOptions
 from fabula.models.prices import most_tokens
@@ -109,19 +107,6 @@ def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(
     assert reply.usage is not None and reply.usage.output_tokens == 100, "max_tokens"
 
 
-def test_plan_when_one_reply_claimed_a_billion_tokens_is_not_led_astray(
-    asks: Asks, server: ModelServer
-) -> None:
-    server.faults = striking(OddUsage("output", 10**9), "i1")
-    execute(asks(many(10), options=Options(workers=0, limit=5)))
-    request = asks(many(10))
-    stages = {**request.config.stages}
-    stages["answer"] = stages["answer"].model_copy(update={"model": None})
-    plan = plan_calls(request, replace(request.config, stages=stages))
-    assert plan.calls == 5
-    assert plan.cost is not None and plan.cost < LIMIT
-
-
 def test_report_when_counts_could_not_be_read_says_how_many(asks: Asks, server: ModelServer) -> None:
     server.faults = striking(OddUsage("output", "many"), "i1", "i2")
     request = asks(many(5))
@@ -179,24 +164,3 @@ def as_format_3(path: Path) -> None:
 
 
 # -- settings that change the price
-
-
-def test_run_when_a_setting_changes_the_listed_price_is_refused_before_anything_is_sent(
-    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key-of-nobody")
-    lines = tmp_path / "lines.txt"
-    lines.write_text(many(2))
-    settings = {"base_url": server.openai_url, "extra": {"service_tier": "priority"}}
-
-    def request(**more: Any) -> RunRequest:
-        given = {"prices": None, **settings, **more}
-        return model_request(tmp_path / "run", (lines, "openai:gpt-4.1-mini"), settings=given)
-
-    with pytest.raises(ConfigError, match="service_tier"):
-        execute(request())
-    with pytest.raises(ConfigError, match="service_tier"):
-        plan_calls(request(), request().config)
-    assert server.count == 0
-    (use,) = execute(request(prices=PRICES)).models
-    assert isinstance(use, ModelUse) and use.cost > 0

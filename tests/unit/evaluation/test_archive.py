@@ -1,9 +1,7 @@
 """Archives: what is written is read, what contradicts itself is refused, and every problem is named."""
 
-import inspect
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ from fabula.errors import InputError, TargetError
 from fabula.evaluation.archive.archive import (
     EVALUATION,
     JUDGEMENTS,
-    LISTED,
     Archive,
     check_hash,
     export_archive,
@@ -24,12 +21,10 @@ from fabula.evaluation.archive.archive import (
     write_judgements,
 )
 from fabula.evaluation.archive.form import ArchiveForm
-from fabula.evaluation.archive.stand_ins import PROGRAMS, stand_in_notes
+from fabula.evaluation.archive.stand_ins import stand_in_notes
 from fabula.models.stand_ins import stand_ins_among
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
-from fabula.testing import drawn_entities, table_detector
 
-Make = Callable[..., Judgement]
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model="one-2")
 ANSWER = {"answer": "a lion", "evidence_status": "recoverable", "confidence": "high"}
 
@@ -111,22 +106,6 @@ def test_archive_when_several_lines_are_wrong_lists_them_all(folder: Path) -> No
     assert len(found) == 8
     for line in range(1, 8):
         assert any(f"{JUDGEMENTS}:{line}" in one for one in found), line
-
-
-def test_archive_when_a_file_of_another_kind_is_given_stops_listing(folder: Path) -> None:
-    (folder / JUDGEMENTS).write_text("x\n" * (LISTED + 50))
-    assert len(problems(folder)) == LISTED + 1
-
-
-@pytest.mark.parametrize("name", [JUDGEMENTS, EVALUATION])
-def test_archive_when_a_file_is_missing_names_it(folder: Path, name: str) -> None:
-    (folder / name).unlink()
-    assert [name in problem for problem in problems(folder)] == [True]
-
-
-def test_archive_when_its_manifest_is_of_another_protocol_says_so(folder: Path) -> None:
-    write_archive(folder, manifest("events"), [judgement()])
-    assert "only judgements of kind events" in problems(folder)[0]
 
 
 def test_archive_when_written_with_contradicting_answers_refuses_and_leaves_the_old_one(folder: Path) -> None:
@@ -211,20 +190,6 @@ def test_notes_when_judge_and_encoders_stand_in_name_each() -> None:
     assert judges.startswith("the replies of compatible:stand-in are made up")
     assert "gpt" not in judges
     assert programs.startswith("head-encoder, table-detector: small programs of fabula.testing")
-
-
-def test_notes_when_models_are_models_are_none() -> None:
-    made = stand_in_manifest(
-        judges=["openai:gpt-4.1-mini"], models={"style": "csd@1/float32/cpu", "clip": None}
-    )
-    assert list(stand_in_notes(made)) == []
-
-
-@pytest.mark.parametrize("module", [table_detector, drawn_entities])
-def test_programs_of_the_tests_when_loaded_have_the_names_that_are_known(module: object) -> None:
-    loaders = [value for name, value in inspect.getmembers(module) if name.startswith("load_")]
-    assert loaders
-    assert {loader("cpu").identity.partition("@")[0] for loader in loaders} <= PROGRAMS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError, InputError, TargetError
+from fabula.errors import InputError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.compare import compare_folders
@@ -139,21 +139,6 @@ def test_merge_when_a_part_is_unfinished_says_so_in_the_whole(evaluate: Evaluate
     assert [note.partition(": ")[0] for note in unfinished] == ["b"]
 
 
-def test_merge_when_another_part_asked_the_same_judge_everything_is_not_called_unfinished(
-    evaluate: Evaluate, tmp_path: Path
-) -> None:
-    parts = [evaluate("a"), evaluate("b", "one", "two")]
-    document = json.loads((parts[0] / EVALUATION).read_bytes())
-    document["environment"]["incomplete"] = {"unasked": {"compatible:one": 3}, "unreached": 0}
-    (parts[0] / EVALUATION).write_text(json.dumps(document))
-    merge_archives(parts, tmp_path / "merged")
-    assert "incomplete" not in read_archive(tmp_path / "merged").manifest.environment
-    fewer = evaluate("c", questions_only=True)
-    merge_archives([parts[0], fewer], tmp_path / "other")
-    told = read_archive(tmp_path / "other").manifest.environment["incomplete"]
-    assert told == {"unasked": {"compatible:one": 3}, "unreached": 0}
-
-
 def test_merge_when_matchers_judged_answers_of_different_judges_keeps_every_verdict(
     evaluate: Evaluate, release: Release, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -168,39 +153,3 @@ def test_merge_when_matchers_judged_answers_of_different_judges_keeps_every_verd
             score_folder(one, tmp_path / "release", named).as_json() for one in (tmp_path / "merged", whole)
         )
         assert found["methods"] == expected["methods"]
-
-
-def test_merge_when_a_matcher_judges_the_same_answer_differently_shows_both(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path
-) -> None:
-    given = {"matcher": [f"{server.openai_url}#words"]}
-    parts = [evaluate("a", "one", **given), evaluate("b", "two", **given)]
-    lines = (parts[1] / JUDGEMENTS).read_bytes().splitlines()
-    rows = [json.loads(line) for line in lines]
-    place = next(number for number, row in enumerate(rows) if row["kind"] == "match")
-    changed(parts[1], place, parsed=rows[place]["parsed"] | {"matched": False})
-    with pytest.raises(InputError, match='"matched":false') as caught:
-        merge_archives(parts, tmp_path / "merged")
-    assert len(caught.value.problems) == 1
-
-
-def test_merge_when_only_the_wording_of_the_prompt_differs_names_both_prompts(
-    evaluate: Evaluate, tmp_path: Path
-) -> None:
-    parts = [evaluate("a"), evaluate("b", prompts="heldout")]
-    with pytest.raises(InputError, match=r"to the prompt judge/heldout/label_text@"):
-        merge_archives(parts, tmp_path / "merged")
-
-
-def test_merge_when_folders_cannot_be_used_says_why(evaluate: Evaluate, tmp_path: Path) -> None:
-    part = evaluate("a")
-    with pytest.raises(ConfigError, match="two or more"):
-        merge_archives([part, part / "." / ".." / "a"], tmp_path / "merged")
-    with pytest.raises(InputError, match=r"evaluation\.json"):
-        merge_archives([part, tmp_path], tmp_path / "merged")
-    other = evaluate("b", "two")
-    with pytest.raises(TargetError, match="the folder is not empty"):
-        merge_archives([part, other], part)
-    (other / JUDGEMENTS).write_bytes((other / JUDGEMENTS).read_bytes()[:-40])
-    with pytest.raises(InputError, match=r"b.judgements\.jsonl:"):
-        merge_archives([part, other], tmp_path / "merged")

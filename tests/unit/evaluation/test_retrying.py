@@ -11,7 +11,7 @@ import pytest
 
 from fabula.engine.execute import execute
 from fabula.errors import InputError
-from fabula.evaluation.archive.archive import EVALUATION, Archive, read_archive
+from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.archive.replies import LATER, last_attempts
 from fabula.evaluation.events.requests import EVALUATING, EventOptions, estimate_events, events_request
 from fabula.evaluation.events.score import score_folder as score_events
@@ -163,29 +163,6 @@ def test_scores_when_answers_came_later_are_those_of_an_evaluation_without_a_fau
     assert [one.path for one in found.differences] == ["attempts"]
     with pytest.raises(InputError, match="protocol attempts"):
         merge_archives([tmp_path / "run", tmp_path / "clean"], tmp_path / "merged")
-
-
-def test_compare_when_an_archive_does_not_say_how_many_attempts_reads_one(
-    tmp_path: Path, release: Release, boards: Path
-) -> None:
-    with ModelServer(JudgeModel(release.records)) as server:
-        for name in ("a", "b"):
-            evaluate_katha(release.path, boards, tmp_path / name, options(server))
-    path = tmp_path / "b" / EVALUATION
-    document = json.loads(path.read_bytes())
-    assert document["protocol"].pop("attempts") == 1
-    path.write_text(json.dumps(document))
-    compare_folders(tmp_path / "a", tmp_path / "b", release.path, QUICK)
-
-
-def test_archive_when_nothing_was_asked_again_does_not_say_attempts(
-    tmp_path: Path, release: Release, boards: Path
-) -> None:
-    with ModelServer(JudgeModel(release.records)) as server:
-        evaluate_katha(release.path, boards, tmp_path / "run", options(server))
-    line = (tmp_path / "run" / "judgements.jsonl").read_text().splitlines()[0]
-    assert "attempt" not in json.loads(line)
-    assert Judgement.model_validate_json(line).attempt == 1
 
 
 def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answers(

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import BudgetStop, InputError, ModelUnavailable, RunError, TargetError
+from fabula.errors import BudgetStop, InputError, ModelUnavailable, TargetError
 from fabula.evaluation import running
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
-from fabula.evaluation.archive.keeping import EARLIER, write_so_far
+from fabula.evaluation.archive.keeping import EARLIER
 from fabula.evaluation.archive.replies import lacks
-from fabula.evaluation.katha.pipeline import PIPELINE
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
@@ -97,15 +96,6 @@ def test_stop_when_a_judge_goes_down_keeps_the_replies_before(
     assert len(read_archive(tmp_path / "run").judgements) == 7
 
 
-def test_stop_when_nothing_was_answered_leaves_no_archive(evaluate: Evaluate, tmp_path: Path) -> None:
-    with pytest.raises(BudgetStop) as stopped:
-        evaluate(max_cost=0.0)
-    assert "kept:" not in str(stopped.value)
-    assert not (tmp_path / "run" / JUDGEMENTS).exists()
-    with pytest.raises(InputError, match="no judge has answered yet"):
-        export_so_far(tmp_path / "run", tmp_path / "copy")
-
-
 def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alone(
     evaluate: Evaluate, tmp_path: Path
 ) -> None:
@@ -123,23 +113,6 @@ def test_export_so_far_when_a_run_was_killed_reads_its_journal_and_leaves_it_alo
     assert sorted(path.name for path in run.iterdir()) == before
     with pytest.raises(TargetError, match="the folder is not empty"):
         export_so_far(run, tmp_path / "copy")
-
-
-def test_export_so_far_when_all_is_answered_writes_the_archive_of_the_run(
-    evaluate: Evaluate, tmp_path: Path
-) -> None:
-    evaluate()
-    target = tmp_path / "copy"
-    target.mkdir()
-    written = write_so_far(tmp_path / "run", target, PIPELINE)
-    assert written is not None and written.complete
-    for name in (JUDGEMENTS, EVALUATION):
-        assert (target / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
-
-
-def test_export_so_far_when_the_folder_is_no_evaluation_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"run\.json"):
-        export_so_far(tmp_path, tmp_path / "copy")
 
 
 def test_evaluation_when_items_failed_marks_what_is_missing(
@@ -188,16 +161,6 @@ def test_evaluation_when_the_folder_holds_one_keeps_every_reply_in_one_archive_o
         ).methods
 
 
-def test_evaluation_when_votes_or_outputs_are_fewer_keeps_the_others(
-    evaluate: Evaluate, release: Release, boards: Path, tmp_path: Path
-) -> None:
-    other = draw_outputs(tmp_path / "other", release.records, side=128)
-    whole = evaluate(outputs=[boards, other], votes=2)
-    assert evaluate(votes=2) == whole
-    assert evaluate(outputs=[boards, other]) == whole
-    assert not [*(tmp_path / "run").glob("earlier*")]
-
-
 def test_evaluation_when_each_judges_other_stories_and_methods_is_the_union_of_both(
     evaluate: Evaluate, release: Release, boards: Path, tmp_path: Path
 ) -> None:
@@ -226,19 +189,6 @@ def test_evaluation_when_killed_before_the_union_is_united_by_the_next(
     assert now.manifest.protocol["judges"] == [f"compatible:{name}" for name in ("one", "three", "two")]
     assert {one.key() for one in first.judgements} < {one.key() for one in now.judgements}
     assert not [*(tmp_path / "run").glob("earlier*")]
-
-
-def test_evaluation_when_more_is_asked_for_keeps_all_earlier_replies(
-    evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
-) -> None:
-    first = evaluate(limit=1)
-    other = draw_outputs(tmp_path / "other", release.records, side=128)
-    whole = evaluate("one", "two", outputs=[boards, other], votes=2)
-    assert {one.key() for one in first.judgements} < {one.key() for one in whole.judgements}
-    asked = server.count
-    again = evaluate(limit=1, replace=True)
-    assert again == first
-    assert server.count == asked, "the journal keeps what goes from the archive"
 
 
 def test_evaluation_when_the_release_is_another_keeps_the_earlier_archive_apart(

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.errors import ConfigError
 from fabula.experiments.losses import (
-    DIMENSIONS,
-    LOSSES,
     Boxes,
     CannotPlant,
     Panel,
@@ -32,19 +29,6 @@ def question(number: int) -> Question:
 
 def scenes(strip: tuple[Panel, ...]) -> list[int]:
     return [panel.scene for panel in strip]
-
-
-def test_losses_when_listed_say_what_they_hit_and_what_they_spare() -> None:
-    assert [loss.name for loss in LOSSES] == [
-        "swapped", "removed", "repeated", "object_erased", "emotion_flattened", "none",
-    ]  # fmt: skip
-    for loss in LOSSES:
-        assert set(loss.hits) | set(loss.spares) <= set(DIMENSIONS)
-        assert not set(loss.hits) & set(loss.spares)
-        assert loss_named(loss.name) is loss
-    assert LOSSES[-1].hits == ()
-    with pytest.raises(ConfigError, match="swapped, removed, repeated"):
-        loss_named("burned")
 
 
 def test_scenes_needed_when_asked_by_dimension_are_these() -> None:
@@ -73,16 +57,6 @@ def test_scenes_needed_when_fields_are_empty_fall_back_as_said() -> None:
         update={"scenes": tuple(scene.model_copy(update={"emotion": None}) for scene in ANT.scenes)}
     )
     assert scenes_needed(calm, changed(emotional, target_scene=4)) == (3, 4)
-
-
-def test_choices_when_listed_are_those_that_a_question_would_miss() -> None:
-    """Order is asked of scenes 2 and 3 alone, the act of scene 2; feelings of 2 and 3; all scenes matter."""
-    assert loss_named("swapped").choices(ANT) == [(2, 3)]
-    assert loss_named("object_erased").choices(ANT) == [(2,)]
-    assert loss_named("emotion_flattened").choices(ANT) == [(2,), (3,)]
-    assert loss_named("removed").choices(ANT) == [(1,), (2,), (3,), (4,), (5,)]
-    assert loss_named("repeated").choices(ANT) == [(2,), (3,), (4,), (5,)]
-    assert loss_named("none").choices(ANT) == [()]
 
 
 def test_questions_and_transitions_when_a_frame_is_removed_are_those_on_both_sides() -> None:
@@ -130,16 +104,6 @@ def test_object_when_erased_changes_its_picture_and_no_other() -> None:
     ]
     with pytest.raises(CannotPlant, match="nothing that is known to show its act"):
         loss_named("object_erased").change(strip, (2,), Boxes())
-
-
-def test_feeling_when_its_picture_is_no_drawn_one_is_painted_over() -> None:
-    image = Image.new("RGB", (16, 16), (9, 9, 9))
-    image.paste((255, 0, 0), (4, 4, 8, 8))
-    strip = (Panel(1, encoded(image), "png"),)
-    after = loss_named("emotion_flattened").change(strip, (1,), Boxes(feelings=((4, 4, 8, 8),)))
-    assert (pixels(after[0]) == 9).all()
-    with pytest.raises(CannotPlant, match="nothing that is known to show a feeling"):
-        loss_named("emotion_flattened").change(strip, (1,), Boxes())
 
 
 def test_control_when_stored_anew_differs_in_four_pixels_by_eight_levels() -> None:

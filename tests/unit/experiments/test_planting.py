@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import InputError, TargetError
+from fabula.errors import InputError
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.experiments import planting
 from fabula.experiments.boxes import boxes_of_truth
 from fabula.experiments.losses import LOSSES
-from fabula.experiments.planting import PLANTING, PLANTS, UNPLANTED, PlantOptions, plant
+from fabula.experiments.planting import PLANTS, UNPLANTED, PlantOptions, plant
 from fabula.generation.plans import plan_named
 from fabula.models.generators.drawn.canvas import NEUTRAL
 from fabula.models.generators.drawn.codes import code_of
@@ -78,24 +78,6 @@ def test_planting_when_finished_leaves_valid_methods_and_says_what_was_done(
     assert all(row["dimensions"] for row in planted.rows if row["loss"] != "none")
 
 
-def test_row_when_two_frames_are_swapped_says_so(base: tuple[Release, Path, Path], tmp_path: Path) -> None:
-    release, outputs, truth = base
-    planted = plant(outputs, release, tmp_path / "planted", PlantOptions(losses=["swapped"], truth=truth))
-    assert planted.rows[0] == {
-        "story_id": "kb25k_0001", "seed": 42, "loss": "swapped", "base": "transition-aware+faithful",
-        "method": "transition-aware+faithful-swapped", "panels": [2, 3], "transition": [2, 3],
-        "transitions": [[2, 3]], "dimensions": ["temporal_order"], "questions": ["kb25k_0001_q06"],
-        "shown": [1, 3, 2, 4, 5],
-    }  # fmt: skip
-    before, after = (folder / "kb25k_0001" / "seed_42" for folder in (outputs, planted.methods["swapped"]))
-    names = [path.name for path in sorted(after.iterdir())]
-    assert names == ["01.png", "02.png", "03.png", "04.png", "05.png"]
-    order = [
-        next(n for n in names if (before / n).read_bytes() == (after / name).read_bytes()) for name in names
-    ]
-    assert order == ["01.png", "03.png", "02.png", "04.png", "05.png"]
-
-
 def test_pictures_when_something_is_erased_or_flattened_show_all_but_that(
     base: tuple[Release, Path, Path], tmp_path: Path
 ) -> None:
@@ -152,20 +134,6 @@ def test_planting_when_a_storyboard_is_invalid_or_its_scenes_unknown_says_so(
     assert "missing-panel" in reasons["kb25k_0001", 42]
     assert "not known which scene" in reasons["kb25k_0002", 42]
     assert ("kb25k_0001", 123) not in reasons
-
-
-def test_planting_when_no_question_is_of_what_it_hits_says_so(tmp_path: Path) -> None:
-    bundles = gold_bundles()[:1]
-    bundles[0]["record"]["questions"] = [
-        each for each in bundles[0]["record"]["questions"] if each["question_type"] != "temporal_order"
-    ]
-    release = judged_release(tmp_path / "release", bundles)
-    outputs = draw_method(tmp_path / "outputs", release.records, plan_named("scene"))
-    planted = plant(outputs, release, tmp_path / "planted", PlantOptions(losses=["swapped"]))
-    assert planted.methods == {}
-    assert (
-        str(planted.unplanted[0]["reason"]) == "no question of the story is of what it hits: temporal_order"
-    )
 
 
 def test_planting_when_boxes_are_given_for_other_pictures_uses_them(
@@ -234,31 +202,3 @@ def test_planting_when_killed_anywhere_and_called_again_gives_the_same_bytes(
         plant(outputs, release, tmp_path / "killed", options).rows
         == plant(outputs, release, tmp_path / "whole", options).rows
     )
-
-
-def test_planting_when_folder_was_made_from_something_else_refuses(
-    base: tuple[Release, Path, Path], tmp_path: Path
-) -> None:
-    release, outputs, truth = base
-    out = tmp_path / "planted"
-    plant(outputs, release, out, PlantOptions(losses=["swapped"], truth=truth))
-    with pytest.raises(TargetError, match="other outputs, questions or options"):
-        plant(outputs, release, out, PlantOptions(losses=["removed"], truth=truth))
-    (out / PLANTING).unlink()
-    with pytest.raises(TargetError, match="something else"):
-        plant(outputs, release, out, PlantOptions(losses=["removed"], truth=truth))
-
-
-def test_seed_when_it_is_another_hits_other_scenes(base: tuple[Release, Path, Path], tmp_path: Path) -> None:
-    release, outputs, truth = base
-    hits = [
-        [
-            row["panels"]
-            for row in plant(
-                outputs, release, tmp_path / str(seed), PlantOptions(["removed"], seed=seed)
-            ).rows
-        ]
-        for seed in (42, 43, 44)
-    ]
-    assert len({str(panels) for panels in hits}) > 1
-    assert truth.is_file()

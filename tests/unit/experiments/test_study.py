@@ -4,16 +4,14 @@ from pathlib import Path
 
 import pytest
 
-import fabula
 from fabula.errors import BudgetStop, ConfigError, MissingRequirement
-from fabula.experiments.desk import Desk, ExperimentOptions, keep_study, reopen_study
+from fabula.experiments.desk import Desk, ExperimentOptions
 from fabula.experiments.ordering import orders_of
 from fabula.experiments.running import run_study
-from fabula.experiments.study import Study, read_study
+from fabula.experiments.study import Study
 from fabula.testing.drawn_storyboards import judged_release
 from fabula.testing.katha_samples import sample_bundles
 
-EXAMPLE = Path(fabula.__file__).parent / "examples" / "study.toml"
 MODEL = "image:drawn:storyboard"
 NO_KEY = (MissingRequirement, "OPENAI_API_KEY")
 
@@ -35,16 +33,6 @@ def release(tmp_path: Path):
     for bundle, split in zip(bundles, ("public_test", "public_test", "validation"), strict=True):
         bundle["record"]["split"] = split
     return judged_release(tmp_path / "release", bundles)
-
-
-@pytest.mark.skipif(
-    not EXAMPLE.exists(), reason="the suite runs against an installed wheel, which has no examples"
-)
-def test_example_when_read_is_a_study_of_three_plans_two_renderers_and_three_seeds() -> None:
-    read, models = read_study(EXAMPLE)
-    assert (len(read.plans), len(read.renderers), read.seeds) == (3, 2, (42, 123, 2026))
-    assert read.compass is not None and read.plants is not None and len(read.evaluators) == 6
-    assert set(models) == {read.judges[0], read.renderers["served"].model}
 
 
 @pytest.mark.parametrize(
@@ -137,16 +125,3 @@ def test_study_when_somebody_cannot_be_asked_stops_before_a_picture_is_made(
     with pytest.raises(problem[0], match=problem[1]):
         run_study(desk)
     assert not (tmp_path / "out").exists()
-
-
-def test_folder_when_it_is_of_another_study_is_refused_and_its_own_is_read_again(
-    release, tmp_path: Path
-) -> None:
-    desk = Desk(study(release=str(release.path)), {}, release, tmp_path / "out")
-    keep_study(desk)
-    assert reopen_study(tmp_path / "out").study == desk.study
-    other = Desk(study(name="t", release=str(release.path)), {}, release, tmp_path / "out")
-    with pytest.raises(ConfigError, match="holds the study 's', not 't'"):
-        keep_study(other)
-    with pytest.raises(ConfigError, match="no folder of a study"):
-        reopen_study(tmp_path)

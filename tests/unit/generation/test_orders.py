@@ -1,15 +1,14 @@
 """Orders carried out: what goes wrong is data of the method, and nothing is asked for twice."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fabula.errors import BudgetStop, ConfigError, InputError
+from fabula.errors import BudgetStop, ConfigError
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.generation.orders import ORDERS, Order, PanelOrder, read_orders, write_orders
+from fabula.generation.orders import ORDERS, Order, PanelOrder, write_orders
 from fabula.generation.pipeline import GenerateOptions, estimate_generation, generate
 from fabula.generation.placing import generations_of, place_outputs
 from fabula.generation.plans import PLANS, plan_named
@@ -106,54 +105,6 @@ def test_orders_when_pictures_have_a_price_stop_at_the_limit_and_go_on_above_it(
         enough = GenerateOptions(created_at=CREATED, workers=0, models=models, max_cost=1.0)
         assert generate(tmp_path / ORDERS, tmp_path / "run", enough).totals["made"] == 1
         assert len(server.log) == 5
-
-
-def test_outputs_when_placed_again_lose_what_is_no_longer_made_and_keep_the_rest(tmp_path: Path) -> None:
-    write_orders(tmp_path / ORDERS, [order("image:drawn:faithful", seed=seed) for seed in (1, 2)])
-    options = GenerateOptions(created_at=CREATED, workers=0)
-    generate(tmp_path / ORDERS, tmp_path / "run", options)
-    place_outputs(tmp_path / "run", tmp_path / "outputs", tmp_path / "truth")
-    before = {path: path.read_bytes() for path in sorted((tmp_path / "outputs").rglob("*")) if path.is_file()}
-    stray = tmp_path / "outputs" / "m" / "kb25k_0001" / "seed_3" / "01.png"
-    stray.parent.mkdir()
-    stray.write_bytes(b"left")
-    next(iter(path for path in before if path.suffix == ".png")).unlink()
-    place_outputs(tmp_path / "run", tmp_path / "outputs", tmp_path / "truth")
-    after = {path: path.read_bytes() for path in sorted((tmp_path / "outputs").rglob("*")) if path.is_file()}
-    assert after == before
-    truths = [json.loads(line) for line in (tmp_path / "truth" / "m.jsonl").read_text().splitlines()]
-    assert [(row["seed"], row["panel"]) for row in truths] == [(s, n) for s in (1, 2) for n in range(1, 6)]
-    assert "truth" not in (tmp_path / "outputs" / "m" / "generations.jsonl").read_text()
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ("{}\n", "no order"),
-        ("not JSON\n", "no order"),
-        ("{line}\n{line}\n", "ordered twice"),
-    ],
-)
-def test_orders_when_a_file_is_damaged_are_refused_with_the_line(
-    tmp_path: Path, lines: str, said: str
-) -> None:
-    line = json.dumps(order("image:drawn:faithful").as_json())
-    (tmp_path / ORDERS).write_text(lines.replace("{line}", line))
-    with pytest.raises(InputError, match=said) as refused:
-        read_orders(tmp_path / ORDERS)
-    assert f"{ORDERS}:" in str(refused.value)
-
-
-def test_orders_when_there_are_none_or_a_reference_is_missing_say_so(tmp_path: Path) -> None:
-    (tmp_path / ORDERS).write_text("")
-    with pytest.raises(ConfigError, match="holds no order"):
-        generate(tmp_path / ORDERS, tmp_path / "run")
-    panels = (PanelOrder(number=1, prompt="a fox", references=("fox.png",)),)
-    write_orders(tmp_path / ORDERS, [order("image:drawn:faithful", panels=panels)])
-    with pytest.raises(InputError, match="reference picture of m/kb25k_0001/seed_42 cannot be read"):
-        generate(tmp_path / ORDERS, tmp_path / "run2", GenerateOptions(workers=0))
-    with pytest.raises(InputError, match="it cannot be read"):
-        place_outputs(tmp_path / "run2", tmp_path / "outputs")
 
 
 # What each plan shows a generator, and that no question ever stands in a prompt.

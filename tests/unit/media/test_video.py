@@ -1,7 +1,6 @@
 """Frames come out of videos by their exact place, with bounded memory; unusable files are named."""
 
 import struct
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,13 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from fabula.errors import MissingRequirement
 from fabula.media import video_file
 from fabula.media.images import MediaProblem
 from fabula.media.quality import (
     Bars,
     black_bars,
-    difference,
     inside,
     luma,
     picture_hash,
@@ -68,11 +65,6 @@ def test_even_indices_when_worked_by_hand_agree(frames: int, count: int, indices
     assert found[: len(indices)] == indices
     assert len(found) == len(set(found)) == count
     assert count == 1 or (found[0], found[-1]) == (0, frames - 1)
-
-
-def test_even_indices_when_more_than_frames_refuses() -> None:
-    with pytest.raises(ValueError, match="5 of 4 frames"):
-        even_indices(4, 5)
 
 
 @pytest.mark.parametrize("count", [1, 4, 12, 32, 50])
@@ -228,12 +220,6 @@ def test_sample_frames_when_video_lasts_three_hours_decodes_only_what_is_near(
         assert abs(frame.image.getpixel((8, 8))[0] - frame_level(frame.index)) < 15
 
 
-def test_probe_when_library_is_missing_names_the_extra(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingRequirement, match=r"fabula\[video\]"):
-        probe(video)
-
-
 def test_probe_when_file_is_opened_again_counts_its_packets_once_until_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,10 +275,6 @@ def test_frames_when_parts_are_transparent_lie_over_white_and_say_so(
             assert frame.image.getpixel(place) == pytest.approx(colour, abs=2)
     small = next(small_video(path).frames())
     assert small[5, 40].tolist() == pytest.approx([255, 255, 255], abs=2)
-
-
-def test_frames_when_nothing_is_transparent_say_nothing(tmp_path: Path, video: Path) -> None:
-    assert first_frame(video).notes == ()
 
 
 def with_entries_of_no_bytes(path: Path, behind: tuple[int, ...]) -> Path:
@@ -378,24 +360,11 @@ def test_tags_when_one_method_names_itself_tell_it_apart(tmp_path: Path) -> None
     assert telling_tags({"x": [named], "y": [write_video(tmp_path / "b.mp4", 4)]}) == ["title"]
 
 
-def test_tags_when_a_file_is_no_video_are_none(tmp_path: Path) -> None:
-    (tmp_path / "a.mp4").write_bytes(b"no video")
-    assert video_tags(tmp_path / "a.mp4") == {}
-    assert telling_tags({"x": [tmp_path / "a.mp4"], "y": [tmp_path / "missing.mp4"]}) == []
-
-
 # Sharpness, bars, differences and hashes of frames, by hand.
 
 
 def drawn(look: int = 3, size: tuple[int, int] = (320, 180)) -> Image.Image:
     return Image.fromarray(next(draw_takes((Take(1, look),), size)))
-
-
-def test_luma_when_picture_is_large_has_a_shorter_side_of_360() -> None:
-    assert luma(Image.new("RGB", (1920, 1080), (255, 0, 0))).shape == (360, 640)
-    # Rec. 601: 0.299 * 255 = 76.2.
-    assert luma(Image.new("RGB", (90, 160), (255, 0, 0)))[0, 0] == 76
-    assert luma(Image.new("RGB", (1080, 1920))).shape == (640, 360)
 
 
 def test_sharpness_when_worked_by_hand_agrees() -> None:
@@ -422,16 +391,6 @@ def test_black_bars_when_picture_is_between_them_gives_their_shares() -> None:
     assert bars == Bars(0.12, 0.13, 0.1, 0.0)
     assert bars.area == pytest.approx(1 - 0.75 * 0.9)
     assert inside(frame, bars).shape == (75, 180)
-
-
-def test_black_bars_when_all_is_black_or_one_frame_has_none_are_none() -> None:
-    dark, light = np.full((50, 80), 10.0), np.full((50, 80), 90.0)
-    assert black_bars([dark, dark]) == (0, 0, 0, 0)
-    assert black_bars([dark, light]) == (0, 0, 0, 0)
-
-
-def test_difference_when_every_pixel_is_three_off_is_three() -> None:
-    assert difference(np.full((4, 4), 10.0), np.full((4, 4), 13.0)) == 3
 
 
 def test_picture_hash_when_picture_is_resized_or_darker_changes_few_bits() -> None:

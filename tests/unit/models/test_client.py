@@ -212,41 +212,11 @@ def test_patience_when_others_succeed_in_between_does_not_run_out(clock: FakeClo
     assert clock.now > 1000.0 + 15.0
 
 
-def test_patience_when_nobody_asked_for_long_starts_anew(clock: FakeClock) -> None:
-    model = Scripted([fault(), fault(), OK], clock)
-    asked = client(model, attempts=1)
-
-    async def play() -> None:
-        for _ in range(2):
-            with pytest.raises(CallFault) as caught:
-                await asked.call(REQUEST)
-            assert not isinstance(caught.value, ModelDown)
-            await clock.sleep(3600.0)
-        await asked.call(REQUEST)
-
-    clock.run(play())
-
-
 def test_patience_when_zero_gives_up_at_the_first_fault(clock: FakeClock) -> None:
     model = Scripted([fault()], clock)
     with pytest.raises(ModelDown):
         clock.run(client(model, patience=0.0).call(REQUEST))
     assert len(model.asked_at) == 1
-
-
-def test_on_fault_when_it_raises_ends_the_call(clock: FakeClock) -> None:
-    class Stop(Exception):
-        pass
-
-    def stop(_: CallFault) -> None:
-        raise Stop
-
-    model = Scripted([fault()], clock)
-    asked = client(model)
-    with pytest.raises(Stop):
-        clock.run(asked.call(REQUEST, stop))
-    assert len(model.asked_at) == 1
-    assert asked.in_flight == 0
 
 
 def test_timeout_when_a_call_takes_too_long_is_a_fault_that_may_be_paid(clock: FakeClock) -> None:
@@ -314,40 +284,3 @@ def test_rate_when_limited_spaces_calls_and_gives_back_what_was_not_used(clock: 
     clock.run(play())
     # 15 tokens were used of each call's hundred and more: 0.15 s apart, not a second and more.
     assert clock.now - start == pytest.approx(1.5, abs=0.3)
-
-
-@pytest.mark.parametrize("usage", [Usage(10, 10**9), Usage(10**9, 5), Usage(10, None), None], ids=repr)
-def test_rate_when_the_usage_cannot_be_believed_holds_nobody_up_for_long(
-    clock: FakeClock, usage: Usage | None
-) -> None:
-    model = Scripted([Reply("ok", "{}", usage=usage), OK], clock)
-    asked = client(model, tokens_per_minute=6000)
-
-    async def play() -> None:
-        for _ in range(3):
-            await asked.call(REQUEST)
-
-    start = clock.now
-    clock.run(play())
-    # The bound of such a call is about 1,100 tokens: 11 s. A billion would take months.
-    assert clock.now - start < 15.0
-
-
-def test_rate_when_a_call_fails_unpaid_gives_its_tokens_back(clock: FakeClock) -> None:
-    model = Scripted([fault("bad_request"), OK], clock)
-    asked = client(model, tokens_per_minute=60)
-
-    async def play() -> None:
-        with pytest.raises(CallFault):
-            await asked.call(REQUEST)
-        await asked.call(REQUEST)
-
-    start = clock.now
-    clock.run(play())
-    assert clock.now - start < 1.0
-
-
-def test_close_when_called_closes_the_model(clock: FakeClock) -> None:
-    model = Scripted([OK], clock)
-    clock.run(client(model).close())
-    assert model.closed

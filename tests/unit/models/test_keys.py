@@ -1,6 +1,5 @@
 """Finding keys in the environment and in a .env file."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -49,13 +48,6 @@ def test_key_when_in_both_places_comes_from_the_environment(
     assert find_key(OPENAI, ModelOptions(), Redactor()) == "from-environment"
 
 
-def test_key_when_read_from_a_file_leaves_the_environment_alone(folder: Path) -> None:
-    (folder / ".env").write_text('OPENAI_API_KEY="a${HOME}b"\nOTHER=1\n')
-    before = dict(os.environ)
-    assert find_key(OPENAI, ModelOptions(), Redactor()) == "a${HOME}b"
-    assert dict(os.environ) == before
-
-
 @pytest.mark.parametrize("content", [None, "", "OPENAI_API_KEY=\n", "OPENAI_API_KEY\n", "# nothing\n"])
 def test_key_when_missing_names_variable_and_file(folder: Path, content: str | None) -> None:
     if content is not None:
@@ -76,12 +68,6 @@ def test_key_when_no_header_can_carry_it_is_refused_without_repeating_it(
         with pytest.raises(MissingRequirement) as caught:
             find_key(OPENAI, ModelOptions(), Redactor())
         assert "planted" not in str(caught.value)
-
-
-def test_key_when_the_file_is_no_text_says_which_file(folder: Path) -> None:
-    (folder / ".env").write_bytes(b"\xff\xfe\x00bad")
-    with pytest.raises(MissingRequirement, match=r"\.env"):
-        find_key(OPENAI, ModelOptions(), Redactor())
 
 
 def test_key_when_the_server_is_given_by_address_is_never_another_service_s(

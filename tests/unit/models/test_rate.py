@@ -45,11 +45,6 @@ def test_limits_when_both_are_set_follow_the_tighter_one() -> None:
     assert starts(60, 6000, [10, 500, 10]) == pytest.approx([0, 1, 6], abs=0.11)
 
 
-def test_limits_when_none_are_set_are_inactive() -> None:
-    assert not RateLimit(None, None, FakeClock()).active
-    assert starts(None, None, [5] * 3) == [0, 0, 0]
-
-
 def test_settlement_when_less_was_used_lets_those_waiting_start_earlier() -> None:
     clock = FakeClock(start=0.0)
     rate = RateLimit(None, 6000, clock)
@@ -157,26 +152,6 @@ def test_slots_when_the_limit_falls_below_those_taken_wait_until_enough_are_back
         return seen
 
     assert asyncio.run(play()) == [False, False, True]
-
-
-def test_slots_when_those_waiting_are_cancelled_lose_none() -> None:
-    async def play() -> tuple[int, int]:
-        limit = AdaptiveLimit(1)
-        await limit.acquire()
-        early, late, last = (asyncio.ensure_future(limit.acquire()) for _ in range(3))
-        await asyncio.sleep(0)
-        early.cancel()
-        await asyncio.sleep(0)
-        limit.release()  # hands the slot to `late` ...
-        late.cancel()  # ... which is cancelled in the same moment
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        await asyncio.wait_for(last, 1)
-        taken = limit.used
-        limit.release()
-        return taken, limit.used
-
-    assert asyncio.run(play()) == (1, 0)
 
 
 def test_slots_when_a_waiting_call_is_cancelled_as_another_ends_are_neither_lost_nor_doubled() -> None:

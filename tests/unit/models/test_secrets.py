@@ -4,11 +4,8 @@ import base64
 import html
 import json
 import re
-import string
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
 from random import Random
 from urllib.parse import quote, quote_plus, unquote_plus
 
@@ -16,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import fabula.models.keys
 from fabula.models.keys import MARK, Redactor
 
 SECRET = 'sk-plan/ted+"key"=0123456789abcdefghij'
@@ -47,15 +43,6 @@ def test_redact_when_a_secret_is_there_in_some_form_takes_it_out(text: str) -> N
 
 def test_redact_when_one_secret_holds_another_leaves_nothing_of_either() -> None:
     assert Redactor(["abcdef", "xx-abcdef-yy"]).redact("xx-abcdef-yy abcdef") == f"{MARK} {MARK}"
-
-
-def test_redact_when_a_secret_is_very_short_does_not_look_for_it() -> None:
-    assert Redactor(["a", "abc"]).redact("a cab abc") == "a cab abc"
-
-
-def test_redact_when_nothing_is_known_returns_the_same_text() -> None:
-    text = "x" * 1000
-    assert Redactor().redact(text) is text
 
 
 @settings(deadline=None)
@@ -230,32 +217,6 @@ def test_redact_when_a_secret_has_words_in_it_leaves_texts_with_these_words() ->
     )
     assert redactor.redact(text) == text
     assert redactor.redact("Open sesame, please, now!") == f"{MARK}!", "sixteen characters of it"
-
-
-def _key(random: Random, begins: str, length: int, signs: str) -> str:
-    return begins + "".join(random.choice(signs) for _ in range(length))
-
-
-def test_redact_when_texts_are_ordinary_leaves_all_of_them() -> None:
-    random = Random(5)
-    letters, digits = string.ascii_letters + string.digits + "-_", "0123456789abcdef"
-    forms = (
-        ("sk-proj-", 148, letters),
-        ("sk-ant-api03-", 95, letters),
-        ("AIzaSy", 33, letters),
-        ("hf_", 34, string.ascii_letters),
-        ("sk-or-v1-", 64, digits),
-        ("", 32, digits),
-        ("", 40, string.ascii_lowercase + string.digits),
-    )
-    redactor = Redactor([_key(random, *form) for form in forms])
-    root = Path(fabula.models.keys.__file__).parents[1]
-    paths = (*root.rglob("prompts/**/*.j2"), *root.glob("schemas/**/*.py"))
-    texts = [path.read_text("utf-8") for path in sorted(paths)]
-    digests = [sha256(str(number).encode()).hexdigest() for number in range(2000)]
-    assert sum(map(len, texts)) > 300_000
-    for text in (*texts, " ".join(digests), json.dumps([random.random() for _ in range(5000)])):
-        assert redactor.redact(text) == text
 
 
 def test_redact_bytes_when_a_file_holds_a_secret_takes_it_out_in_each_form() -> None:

@@ -1,7 +1,6 @@
 """Requests that begin alike: order and marks, against the server's own count of what it had read before."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -158,26 +157,11 @@ def test_order_when_requests_begin_alike_is_one_then_all_the_others() -> None:
     assert asked == [(0.0, True)] * 2 + [(10.0, True)] * 4
 
 
-def test_order_when_the_first_brings_no_reply_is_one_again() -> None:
-    asked = times([question(SPECS[0], 1, number) for number in range(3)], fails=1)
-    assert [at for at, _ in asked] == [0.0, 10.0, 20.0]
-
-
 @pytest.mark.parametrize(("pause", "together"), [(KEPT - 1, 3), (KEPT + 1, 1)])
 def test_order_when_time_has_passed_warms_again_only_what_is_forgotten(pause: float, together: int) -> None:
     asked = times([question(SPECS[0], 1, number) for number in range(3)], pause=pause)
     later = [at for at, _ in asked if at >= 20 + pause]
     assert later.count(min(later)) == together
-
-
-@pytest.fixture
-def others() -> Iterator[ChatRequest]:
-    plain = question("http://127.0.0.1:1/v1#mine", 1, 1)
-    yield plain
-
-
-def test_order_when_the_server_is_your_own_is_left_as_it_is(others: ChatRequest) -> None:
-    assert times([replace(others, seed=n) for n in range(4)]) == [(0.0, False)] * 4
 
 
 def test_prefix_ends_with_the_last_picture_and_is_no_part_of_the_key() -> None:
@@ -190,14 +174,3 @@ def test_prefix_ends_with_the_last_picture_and_is_no_part_of_the_key() -> None:
     marked = replace(first, prefix=prefix)
     assert marked == first
     assert marked.key() == first.key()
-
-
-def test_prefix_when_it_is_short_is_none() -> None:
-    assert (
-        prefix_of(ChatRequest(SPECS[0], (Message("system", ("Judge.",)), Message("user", ("x" * 9000,)))))
-        is None
-    )
-    long = ChatRequest(SPECS[0], (Message("system", ("Judge. " * 900,)), Message("user", ("x",))))
-    found = prefix_of(long)
-    assert found is not None
-    assert found.parts == 1

@@ -8,8 +8,6 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.kinds.verbs import pack, verify
-from fabula.releases.hub.publish import PublishOptions, plan_publishing
-from fabula.releases.katha.form import FORM
 from fabula.releases.options import PackOptions
 from fabula.releases.pack.front_matter import parse_front_matter
 from fabula.releases.pack.packing import PackResult
@@ -49,16 +47,6 @@ def test_front_matter_when_packed_has_columns_and_sizes_of_every_table(packed: P
     scenes = next(info for info in values["dataset_info"] if info["config_name"] == "scenes")
     kinds = {one["name"]: one.get("dtype") or f"list of {one['sequence']}" for one in scenes["features"]}
     assert (kinds["scene_index"], kinds["characters"]) == ("int64", "list of string")
-
-
-def test_sizes_when_worked_by_hand_are_bytes_of_texts_and_eight_for_a_number(tmp_path: Path) -> None:
-    from fabula.releases.parquet import width_of
-    from fabula.releases.tables import Column, Table
-
-    columns = tuple(Column(name, "text", (name,), "-") for name in "abcdef")
-    row = {"a": "é", "b": ["ab", "c"], "c": 7, "d": True, "e": None, "f": [1, 2]}
-    # 2 bytes of UTF-8, 2 + 1, one number, one truth value, nothing, two numbers.
-    assert width_of(row, Table("t", "-", columns, ("a",), {}), tmp_path) == 2 + 3 + 8 + 1 + 0 + 16
 
 
 def test_card_when_the_author_says_more_states_it_and_verifies(run: Path, tmp_path: Path) -> None:
@@ -113,9 +101,3 @@ def test_card_when_the_author_says_nothing_says_who_annotated_only_where_machine
 def test_options_when_they_have_a_wrong_form_say_what_to_give(change: dict, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         replace(KNOWN, **change).checked()
-
-
-def test_publishing_when_the_card_names_another_repository_is_refused(run: Path, tmp_path: Path) -> None:
-    folder = pack(run, tmp_path / "fables", KNOWN).folder
-    with pytest.raises(ConfigError, match="tells people to load it from user/fables"):
-        plan_publishing(folder, FORM, PublishOptions("user/other", endpoint="http://127.0.0.1:9"))

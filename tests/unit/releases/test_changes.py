@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.releases.diff.changes import Change, changes_between, pattern_of
+from fabula.releases.diff.changes import Change, changes_between
 from fabula.schemas.canonical import canonical_text
 
 VALUES = st.recursive(
@@ -76,12 +76,3 @@ def test_changes_when_values_differ_have_path_and_both_values(old: Any, new: Any
 def test_change_when_written_keeps_absent_apart_from_null() -> None:
     assert Change("$.a", "added", None, None).as_json() == {"path": "$.a", "kind": "added", "new": None}
     assert Change("$.a", "removed", 1, None).as_json() == {"path": "$.a", "kind": "removed", "old": 1}
-
-
-def test_changes_when_lists_are_long_are_found_place_by_place() -> None:
-    old, new = list(range(3000)), [*range(2999), -1, 7]
-    assert told(old, new) == [("$[2999]", "changed"), ("$[3000]", "added")]
-
-
-def test_pattern_when_made_takes_the_parts_of_lists_together() -> None:
-    assert pattern_of("$.questions[12].accepted_answers[0]") == "$.questions[*].accepted_answers[*]"

@@ -141,16 +141,6 @@ def test_changes_when_hidden_stories_change_hold_numbers_of_them_only(
     assert verify(made.folder, quick=True).issues == ()
 
 
-def test_pack_when_repeated_gives_the_same_bytes(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
-    run = make(retold, 9)
-    first, second = (pack(run, tmp_path / name, after(old, "auto")).folder for name in ("one", "two"))
-    for path in first.rglob("*"):
-        if path.is_file():
-            assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
-
-
 @pytest.mark.parametrize("version", ["0.1.0", "0.1.1", "0.0.9", "0.1.0+again"])
 def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(
     old: PackResult, make: Callable[..., Path], tmp_path: Path, version: str
@@ -159,12 +149,6 @@ def test_pack_when_the_version_is_too_low_is_refused_and_leaves_nothing(
         pack(make(retold), tmp_path / "new", after(old, version))
     assert "pack it as 0.2.0" in caught.value.fix
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
-
-
-def test_pack_when_the_version_is_higher_than_due_is_packed(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
-    assert pack(make(retitled), tmp_path / "new", after(old, "1.0.0")).version == "1.0.0"
 
 
 @pytest.mark.parametrize(
@@ -265,15 +249,6 @@ def test_verify_when_changes_and_release_disagree_says_where(
     assert text in " ".join(issue.message for issue in found)
 
 
-def test_verify_when_changes_are_missing_says_so(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
-    folder = pack(make(retold), tmp_path / "new", after(old, "auto")).folder
-    (folder / "changes.json").unlink()
-    (issue,) = check_changes(folder, json.loads((folder / "release.json").read_bytes()), FORM.changes)
-    assert "changes.json is missing" in issue.message
-
-
 def test_pack_when_the_run_is_of_a_suite_counts_on_as_well(tmp_path: Path) -> None:
     seeds = [
         {"prompt": "A dog rolls over, begs for a treat, and then catches it."},
@@ -322,11 +297,3 @@ def test_pack_when_the_runs_salt_is_another_says_that_nothing_can_be_shown(
     )  # the run gets a salt of its own
     notes = pack(run, tmp_path / "next", after(old, "auto")).notes
     assert any("with another salt" in note for note in notes)
-
-
-def test_pack_when_nothing_of_the_version_before_is_left_asks_whether_it_is_one(
-    old: PackResult, make: Callable[..., Path], tmp_path: Path
-) -> None:
-    run = make(lambda bundles: bundles.__delitem__(slice(8)), 16)
-    notes = pack(run, tmp_path / "next", after(old, "auto")).notes
-    assert any("is it a version of the same benchmark?" in note for note in notes)

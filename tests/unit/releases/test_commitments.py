@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError, InputError, TargetError
+from fabula.errors import ConfigError, InputError
 from fabula.releases.hidden.commitments import (
     SALT_FILE,
     commitment,
@@ -91,24 +91,3 @@ def test_a_damaged_salt_when_read_is_refused_and_never_made_anew(tmp_path, conte
     with pytest.raises(InputError, match="64 hexadecimal digits"):
         keep_salt(tmp_path, None, None)
     assert (tmp_path / SALT_FILE).read_bytes() == content
-
-
-def test_a_salt_when_it_is_missing_or_a_folder_says_so(tmp_path):
-    (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "none", tmp_path / "folder"):
-        with pytest.raises(InputError, match=path.name):
-            read_salt(path)
-
-
-def test_writing_a_salt_when_another_file_is_there_leaves_that_file(tmp_path):
-    path = tmp_path / "x-hidden.salt"
-    assert write_salt(path, SALT)
-    assert not write_salt(path, SALT)
-    with pytest.raises(TargetError, match="a file with another salt is there"):
-        write_salt(path, OTHER)
-    assert read_salt(path) == SALT
-
-
-def test_a_salt_when_the_folder_is_missing_names_the_place(tmp_path):
-    with pytest.raises(TargetError, match="none"):
-        write_salt(tmp_path / "none" / "x.salt", SALT)

@@ -1,15 +1,12 @@
 """The page of a diff: whole, escaped, and loading nothing."""
 
 import copy
-import re
-from pathlib import Path
 
 import pytest
 
-from fabula.errors import TargetError
 from fabula.kinds.verbs import diff, pack
 from fabula.releases.diff.compare import ReleaseDiff
-from fabula.releases.diff.render import render_page, write_page
+from fabula.releases.diff.render import render_page
 from fabula.releases.options import PackOptions
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
@@ -42,19 +39,3 @@ def test_page_when_rendered_shows_changes_step_and_problem_and_escapes_every_val
     assert "the new release says version 0.1.1" in page
     assert "<script" not in page and "<img" not in page and "\u202e" not in page
     assert "&lt;script&gt;alert" in page and "&lt;3&gt;" in page
-
-
-def test_page_when_rendered_loads_nothing_and_has_one_head_of_each_kind(found: ReleaseDiff) -> None:
-    page = render_page(found)
-    assert re.findall(r'(?:src|href)\s*=\s*"([^"]*)"', page) == ["data:,"]  # an icon of no bytes
-    assert "default-src 'none'; img-src data:; style-src 'sha256-" in page.replace("&#39;", "'")
-    assert page.count("<h1>") == page.count("<main>") == 1
-    assert "What stays valid" not in page
-
-
-def test_page_when_its_place_cannot_be_written_says_so(found: ReleaseDiff, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(TargetError, match="the file cannot be written"):
-        write_page(tmp_path / "file" / "diff.html", found)
-    write_page(tmp_path / "diff.html", found)
-    assert (tmp_path / "diff.html").read_text("utf-8").startswith("<!doctype html>")

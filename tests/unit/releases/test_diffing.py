@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -245,26 +244,6 @@ def test_diff_when_a_line_changed_under_the_old_hash_refuses_instead_of_missing_
         diff(new, old)
 
 
-DAMAGE: list[tuple[Callable[[Path], Any], str]] = [
-    (lambda new: (new / "release.json").unlink(), "a release folder with a readable release.json"),
-    (lambda new: (new / "release.json").write_bytes(b""), "a release folder with a readable release.json"),
-    (lambda new: (new / "release.json").write_bytes(b"\xff\xfe{}"), "a release folder with a readable"),
-    (lambda new: (new / "release.json").write_text("[" * 100_000), "release"),
-    (lambda new: (new / "annotations.jsonl").unlink(), "a file of records"),
-    (lambda new: os.truncate(new / "annotations.jsonl", 5000), "bytes, as release.json states, found 5000"),
-    (lambda new: (new / "statistics.json").write_text("{,"), "statistics as packing wrote them"),
-    (lambda new: (new / "statistics.json").write_text("[]"), "expected a JSON object"),
-]
-
-
-@pytest.mark.parametrize(("damage", "text"), DAMAGE)
-def test_diff_when_a_side_is_damaged_says_where(old: Path, tmp_path: Path, damage: Any, text: str) -> None:
-    new = Path(shutil.copytree(old, tmp_path / "new"))
-    damage(new)
-    with pytest.raises(InputError, match=text):
-        diff(old, new)
-
-
 @pytest.mark.parametrize(
     ("part", "error", "text"),
     [
@@ -371,10 +350,6 @@ def remove(folder: Path) -> None:
     (folder / "01/image/Old Tomas/01.png").unlink()
 
 
-def rename(folder: Path) -> None:
-    (folder / "01/image/Mira/01.png").rename(folder / "01/image/Mira/05.png")
-
-
 @pytest.mark.parametrize(
     ("change", "found", "why"),
     [
@@ -401,23 +376,6 @@ def test_image_when_it_differs_is_told_by_character_and_asks_for_a_major_step(
     assert verify(compared.new.folder).ok
 
 
-def test_image_when_only_its_name_changes_does_not_differ(
-    releases: Callable[[ImageChange], ReleaseDiff],
-) -> None:
-    compared = releases(rename)
-    assert (list(compared.sections["images"]), compared.step) == ([], Step.PATCH)
-
-
-def test_text_when_images_differ_has_a_line_for_each_character(
-    releases: Callable[[ImageChange], ReleaseDiff],
-) -> None:
-    compared = releases(lambda folder: (add(folder), exchange(folder), remove(folder)))
-    text = list(lines(compared))
-    start = text.index("characters with other reference images: 3")
-    assert text[start + 1 : start + 3] == ["  01 Mira: added 02.png", "  01 Old Tomas: removed 01.png"]
-    assert re.fullmatch(r"  02 The Fox: changed 01\.png \([0-9a-f]{8} -> [0-9a-f]{8}\)", text[start + 3])
-
-
 def test_page_when_images_differ_shows_them_before_and_after_and_loads_nothing(
     releases: Callable[[ImageChange], ReleaseDiff],
 ) -> None:
@@ -432,17 +390,6 @@ def test_page_when_images_differ_shows_them_before_and_after_and_loads_nothing(
     for file in (compared.new.folder / FOLDER / "02/image/The Fox").iterdir():
         file.write_bytes(b"no picture")
     assert "cannot be shown" in render_page(compared)
-
-
-def test_images_when_their_story_is_added_ask_for_nothing_of_their_own(tmp_path: Path) -> None:
-    for name, stories in (("old", 1), ("new", 2)):
-        source = draw_shot_set(tmp_path / f"data-{name}", stories=stories)
-        free(source)
-        import_set(source, tmp_path / f"run-{name}", CREATED)
-        pack(tmp_path / f"run-{name}", tmp_path / name, OPTIONS)
-    compared = diff(tmp_path / "old", tmp_path / "new")
-    assert {one.story_id for one in compared.sections["images"]} == {"02"}
-    assert compared.step is Step.MINOR
 
 
 # Diffs of releases that name subsets: which came, went, or have other members.
@@ -487,22 +434,7 @@ def test_diff_when_subsets_differ_lists_who_came_and_went(packed: Pack) -> None:
     assert kept["subsets"] == as_json(found)["subsets"]
 
 
-def test_diff_when_subsets_are_the_same_says_nothing_of_them(packed: Pack) -> None:
-    old = packed("old", "0.1.0", "lite=6")
-    new = packed("new", "0.1.1", since=old)
-    found = diff(old, new)
-    assert (found.sections["subsets"], found.step) == ((), Step.PATCH)
-    assert "subsets" not in json.loads((new / "changes.json").read_bytes())
-
-
 def test_pack_when_a_subset_loses_stories_asks_for_a_major_step(packed: Pack) -> None:
     old = packed("old", "1.0.0", "lite=6")
     with pytest.raises(ConfigError, match="2 stories left the subset lite, 0 came"):
         packed("new", "1.1.0", "lite=4", since=old)
-
-
-def test_diff_when_the_list_of_subsets_is_damaged_refuses(packed: Pack) -> None:
-    old = packed("old", "0.1.0", "lite=6")
-    (old / "subsets" / "lite.jsonl").unlink()
-    with pytest.raises(InputError, match="the subsets of a packed release"):
-        diff(old, old)

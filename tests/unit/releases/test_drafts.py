@@ -111,14 +111,6 @@ def test_documents_when_drafts_are_packed_for_a_repository_say_what_is_so(make_r
     assert "Before 1.0.0 a minor version may change or remove records" in card
 
 
-def test_release_when_it_says_another_number_of_drafts_is_found(make_run, tmp_path):
-    pack(make_run(bundles(2)), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
-    path = tmp_path / "out" / "release.json"
-    path.write_text(path.read_text("utf-8").replace('"drafts": 2', '"drafts": 0'), "utf-8")
-    report = verify(tmp_path / "out")
-    assert not report.ok
-
-
 def test_run_of_an_earlier_version_is_a_draft_where_screening_had_no_verdict(make_run, tmp_path):
     made = sample_bundles(3)
     for bundle in made:
@@ -150,11 +142,3 @@ def test_release_when_a_hidden_draft_lacks_a_field_verifies_and_counts_it_there(
         report = verify(folder, readers=False)
         assert report.ok, report.issues
         assert {issue.code for issue in report.issues} == {"incomplete"}
-
-
-def test_release_when_a_checked_record_lacks_a_field_calls_it_a_draft_and_verifies(make_run, tmp_path):
-    made = bundles(0, 3)
-    unfilled(made[0])
-    pack(make_run(made), tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
-    assert json.loads((tmp_path / "out" / "release.json").read_bytes())["states"]["draft"] == 1
-    assert verify(tmp_path / "out", readers=False).ok

@@ -77,12 +77,6 @@ def test_requests_when_prompts_are_too_long_are_cut_at_a_space_and_counted(episo
     assert (line["prompt"], line["cut_off"]) == ("Ana fills", len(SHOTS[0][1]) - 9)
 
 
-def test_requests_when_whole_episodes_are_asked_for_hold_their_shots(episodes: EntitySet) -> None:
-    lines = asked(episodes, per="episode", tier="hard")
-    assert [(line["episode_id"], len(line["shots"])) for line in lines] == [("ep_b", 2)]
-    assert lines[0]["overview"].startswith("Ana and Ben")
-
-
 def test_requests_when_the_registry_lacks_a_name_leave_it_undescribed(tmp_path: Path) -> None:
     folder = write_episodes(tmp_path / "data")
     path = folder / "scripts/ep_b.json"
@@ -95,20 +89,6 @@ def test_requests_when_the_registry_lacks_a_name_leave_it_undescribed(tmp_path: 
     assert (last["name"], last["as"], last["label"], last["description"]) == (
         "microphone", "[object2]", None, None,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "option"),
-    [
-        ({"header": "some"}, "--header"), ({"per": "scene"}, "--per"), ({"ids": ("prop",)}, "--ids"),
-        ({"max_chars": 0}, "--max-chars"), ({"seed": -1}, "--seed"), ({"tier": "medium"}, "--tier"),
-    ],
-)  # fmt: skip
-def test_requests_when_an_option_is_wrong_say_what_is_expected(
-    options: dict[str, Any], option: str, episodes: EntitySet
-) -> None:
-    with pytest.raises(ConfigError, match=option):
-        asked(episodes, **options)
 
 
 def test_requests_when_written_are_one_line_each_in_a_new_folder(episodes: EntitySet, tmp_path: Path) -> None:

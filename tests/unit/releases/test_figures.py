@@ -5,15 +5,11 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.errors import TargetError
 from fabula.releases.entities.figures import episode_figures
 from fabula.releases.entities.tree import read_entity_set
 from fabula.releases.events.figures import draw_cloud
-from fabula.releases.figures import wrapped, write_figures
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.schemas.layout import ANNOTATIONS, VARIANTS
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on
@@ -51,20 +47,6 @@ def test_episode_when_drawn_shows_registry_strip_and_every_shot(tmp_path: Path) 
         assert "".join(shot.action.split()) in said
 
 
-def test_figures_when_the_folder_is_there_are_not_written(tmp_path: Path) -> None:
-    write_figures(tmp_path / "out", {"one.svg": "<svg/>"})
-    assert (tmp_path / "out/one.svg").read_text() == "<svg/>"
-    with pytest.raises(TargetError):
-        write_figures(tmp_path / "out", {"one.svg": "<svg/>"})
-
-
-def test_wrapped_when_a_text_is_long_keeps_every_word() -> None:
-    text = "a " * 50 + "word"
-    lines = list(wrapped(text, 100))
-    assert len(lines) > 2
-    assert " ".join(lines) == text
-
-
 # The kept history of the sample benchmark is what its commands make now.
 
 HISTORY = Path(fabula.__file__).parent / "releases" / "history"
@@ -96,16 +78,6 @@ def test_history_when_made_again_has_the_same_records(tmp_path) -> None:
         assert hashes(run) == wanted, CURE
         if version == VERSIONS[0]:
             go_on(run)
-
-
-def test_docs_when_they_show_the_diff_show_the_kept_one() -> None:
-    path = HISTORY.parents[1] / "docs" / "versions.md"
-    if not path.exists():
-        pytest.skip("the suite runs against an installed wheel, which has no docs")
-    page = path.read_text("utf-8")
-    shown = page.partition("## A real example")[2].split("```")[1].strip().splitlines()
-    diff = (HISTORY / "0.2.0" / "diff.txt").read_text("utf-8").splitlines()
-    assert [line for line in shown if line != "..." and line not in diff] == [], CURE
 
 
 def test_history_when_read_chains_its_versions() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError, InputError
+from fabula.errors import ConfigError
 from fabula.kinds.shots import MARKS
 from fabula.kinds.verbs import pack, verify
 from fabula.releases.katha.reviews import Reviews
@@ -17,7 +17,6 @@ from fabula.releases.shots.subset import choose, subset_document, write_subset
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.releases.subsets.closeness import Traits
 from fabula.releases.subsets.requests import GOLD, requested
-from fabula.schemas.shots import LITE
 from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.drawn_shots import draw_shot_set, drawn_script
 
@@ -114,17 +113,6 @@ def test_strict_gold_when_a_defect_is_unresolved_leaves_the_story_out(flag):
         draw_subsets(requested(["gold=10", "strict_gold=2:gold"]), whole, reviews(rows), {}, 10)
 
 
-def test_gold_shares_when_no_story_is_backed_are_refused_with_the_reasons():
-    whole = stories({"a": 4, "b": 4})
-    few = reviews(review(story, people=2) for story in whole)
-    with pytest.raises(ConfigError, match=r"at least 1 story that reviews back.*8 fewer than 3 reviewers"):
-        draw_subsets(requested(GOLD), whole, few, {}, 8)
-    unclear = [traits(number, "a", unclear=True) for number in range(8)]
-    backed = reviews(review(story) for story in unclear)
-    with pytest.raises(ConfigError, match="2 with a question of unclear answerability"):
-        draw_subsets(requested(GOLD), unclear, backed, {}, 8)
-
-
 def test_reviews_of_earlier_files_when_they_say_accepted_by_an_adjudicator_still_back_gold():
     whole = stories({"a": 5})
     old = reviews({**review(story), "validation_status": "human_adjudicator_accepted"} for story in whole)
@@ -166,16 +154,6 @@ def test_subset_when_drawn_has_the_shares_of_the_whole(eighty: ShotSet) -> None:
     assert document["stories"] == {"full": 80, "subset": 20}
 
 
-def test_subset_when_drawn_again_is_the_same(eighty: ShotSet) -> None:
-    turned = ShotSet(eighty.folder, tuple(reversed(eighty.stories)))
-    assert set(choose(turned, 20)) == set(choose(eighty, 20))
-
-
-def test_official_subset_when_asked_for_is_taken_as_given(eighty: ShotSet) -> None:
-    assert choose(eighty, 20, "official") == LITE
-    assert choose(eighty, 20, ["03", "01"]) == ("01", "03")
-
-
 def test_subset_when_it_cannot_be_is_refused(eighty: ShotSet) -> None:
     few = ShotSet(eighty.folder, eighty.stories[:5])
     with pytest.raises(ConfigError, match="the set has no story"):
@@ -206,15 +184,6 @@ def test_subset_when_packed_is_a_release_that_says_what_it_is_of(eighty: ShotSet
     write_subset(eighty, choose(eighty, 20, "official"), tmp_path / "again", CREATED)
     pack(tmp_path / "again", tmp_path / "same", OPTIONS)
     assert (tmp_path / "same/SHA256SUMS").read_bytes() == (tmp_path / "dist/SHA256SUMS").read_bytes()
-
-
-@pytest.mark.parametrize("content", ['{"ids": ["01"]}', '{"ids": 3}', "[]", "no JSON"])
-def test_subset_when_its_document_is_of_others_is_not_packed(tmp_path: Path, content: str) -> None:
-    whole, _ = read_shot_set(draw_shot_set(tmp_path / "whole", stories=3))
-    write_subset(whole, ["02", "03"], tmp_path / "lite", CREATED)
-    (tmp_path / "lite/lite.json").write_text(content)
-    with pytest.raises(InputError, match=r"lite\.json: it does not name the stories that are here"):
-        pack(tmp_path / "lite", tmp_path / "dist", OPTIONS)
 
 
 def test_subset_when_a_script_was_changed_by_hand_forgets_who_made_it(tmp_path: Path) -> None:

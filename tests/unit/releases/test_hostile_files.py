@@ -16,16 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabula.errors import FabulaError
-from fabula.kinds.verbs import diff, load, verify
-from fabula.releases.hidden.search import search_rows
-from fabula.releases.parquet import open_table
+from fabula.kinds.verbs import diff, verify
 from fabula.schemas.canonical import Json, pretty_bytes
 from fabula.schemas.layout import ANNOTATIONS, RELEASE, STATISTICS, SUMS
 from fabula.schemas.plain_files import DEEPEST, open_plain, parse_json, read_plain
 from fabula.testing.endurance import rounds
 from fabula.tests.unit.releases.test_hostile_texts import KINDS, packed
 
-TABLES = {"katha": "stories", "events": "prompts", "entities": "episodes", "shots": "stories"}
 MEMORY = 3 << 30
 """Bytes of data that a process may have here: without it, a device or a bomb takes more."""
 
@@ -237,14 +234,6 @@ def test_release_json_when_any_value_is_another_gives_findings_or_a_clean_error(
                 continue
 
 
-def test_commitments_when_they_are_empty_are_a_finding(release: Path, helpers: Any) -> None:
-    helpers.edit_json(release / RELEASE, lambda document: document.update(commitments={}))
-    report = verify(release, quick=True)
-    assert any(one.path.startswith("$.commitments") for one in report.issues)
-    with pytest.raises(FabulaError, match="commitments"):
-        load(release)
-
-
 def test_file_when_it_is_opened_is_what_is_checked(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"12345")
@@ -265,12 +254,6 @@ def test_line_when_it_has_no_end_is_refused(tmp_path: Path, monkeypatch: pytest.
         assert next(file) == b"123456789\n"
         with pytest.raises(OSError, match="longer than 10 bytes"):
             next(file)
-
-
-def test_table_when_it_is_sound_is_read(folder: Path) -> None:
-    with open_table(next(folder.glob("data/*/*.parquet"))) as table:
-        assert table.metadata.num_rows > 0
-    assert list(search_rows(folder)) == []
 
 
 def test_table_when_a_byte_of_its_footer_is_changed_is_read_or_refused(tmp_path: Path) -> None:

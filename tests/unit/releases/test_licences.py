@@ -1,7 +1,6 @@
 """The licence of a release: given by its makers, stated by its records, never made up."""
 
 import json
-from collections import Counter
 
 import pytest
 
@@ -9,7 +8,7 @@ from fabula.engine.report import ItemReport
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.katha.form import withdrawn
-from fabula.releases.katha.selection import LeftOut, Selection, require_records
+from fabula.releases.katha.selection import LeftOut, Selection
 from fabula.releases.options import PackOptions
 from fabula.releases.verify.documents import check_left_out
 from fabula.schemas.canonical import Json
@@ -46,14 +45,6 @@ def test_pack_when_nobody_states_a_licence_names_common_ones(make_run, tmp_path)
         pack(make_run(unlicensed(3)), tmp_path / "out", OPTIONS)
     assert all(name in error.value.fix for name in ("--license CC-BY-4.0", "CC0-1.0", "MIT"))
     assert not (tmp_path / "out").exists()
-
-
-def test_pack_when_the_usual_licence_is_another_keeps_that_of_the_records(make_run, tmp_path):
-    options = PackOptions("1.0.0", usual_license="MIT", allow_drafts=True)
-    assert (
-        "SPDX-License-Identifier: CC-BY-4.0\n"
-        in (pack(make_run(sample_bundles(3)), tmp_path / "out", options).folder / "LICENSE").read_text()
-    )
 
 
 def test_pack_when_some_records_state_another_licence_than_the_others_get_is_refused(make_run, tmp_path):
@@ -95,22 +86,10 @@ def selection() -> Selection:
     return selection
 
 
-def test_selection_when_stories_were_withdrawn_keeps_them_from_those_left_out(selection) -> None:
-    assert [(entry.id, entry.reason) for entry in selection.withdrawn] == [("a", "why a"), ("b", "why b")]
-    assert [entry.id for entry in selection.withdrawn_hidden] == ["secret"]
-    assert (selection.left_out, selection.left_out_hidden) == ([], [])
-
-
 def test_release_json_when_stories_were_withdrawn_only_counts_hidden_ones(selection) -> None:
     stories = [{"id": "a", "reason": "why a"}, {"id": "b", "reason": "why b"}]
     assert withdrawn(selection.withdrawn, 1) == {"withdrawn": {"stories": stories, "hidden_test_stories": 1}}
     assert withdrawn([], 0) == {}
-
-
-def test_require_records_when_all_were_withdrawn_says_so(selection) -> None:
-    with pytest.raises(InputError, match="3 withdrawn"):
-        require_records(selection, "runs/mine")
-    assert Counter(entry.why for entry in selection.withdrawn) == {"withdrawn": 2}
 
 
 def test_check_when_a_story_is_packed_and_withdrawn_finds_it() -> None:
@@ -138,19 +117,19 @@ def votes(**of_first):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def reviewed_run(tmp_path_factory):
     return write_run(tmp_path_factory.mktemp("runs") / "run", BUNDLES)
 
 
 @pytest.fixture
-def packs(run, tmp_path):
+def packs(reviewed_run, tmp_path):
     """Pack that run with a review."""
 
     def packs_(cast, stated=None, **options):
         review = write_review(tmp_path / "review", ROWS, cast, agreed_by())
         if stated is not None:
             (review / "careless.json").write_text(json.dumps(stated), "utf-8")
-        return pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=review, **options)).folder
+        return pack(reviewed_run, tmp_path / "out", PackOptions("0.1.0", reviews=review, **options)).folder
 
     return packs_
 

@@ -33,12 +33,6 @@ def test_a_release_loads_as_typed_records(packed):
     assert release.producers[0].id == "kb25k_0001"
 
 
-def test_the_hidden_folder_loads_too(packed):
-    release = load(str(packed.hidden))
-    assert list(release.splits) == ["hidden_test"]
-    assert release.info["visibility"] == "hidden"
-
-
 def test_what_is_loaded_cannot_be_changed(packed):
     release = load(packed.folder)
     with pytest.raises(ValidationError, match="frozen"):
@@ -81,13 +75,6 @@ def test_a_folder_that_is_no_release_is_refused_and_says_what_is_there(tmp_path)
     (tmp_path / "run.json").touch()
     with pytest.raises(InputError, match=f"{expected} a run folder: `fabula release pack`"):
         load(tmp_path)
-
-
-@pytest.mark.parametrize("made_with", [2, None, "1", True])
-def test_a_release_of_another_format_is_refused(release, helpers, made_with):
-    helpers.edit_json(release / "release.json", lambda document: document.update(format=made_with))
-    with pytest.raises(InputError, match="reads up to 1"):
-        load(release)
 
 
 # A published version through the libraries of its users, compared with its JSONL files alone.

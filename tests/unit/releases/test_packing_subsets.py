@@ -9,7 +9,6 @@ from fabula.kinds.verbs import load, pack, verify
 from fabula.releases.hidden.commitments import read_salt
 from fabula.releases.katha.subsets import check_subsets
 from fabula.releases.options import PackOptions
-from fabula.schemas.canonical import pretty_bytes
 from fabula.testing.katha_folders import write_jsonl, write_run
 from fabula.testing.katha_samples import sample_bundles
 from fabula.testing.review_exports import summary_of
@@ -89,19 +88,6 @@ def test_reviewed_records_when_packed_say_so_and_the_release_is_sound(gold):
     assert verify(hidden).issues == ()
 
 
-def test_a_pack_when_repeated_has_the_same_bytes(gold, run, tmp_path):
-    reviews = write_jsonl(tmp_path / "human_validation.jsonl", reversed(REVIEWS))
-    subsets = ("strict_gold_400=2/category:human_gold_1k", "lite=10", "human_gold_1k=3/category")
-    again = pack(
-        run, tmp_path / "out", PackOptions("0.1.0", subsets=subsets, reviews=reviews, allow_drafts=True)
-    ).folder
-    for path in sorted(gold.rglob("*")):
-        if path.is_file() and path.name not in ("subsets.json", "SHA256SUMS", "release.json"):
-            other = (again / path.relative_to(gold)).read_bytes()
-            if path.suffix != ".md":  # the subsets are listed in the order in which they were asked for
-                assert other == path.read_bytes(), path.name
-
-
 @pytest.mark.parametrize(
     ("reviews", "message"),
     [
@@ -154,16 +140,6 @@ def test_a_story_when_reviewers_rejected_it_is_left_out(packs):
 def test_a_review_when_it_is_unsound_or_of_no_story_is_refused(packs, change, message):
     with pytest.raises(InputError, match=message):
         packs(reviews=[{**REVIEWS[0], **change}, *REVIEWS[1:]])
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[]\n", b'{"story_id": 1}\n'])
-def test_a_review_file_when_it_is_damaged_is_refused(run, tmp_path, content):
-    file = tmp_path / "reviews.jsonl"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match=r"reviews\.jsonl"):
-        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=file, allow_drafts=True))
-    with pytest.raises(InputError, match="no file"):
-        pack(run, tmp_path / "out", PackOptions("0.1.0", reviews=tmp_path / "none.jsonl", allow_drafts=True))
 
 
 def test_a_later_version_when_packed_keeps_members_canary_and_salt(packs, tmp_path):
@@ -219,20 +195,3 @@ def test_the_list_of_subsets_when_it_is_damaged_is_told(copy, content):
     (copy / "subsets.json").write_bytes(content)
     with pytest.raises(InputError, match=r"subsets\.json"):
         found(copy)
-
-
-def test_a_file_of_a_subset_when_it_is_missing_or_nobody_asked_for_it_is_told(copy):
-    (copy / "subsets" / "mine.jsonl").write_bytes(b'{"story_id":"kb25k_0001"}\n')
-    assert found(copy) == ["not in subsets.json"]
-    (copy / "subsets" / "lite.jsonl").unlink()
-    with pytest.raises(InputError, match=r"lite\.jsonl"):
-        found(copy)
-
-
-def test_options_of_stories_when_given_for_a_prompt_suite_are_refused(tmp_path):
-    suite = tmp_path / "suite"
-    suite.mkdir()
-    manifest = json.loads((write_run(tmp_path / "run", BUNDLES[:2]) / "run.json").read_bytes())
-    (suite / "run.json").write_bytes(pretty_bytes({**manifest, "kind": "events"}))
-    with pytest.raises(ConfigError, match="--subset"):
-        pack(suite, tmp_path / "out", PackOptions("0.1.0", subsets=("lite=1",), allow_drafts=True))

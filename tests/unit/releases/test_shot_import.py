@@ -11,7 +11,6 @@ from fabula.releases.shots.imports import (
     REQUESTS,
     export_requests,
     import_set,
-    is_shot_set,
     read_story_facts,
     with_provenance,
 )
@@ -57,27 +56,6 @@ def test_import_set_when_a_line_is_wrong_says_which(tree: Path, tmp_path: Path) 
     (tree / "ViStory/stories.jsonl").write_text('{"story_id": "01", "mood": 3}\n')
     with pytest.raises(InputError, match=r"stories.jsonl:1 \$.mood"):
         import_set(tree, tmp_path / "run")
-
-
-def test_import_set_when_no_story_can_be_used_writes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "data/01").mkdir(parents=True)
-    with pytest.raises(InputError, match="no story can be used"):
-        import_set(tmp_path / "data", tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_is_shot_set_when_a_folder_has_scripts_is_true(tree: Path, tmp_path: Path) -> None:
-    assert is_shot_set(tree)
-    assert is_shot_set(tree / "ViStory")
-    assert not is_shot_set(tmp_path)
-    assert not is_shot_set(tmp_path / "nowhere")
-
-
-def test_import_set_when_the_new_folder_lies_in_the_source_is_refused(tree: Path) -> None:
-    for out in (tree / "run", tree / "ViStory/run"):
-        with pytest.raises(TargetError, match="lies inside"):
-            import_set(tree, out)
-        assert not out.exists()
 
 
 def test_import_set_when_it_fails_on_the_way_leaves_nothing(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError, InputError, RunError
-from fabula.kinds.verbs import diff, load, pack, verify
+from fabula.errors import InputError
+from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.options import PackOptions
-from fabula.releases.shots.form import LEFT_OUT, ShotRelease, may_be_released
+from fabula.releases.shots.form import LEFT_OUT, may_be_released
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
 from fabula.releases.shots.tree import FOLDER, read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
@@ -55,16 +55,6 @@ def test_pack_when_a_set_is_imported_holds_scripts_tables_and_free_images(run: P
     assert (tmp_path / "again/SHA256SUMS").read_bytes() == (dist / "SHA256SUMS").read_bytes()
 
 
-def test_load_when_packed_gives_scripts_in_their_order(release: Path) -> None:
-    loaded = load(release)
-    assert isinstance(loaded, ShotRelease)
-    assert (len(loaded), loaded.version, list(loaded.by_id)) == (2, "0.1.0", ["01", "02"])
-    record = loaded.by_id["01"]
-    assert list(record.parsed().characters) == ["Mira", "Old Tomas", "The Fox"]
-    assert loaded.shot_set.counts()["references"] == 8
-    assert record.producers == ({"path": "$", "producer": "given"},)
-
-
 @pytest.mark.parametrize(
     ("name", "code"),
     [
@@ -109,17 +99,6 @@ def test_pack_when_rules_find_errors_lists_them(tmp_path: Path) -> None:
         pack(tmp_path / "run", tmp_path / "dist", OPTIONS)
     for code in ("onstage-unknown", "shot-order"):
         assert f"[{code}]" in str(refused.value)
-
-
-def test_pack_when_options_are_of_others_or_missing_says_so(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no licence is given"):
-        pack(run, tmp_path / "dist", PackOptions("0.1.0"))
-    with pytest.raises(
-        ConfigError, match="have subsets, reviews and a hidden test; this is a set of shot scripts"
-    ):
-        pack(run, tmp_path / "dist", PackOptions("0.1.0", license="MIT", subsets=("lite=1",)))
-    with pytest.raises(RunError):
-        pack(tmp_path / "data", tmp_path / "dist", OPTIONS)
 
 
 def test_diff_when_a_shot_changes_names_it_and_asks_for_a_version(

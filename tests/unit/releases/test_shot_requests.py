@@ -54,39 +54,11 @@ def test_request_when_the_prompt_is_too_long_is_cut_between_words_and_says_so(sh
     assert chinese["prompt"] == "白天，枯"
 
 
-def test_request_shows_earlier_shots_where_asked(shot_set: ShotSet) -> None:
-    assert [one["previous"] for one in requests(shot_set, previous=2)] == [[], [1], [1, 2], [2, 3], [3, 4]]
-    assert requests(shot_set)[4]["previous"] == []
-
-
-@pytest.mark.parametrize(
-    ("option", "options"),
-    [
-        ("--language", {"language": "fr"}), ("--part", {"parts": ("lights",)}), ("--part", {"parts": ()}),
-        ("--max-chars", {"max_chars": 0}), ("--references", {"references": -1}),
-        ("--per-character", {"per_character": 0}), ("--width", {"width": 1}),
-    ],
-)  # fmt: skip
-def test_request_when_an_option_is_wrong_names_it(
-    shot_set: ShotSet, option: str, options: dict[str, Any]
-) -> None:
-    with pytest.raises(ConfigError, match=option):
-        requests(shot_set, **options)
-
-
 def test_requests_when_read_are_what_was_typed_parents_first():
     found = requested(["strict=50/category:even", "lite=200", "even=125/category"])
     assert [request.name for request in found] == ["lite", "even", "strict"]
     assert found[2] == SubsetRequest("strict", 50, per_category=True, parent="even")
     assert [request.asked for request in found] == ["200", "125/category", "50/category:even"]
-
-
-def test_files_when_the_paper_names_them_lie_at_the_top():
-    found = requested(["human_gold_1k=125/category", "lite=1", "strict_gold_400=50/category:human_gold_1k"])
-    assert sorted(request.file for request in found) == [
-        "human_gold_1k.jsonl", "strict_gold_400.jsonl", "subsets/lite.jsonl",
-    ]  # fmt: skip
-    assert [request.name for request in found if request.gold] == ["human_gold_1k", "strict_gold_400"]
 
 
 def test_shares_when_read_are_what_was_typed_and_those_of_the_paper():
@@ -95,13 +67,6 @@ def test_shares_when_read_are_what_was_typed_and_those_of_the_paper():
     assert [request.asked for request in gold] == ["20%/category", "8%/category:human_gold"]
     assert [request.strict for request in gold] == [False, True]
     assert requested([f"{request.name}={request.asked}" for request in gold]) == gold
-
-
-def test_earlier_requests_when_not_named_again_go_on():
-    earlier = [SubsetRequest("lite", 200), SubsetRequest("even", 5, per_category=True)]
-    assert requested([], earlier) == earlier
-    assert [one.asked for one in requested(["lite=300"], earlier)] == ["300", "5/category"]
-    assert requested(["even=none"], earlier) == earlier[:1]
 
 
 @pytest.mark.parametrize(

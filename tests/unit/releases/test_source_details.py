@@ -66,10 +66,6 @@ def test_hidden_folder_when_packed_alone_holds_the_evidence_about_hidden_stories
     assert [issue for issue in verify(hidden).issues if issue.level == "error"] == []
 
 
-def test_verify_when_sources_are_known_finds_nothing(release) -> None:
-    assert [issue for issue in verify(release).issues if issue.level == "error"] == []
-
-
 def test_verify_when_a_source_is_said_of_no_public_story_finds_it(release) -> None:
     path = release / SOURCE_MANIFEST
     before = path.read_bytes()
@@ -114,11 +110,3 @@ def test_verify_when_a_group_names_other_stories_than_its_links_or_the_records_f
         assert "retelling-stories" in {issue.code for issue in verify(release).issues}
     finally:
         path.write_bytes(before)
-
-
-def test_pack_when_a_run_has_no_groups_writes_no_file_of_them(tmp_path) -> None:
-    run = write_run(tmp_path / "run", sample_bundles(4))
-    write_jsonl(run / "retellings.jsonl", [])
-    pack(run, tmp_path / "out", PackOptions("0.1.0", allow_drafts=True))
-    assert not (tmp_path / "out" / "retellings.jsonl").exists()
-    assert "retellings.jsonl" not in (tmp_path / "out" / "dataset_card.md").read_text("utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError, TargetError
+from fabula.errors import TargetError
 from fabula.releases.canary import CANARY_FORM, canary_file, check_canary, make_canary
 from fabula.releases.diff.version import Step, Version, is_enough, next_version
 from fabula.releases.entities.imports import import_episodes
@@ -88,17 +88,6 @@ def test_a_place_when_it_lacks_the_canary_is_named(folder, name):
     assert [issue.where for issue in check_canary(folder, {"canary": CANARY})] == [name]
 
 
-def test_a_hidden_folder_when_checked_needs_the_file_alone(folder):
-    (folder / "README.md").unlink()
-    document = {"canary": CANARY, "visibility": "hidden"}
-    assert list(check_canary(folder, document)) == []
-
-
-@pytest.mark.parametrize("canary", ["", None, 7, "fabula-canary-1", CANARY.upper(), CANARY + "\n"])
-def test_a_canary_when_malformed_is_a_finding(folder, canary):
-    assert [issue.path for issue in check_canary(folder, {"canary": canary})] == ["$.canary"]
-
-
 # Which version a step asks for, by semantic versioning applied to data.
 
 
@@ -150,9 +139,3 @@ def test_versions_when_sorted_come_in_the_order_of_the_standard() -> None:
     texts = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2"]
     texts += ["1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1", "1.10.0", "2.0.0"]
     assert [one.text for one in sorted(map(v, reversed(texts)), key=lambda one: one.order)] == texts
-
-
-@pytest.mark.parametrize("text", ["", "1.0", "v1.0.0", "1.0.0 ", "01.0.0", "1.0.0-", "auto"])
-def test_version_when_it_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="a semantic version such as"):
-        v(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import InputError, RunError, UserError
+from fabula.errors import RunError, UserError
 from fabula.schemas.canonical import canonical_bytes, jsonl_lines, pretty_bytes
 from fabula.schemas.values import Issue
 from fabula.testing.katha_folders import write_jsonl, write_release, write_run
@@ -48,16 +48,6 @@ def test_validate_when_bare_file_holds_stories_in_any_shape_finds_nothing(shape:
     report = validate(write_jsonl(tmp_path / "stories.jsonl", rows[shape]))
     assert (report.issues, report.checked["stories"], report.kind) == ((), 2, "file")
     assert report.checked["variants"] == (0 if shape == "records" else 4)
-
-
-def test_validate_when_file_holds_variants_only_checks_them_without_calling_them_orphans(
-    tmp_path: Path,
-) -> None:
-    variants = sample_bundles(1)[0]["variants"]
-    variants[1]["change_type"] = "remove_everything"
-    report = validate(write_jsonl(tmp_path / "variants.jsonl", variants))
-    assert [issue.code for issue in report.issues] == ["unlisted-value"]
-    assert report.issues[0].where == "variants.jsonl:2 kb25k_0001_v2"
 
 
 @pytest.mark.parametrize(
@@ -104,37 +94,10 @@ def test_open_dataset_when_the_manifest_of_a_run_is_gone_or_damaged_refuses(cont
         open_dataset(folder)
 
 
-def test_open_dataset_when_file_cannot_be_read_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "annotations.jsonl"
-    path.mkdir()
-    with pytest.raises(UserError):
-        open_dataset(path)
-
-
-def test_validate_when_line_4000_has_a_trailing_comma_names_the_line_and_checks_the_others(
-    tmp_path: Path,
-) -> None:
-    line = canonical_bytes({"name": "x"})
-    lines = [line] * 5000
-    lines[3999] = b'{"name": "x",}'
-    (tmp_path / "big.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    report = validate(tmp_path / "big.jsonl")
-    assert [issue.where for issue in report.issues if issue.code == "json"] == ["big.jsonl:4000"]
-    assert report.counts == {"json": 1, "kind": 4999}
-    assert len(report.issues) == 1001
-    assert "4999 error   kind (1000 shown)" in report.summary()
-
-
 def test_validate_when_lines_end_in_crlf_or_are_blank_counts_lines_as_an_editor_does(tmp_path: Path) -> None:
     lines = [canonical_bytes(bundle["record"]) for bundle in sample_bundles(2)]
     (tmp_path / "a.jsonl").write_bytes(lines[0] + b"\r\n\r\n" + lines[1] + b"\r\n{]\r\n")
     assert [issue.where for issue in validate(tmp_path / "a.jsonl").issues] == ["a.jsonl:4"]
-
-
-def test_validate_when_file_is_utf_16_reports_the_encoding_and_does_not_crash(tmp_path: Path) -> None:
-    text = canonical_bytes(sample_bundles(1)[0]["record"]).decode() + "\n"
-    (tmp_path / "a.jsonl").write_bytes(text.encode("utf-16"))
-    assert {issue.code for issue in validate(tmp_path / "a.jsonl").issues} == {"encoding", "truncated"}
 
 
 def test_validate_when_ids_are_hostile_keeps_every_issue_on_its_lines(tmp_path: Path) -> None:
@@ -155,23 +118,6 @@ def test_stories_when_a_line_is_broken_gives_the_good_ones_and_reports_the_other
     seen = [story.record["story_id"] for story in open_dataset(tmp_path / "a.jsonl").stories(problems.append)]
     assert seen == ["kb25k_0001", "kb25k_0002"]
     assert [problem.where for problem in problems] == ["a.jsonl:2", "a.jsonl:4"]
-
-
-def test_iter_bundles_when_run_has_a_cut_off_line_raises_after_the_good_ones(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", sample_bundles(2))
-    content = (run / "records.jsonl").read_bytes()
-    (run / "records.jsonl").write_bytes(content[:-40])
-    bundles = iter_bundles(run)
-    assert next(bundles) == sample_bundles(2)[0]
-    with pytest.raises(InputError, match="truncated"):
-        next(bundles)
-
-
-def test_stories_when_read_twice_gives_the_same(tmp_path: Path) -> None:
-    dataset = open_dataset(write_release(tmp_path / "release", sample_bundles(3)))
-    problems: list[Issue] = []
-    assert list(dataset.stories(problems.append)) == list(dataset.stories(problems.append))
-    assert problems == []
 
 
 def test_file_of_variants_only_when_validated_counts_them_and_finds_repeated_ids(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.katha_samples import sample_bundles
 from fabula.validators.schema_check import check_schema
 from fabula.validators.statistics import (
-    BalanceTolerance,
     HiddenCounts,
     StatisticsCollector,
     distribution,
@@ -101,11 +100,6 @@ def test_check_schema_when_time_is_not_rfc_3339_has_a_code_of_its_own() -> None:
     assert get_at(RECORD, "$.provenance.created_at").endswith("Z")
 
 
-def test_check_schema_when_schema_is_unknown_says_so() -> None:
-    with pytest.raises(KeyError):
-        list(check_schema("katha_poem", {}, "x"))
-
-
 # Counts and distributions against numbers worked out by hand, and against the published tables.
 
 
@@ -158,11 +152,6 @@ def test_statistics_when_hidden_stories_exist_count_them_and_nothing_else() -> N
     assert changed == {"totals", "hidden_test", "splits"}
 
 
-def test_statistics_when_order_changes_stay_the_same() -> None:
-    bundles = sample_bundles(30)
-    assert statistics_over(bundles) == statistics_over(bundles[::-1])
-
-
 def test_statistics_when_there_is_nothing_have_every_key_and_no_division() -> None:
     document = statistics_over([])
     assert document.keys() == statistics_over(sample_bundles(1)).keys()
@@ -173,12 +162,6 @@ def test_distribution_when_counts_are_the_published_ones_deviates_nowhere() -> N
     for name in ("narrative_type", "moral_label", "question_type"):
         table = distribution(name, vocabulary(name).targets)
         assert {entry["deviation"] for entry in table.values()} == {0.0}, name
-
-
-def test_distribution_when_values_are_unknown_lists_them_after_the_known_ones() -> None:
-    table = distribution("moral_label", {"zeal": 1, "courage": 2, "ardour": 1})
-    assert list(table)[:1] + list(table)[-2:] == ["compassion", "ardour", "zeal"]
-    assert table["zeal"] == {"count": 1, "share": 0.25}
 
 
 def test_moral_balance_when_labels_are_the_published_ones_is_within_tolerance() -> None:
@@ -207,13 +190,3 @@ def test_moral_balance_when_labels_are_missing_or_unknown_counts_them_apart() ->
     audit = moral_balance(["courage", None, None, "thrift"])
     assert (audit["unlabelled"], audit["unlisted"]) == (2, {"thrift": 1})
     assert audit["target_distribution"]["courage"] == 0.0833
-
-
-def test_moral_balance_when_tolerance_is_given_uses_and_states_it() -> None:
-    labels = ["courage", "courage", *vocabulary("moral_label").values]
-    strict = BalanceTolerance(stories=0.5, relative=0.0)
-    # 14 stories over 12 labels: the target is 1.1667, courage has 3.
-    audit = moral_balance(labels, strict)
-    assert audit["per_label_deviation"]["courage"] == 1.8333
-    assert audit["tolerance_status"] == "outside_tolerance"
-    assert audit["tolerance"] == {"stories": 0.5, "relative": 0.0}

@@ -21,8 +21,6 @@ from fabula.baselines.compass.frozen import (
 from fabula.baselines.compass.judging import selection_prompts
 from fabula.baselines.compass.questions import (
     QUESTIONS,
-    REPORTING,
-    SELECTION,
     halve_release,
     read_halves,
     split_questions,
@@ -144,22 +142,6 @@ def test_halves_when_numbers_are_odd_give_reporting_more_and_single_ones_to_repo
     }  # fmt: skip
 
 
-def test_halves_when_order_changes_stay_and_another_seed_gives_others(tmp_path: Path) -> None:
-    release = compass_release(tmp_path, 3, 3)
-    halves = split_questions(release.records)
-    turned = [
-        record.model_copy(update={"questions": record.questions[::-1]}) for record in release.records[::-1]
-    ]
-    assert split_questions(turned) == halves
-    assert split_questions(turned).sha256 == halves.sha256
-    assert split_questions(release.records, 7).sha256 != halves.sha256
-    # 16 questions of a story, 8 of each of two dimensions: half of them select.
-    assert len(halves.of(SELECTION)) == len(halves.of(REPORTING)) == 6 * 8
-    # Which ones is not a matter of their place.
-    firsts = {record.story_id: halves.half_of[record.questions[0].question_id] for record in release.records}
-    assert set(firsts.values()) == {SELECTION, REPORTING}
-
-
 def test_halved_release_when_written_holds_each_question_once_and_no_label_where_it_selects(
     tmp_path: Path,
 ) -> None:
@@ -201,17 +183,3 @@ def test_halves_when_changed_or_of_another_release_are_refused(tmp_path: Path) -
     path.write_text("[]")
     with pytest.raises(InputError, match="no halves"):
         read_halves(path)
-
-
-def test_halved_release_when_writing_was_cut_short_is_written_again(tmp_path: Path) -> None:
-    release = compass_release(tmp_path / "release", 1, 1)
-    whole = halve_release(release, tmp_path / "out").sha256(SELECTION)
-    half = tmp_path / "out" / SELECTION
-    (half / "release.json").unlink()  # it is written last
-    (half / ".annotations.jsonl.abc.part").write_bytes(b"{")
-    assert halve_release(release, tmp_path / "out").sha256(SELECTION) == whole
-    assert not list(half.glob(".*.part"))
-    (half / "release.json").unlink()
-    (half / "mine.txt").write_text("somebody's")
-    with pytest.raises(TargetError, match="something else"):
-        halve_release(release, tmp_path / "out")

@@ -15,7 +15,6 @@ from fabula.baselines.compass.scoring import (
     inserted,
     ranked,
     recoverability,
-    resembles,
     transition_coverage,
     weakest_transition,
 )
@@ -116,14 +115,6 @@ def test_score_when_terms_are_left_out_selects_by_the_others(names: tuple[str, .
     assert ranked(candidates, WEIGHTS.only(names)).best == best  # type: ignore[arg-type]
 
 
-def test_score_when_a_term_is_undefined_for_one_candidate_compares_all_by_the_rest() -> None:
-    # R is unknown for the second: both by C and P. 0.4 x 0.5 - 0 = 0.2; 0.4 x 0.75 - 0 = 0.3.
-    ranking = ranked([terms(1.0, 0.5, 0.0), terms(None, 0.75, 0.0)], WEIGHTS)
-    assert (ranking.scores, ranking.terms) == ((0.2, 0.3), ("coverage", "copies"))
-    nothing = ranked([terms(None, None, None), terms(1.0, 1.0, 0.0)], WEIGHTS)
-    assert (nothing.best, nothing.terms) == (0, ())
-
-
 def test_score_when_equal_takes_the_first_seed_whatever_the_order_of_additions() -> None:
     # 0.1 + 0.2 is not 0.3 in binary: nine digits decide.
     weights = Weights(recoverability=0.1, coverage=0.2, copies=0.7)
@@ -149,9 +140,3 @@ def test_bridge_when_inserted_stands_behind_the_first_frame_of_its_transition() 
     for after in (0, 5):
         with pytest.raises(ValueError, match="behind frame 1 to 4"):
             inserted("12345", after, "b")
-
-
-def test_bridge_when_near_a_neighbour_is_a_copy() -> None:
-    assert resembles(np.array([0.2, 0.96]), 0.95)
-    assert not resembles(np.array([0.95, 0.2]), 0.95)
-    assert not resembles(np.array([np.nan, 0.2]), 0.95)

@@ -7,19 +7,16 @@ import pytest
 from PIL import Image
 
 from fabula.baselines.compass.annotations import annotation_text, frame_scene, planned_frame
-from fabula.baselines.compass.arms import ARMS, BASE, FULL, arms_named
+from fabula.baselines.compass.arms import ARMS
 from fabula.baselines.compass.boards import Board, Frame
 from fabula.baselines.compass.budget import budget, tuning_budget
-from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine, open_encoders
+from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine
 from fabula.baselines.compass.measuring import Measured
 from fabula.baselines.compass.questions import split_questions
-from fabula.baselines.compass.requests import CompassRequest
 from fabula.baselines.compass.scoring import Weights
 from fabula.baselines.compass.tuning import Grid, grid_of, search
-from fabula.errors import ConfigError, InputError
-from fabula.evaluation.katha.requests import EvaluateOptions
+from fabula.errors import InputError
 from fabula.generation.plans import PLANS
-from fabula.models.vision.store import VectorStore
 from fabula.models.vision.types import Encoder, TextEncoder
 from fabula.schemas.values import Score
 from fabula.testing.compass_stories import compass_release, draw_candidates
@@ -92,23 +89,6 @@ def test_grid_when_made_takes_thresholds_from_the_candidates_and_weights_above_z
     assert min(w.copies for w in grid.weights) == 0.1
 
 
-def test_arms_when_listed_say_whether_they_rerank_and_bridge() -> None:
-    names = [arm.name for arm in ARMS]
-    assert len(names) == len(set(names)) == 14
-    assert {arm.name for arm in ARMS if arm.tests} == {"bridge-only", "full"}
-    # Table 63: six sets of terms without a bridge, and the whole score with one and without.
-    rows = {arm.name: (arm.terms, arm.tests) for arm in ARMS if 63 in arm.tables}
-    assert len({terms for terms, _ in rows.values()}) == 7
-    assert rows["rerank-only"] == (rows[FULL][0], False)
-    # Table 74: what is inserted without a test makes six pictures of every storyboard.
-    always = {arm.name for arm in ARMS if arm.insertion is not None and not arm.tests}
-    assert always == {"random-extra", "non-semantic-extra", "caption-bridge"}
-    assert [arm.name for arm in arms_named(("full", "base"))] == [BASE, FULL]
-    assert arms_named() == ARMS
-    with pytest.raises(ConfigError, match="random-extra"):
-        arms_named(("nobody",))
-
-
 def test_budget_when_counted_by_hand_is_the_most_that_there_can_be(tmp_path: Path) -> None:
     release = compass_release(tmp_path, 0, 2)
     halves = split_questions(release.records)
@@ -150,12 +130,6 @@ def test_pixels_when_pictures_are_equal_or_scaled_give_one_and_opposite_ones_les
     assert cosine(grey[0], grey[1]) == 1
 
 
-def test_cosine_when_a_vector_is_zero_or_unknown_is_zero_or_unknown() -> None:
-    one, zero = np.array([1, 0], dtype=np.float32), np.zeros(2, dtype=np.float32)
-    assert cosine(one, zero) == 0
-    assert np.isnan(cosine(one, np.full(2, np.nan, dtype=np.float32)))
-
-
 def test_drawn_marks_when_read_are_those_of_texts_and_unknown_elsewhere(tmp_path: Path) -> None:
     record = compass_release(tmp_path / "release", 1, 1).records[0]
     boards = draw_candidates(tmp_path / "boards", [record], lambda *_: False, [42])
@@ -170,41 +144,6 @@ def test_drawn_marks_when_read_are_those_of_texts_and_unknown_elsewhere(tmp_path
     assert cosine(rows[0], texts.rows[2]) == 0
     assert np.isnan(rows[1]).all()
     assert texts.cut == (0, 0, 0, 0)
-
-
-def test_encoders_when_named_wrongly_say_what_there_is() -> None:
-    store = VectorStore()
-    with pytest.raises(ConfigError, match="it takes no texts"):
-        open_encoders("pixels", "pixels", store=store)
-    with pytest.raises(ConfigError, match="drawn-marks"):
-        open_encoders("clip", "pixels", store=store)
-    encoders = open_encoders("drawn-marks", "pixels", store=store)
-    assert encoders.identities == {"coverage": "drawn-marks@1", "copies": "pixels@1"}
-
-
-def test_encoders_when_none_has_weights_look_for_no_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def asked() -> None:
-        raise AssertionError("torch was asked which devices there are")
-
-    monkeypatch.setattr("fabula.models.vision.weights.available", asked)
-    options = EvaluateOptions(judges=["openai:judge"])
-    request = CompassRequest(tmp_path, tmp_path, tmp_path, options, "drawn-marks", "pixels")
-    assert request.encoders().identities == {"coverage": "drawn-marks@1", "copies": "pixels@1"}
-
-
-def test_vectors_when_asked_for_again_are_not_made_again(tmp_path: Path) -> None:
-    record = compass_release(tmp_path / "release", 1, 1).records[0]
-    boards = draw_candidates(tmp_path / "boards", [record], lambda *_: False, [42])
-    files = sorted((boards / record.story_id / "seed_42").iterdir())
-    encoders = open_encoders("drawn-marks", "pixels", store=VectorStore())
-    first = encoders.neighbours(files), encoders.likeness(files, ["a", "b"])
-    made = encoders.store.counts.made
-    again = encoders.neighbours(files), encoders.likeness(files, ["a", "b"])
-    assert encoders.store.counts.made == made
-    assert all((left == right).all() for left, right in zip(first, again, strict=True))
-    assert (first[0].shape, first[1].shape) == ((4,), (5, 2))
 
 
 def test_annotation_text_when_fields_are_null_leaves_them_out_and_keeps_their_order(tmp_path: Path) -> None:

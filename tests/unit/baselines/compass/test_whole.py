@@ -18,12 +18,12 @@ from fabula.baselines.compass.frozen import FROZEN, Frozen, read_frozen
 from fabula.baselines.compass.rendering import frame_maker
 from fabula.baselines.compass.requests import CompassRequest, apply, tune
 from fabula.baselines.compass.spending import Ledger
-from fabula.errors import BudgetStop, ConfigError, InputError
+from fabula.errors import BudgetStop
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.releases.loading import Release, load
+from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share
 from fabula.testing.endurance import rounds
@@ -179,18 +179,6 @@ def test_arms_when_judged_on_held_out_questions_show_more_than_the_base(stage: S
     assert image["non-semantic-extra"] == image["caption-bridge"] == image["first-seed"]
 
 
-def test_frozen_file_when_applied_to_its_own_stories_is_refused_before_anybody_is_asked(stage: Stage) -> None:
-    request = stage.request("own", ["validation"])
-    before = len(stage.server.log)
-    with pytest.raises(InputError, match="tuned on 4 stories that it is to be applied to"):
-        apply(request, stage.render(request), stage.folder / "tuned" / FROZEN)  # type: ignore[arg-type]
-    assert len(stage.server.log) == before
-    request = stage.request("tests", ["public_test"])
-    with pytest.raises(ConfigError, match="must not be tuned on"):
-        tune(request, stage.render(request))  # type: ignore[arg-type]
-    assert len(stage.server.log) == before
-
-
 def test_copied_storyboard_when_a_candidate_loses_to_the_others(stage: Stage, tmp_path: Path) -> None:
     """A candidate that repeats one frame is all copies."""
     shutil.copytree(stage.folder / "model-x", tmp_path / "model-x")
@@ -236,20 +224,6 @@ def test_generator_when_it_makes_no_frame_leaves_storyboards_as_they_are(stage: 
     assert {applied.document["arms"][name]["inserted"] for name in ("random-extra", "bridge-only")} == {0}
 
 
-def test_weakest_transition_when_taken_from_whole_answers_asks_nothing_more(stage: Stage) -> None:
-    request = stage.request("whole", ["validation"])
-    whole = CompassRequest(
-        request.release, request.outputs, request.out, request.options, "drawn-marks", "pixels",
-        weakest="whole", splits=request.splits,
-    )  # fmt: skip
-    frozen = tune(whole, stage.render(whole))  # type: ignore[arg-type]
-    assert frozen.conditions.weakest == "whole"
-    assert not (request.out / "tuning" / "weakest").exists()
-    test = stage.request("whole-test", ["public_test"])
-    with pytest.raises(InputError, match="another way to find the weakest"):
-        apply(test, _no_frames, request.out / FROZEN)
-
-
 def test_cost_limit_when_shared_by_all_runs_stops_them(stage: Stage) -> None:
     request = stage.request("dear", ["validation"], max_cost=0.5)
     models = {f"{stage.server.openai_url}#one": {"prices": {"input": 1000.0, "output": 1000.0}}}
@@ -272,24 +246,6 @@ def with_outputs(stage: Stage, outputs: Path, out: Path) -> CompassRequest:
     )
 
 
-def test_candidates_when_without_seeds_are_one_of_each_story_and_get_one_frame(
-    stage: Stage, tmp_path: Path
-) -> None:
-    for record in stage.release.records:
-        shutil.copytree(
-            stage.folder / "model-x" / record.story_id / "seed_42", tmp_path / "plain" / record.story_id
-        )
-    request = with_outputs(stage, tmp_path / "plain", tmp_path / "out")
-    arms = ("base", "first-seed", "random-extra", "full", "bridge-only")
-    applied = apply(request, stage.render(request), stage.folder / "tuned" / FROZEN, arms)  # type: ignore[arg-type]
-    assert applied.document["seeds"] == [None]
-    assert {len(boards) for boards in applied.boards.values()} == {TEST}
-    assert applied.boards["full"] == applied.boards["bridge-only"]
-    assert applied.document["arms"]["random-extra"]["inserted"] == TEST
-    for story in applied.document["stories"].values():
-        assert len(story["repairs"]["best"]["trials"]) in (0, 1)
-
-
 def test_candidates_when_one_is_broken_are_chosen_from_the_others_and_counted(
     stage: Stage, tmp_path: Path
 ) -> None:
@@ -307,16 +263,6 @@ def test_candidates_when_one_is_broken_are_chosen_from_the_others_and_counted(
     assert counted == {
         "base": (3 * TEST - 1, 3 * TEST), "first-seed": (TEST - 1, TEST), "rerank-only": (TEST, TEST),
     }  # fmt: skip
-
-
-def test_frames_when_wanted_again_by_other_arms_are_not_made_again(stage: Stage, tmp_path: Path) -> None:
-    request = with_outputs(stage, stage.folder / "model-x", tmp_path / "out")
-    maker = stage.render(request)
-    apply(request, maker, stage.folder / "tuned" / FROZEN, ("full",))  # type: ignore[arg-type]
-    first = request.ledger.spent["frames"].calls
-    applied = apply(request, maker, stage.folder / "tuned" / FROZEN, ("full", "caption-bridge"))  # type: ignore[arg-type]
-    assert request.ledger.spent["frames"].calls == first + TEST
-    assert applied.document["arms"]["caption-bridge"]["inserted"] == TEST
 
 
 PROGRAM = """
@@ -363,9 +309,3 @@ def test_applying_when_killed_at_any_write_and_continued_gives_the_same_bytes(
     assert 9 in codes
     stage.applied("killed")
     assert files(out) == wanted
-
-
-def test_halves_when_written_by_tuning_and_applying_are_the_same(stage: Stage) -> None:
-    for half in ("selection", "reporting"):
-        both = [load(stage.folder / name / half).records for name in ("tuned", "applied")]
-        assert both[0] == both[1]

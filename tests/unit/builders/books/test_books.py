@@ -6,13 +6,9 @@ import re
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from fabula.builders.books.building import BookOptions, import_books
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.engine.report import read_report
-from fabula.errors import FabulaError
-from fabula.kinds.verbs import continue_run, pipeline_of
 from fabula.releases.katha.composition import Composition, known_details
 from fabula.testing.made_books import as_epub, as_text, made_book, made_tale
 from fabula.testing.model_server import Asked, ModelServer
@@ -75,29 +71,6 @@ def test_sources_when_given_or_said_stand_in_each_story_and_the_rest_is_counted(
     assert summary["rights_unresolved"] == 0
 
 
-def test_rights_when_they_allow_a_release_need_a_reason(tmp_path) -> None:
-    with pytest.raises(FabulaError, match="rights_reason"):
-        split(tmp_path, tale(1), rights="public_domain_or_rights_compatible")
-
-
-def test_stories_when_split_are_built_with_their_sources(tmp_path) -> None:
-    split(tmp_path, as_text(made_book(8)), collection="panchatantra", **RIGHTS)
-    report = build_katha(tmp_path / "run" / "stories.jsonl", tmp_path / "built", BuildOptions(workers=0))
-    assert report.totals["made"] >= 6
-
-
-def test_text_when_it_has_no_headings_is_unsure_and_kept_beside(tmp_path) -> None:
-    text = f"{tale(1)}\n\n* * *\n\n{tale(2)}"
-    assert split(tmp_path, text) == []
-    (left,) = rows(tmp_path / "run" / "left_out.jsonl")
-    assert left["reason"].startswith("unsure: it has no headings")
-    assert len(left["text"].split()) == len(text.split())
-    kept = split(
-        tmp_path, text, "again.txt", settings=("collect_stories.keep_unsure=true",), replace_sources=True
-    )
-    assert len(kept) == 1
-
-
 def test_model_when_asked_says_by_numbers_where_tales_begin(tmp_path) -> None:
     parts = [made_tale(n).paragraphs for n in range(3)]
     sizes = [len(part) for part in parts]
@@ -124,12 +97,6 @@ def test_model_when_it_names_no_paragraph_of_the_book_leaves_it_unsure(tmp_path)
     with ModelServer(lambda asked: wrong) as server:
         assert split(tmp_path, tale(1), model=f"{server.openai_url}#m") == []
     assert rows(tmp_path / "run" / "left_out.jsonl")[0]["reason"].startswith("unsure")
-
-
-def test_model_when_all_is_plain_is_not_asked(tmp_path) -> None:
-    with ModelServer(lambda asked: {}) as server:
-        assert len(split(tmp_path, as_text(made_book(8)), model=f"{server.openai_url}#m")) == 8
-        assert not server.log
 
 
 def bomb() -> bytes:
@@ -174,25 +141,12 @@ def test_books_when_hostile_fail_each_with_its_reason_and_harm_no_other(tmp_path
     assert len(rows(tmp_path / "run" / "stories.jsonl")) == 6
 
 
-def test_book_when_it_is_the_only_one_and_cannot_be_read_ends_the_import_with_the_reason(tmp_path) -> None:
-    with pytest.raises(FabulaError, match=r"latin\.txt: it is not utf-8 at byte 5; convert it to UTF-8"):
-        split(tmp_path, HOSTILE["latin.txt"][0], "latin.txt")
-
-
 def test_markup_when_tags_are_wild_is_read_all_the_same(tmp_path) -> None:
     body = (
         f"<h2>The Fox</h2><p>{tale(1)}</b></i></p><div><p>unclosed {'<div>' * 3000}<h2>The Crane<p>{tale(2)}"
     )
     page = f"<html><body>{body}"
     assert [row["title"] for row in split(tmp_path, page, "wild.html")] == ["The Fox", "The Crane"]
-
-
-def test_run_when_given_again_does_nothing_and_is_known_by_its_kind(tmp_path) -> None:
-    first = split(tmp_path, as_text(made_book(6)))
-    report = continue_run(tmp_path / "run", workers=0)
-    assert sum(stage.ran for stage in report.stages) == 0
-    assert pipeline_of(tmp_path / "run").name == "import-books"
-    assert rows(tmp_path / "run" / "stories.jsonl") == first
 
 
 def test_release_when_packed_says_where_each_public_story_is_from(tmp_path) -> None:

@@ -61,14 +61,6 @@ def test_book_when_split_accounts_for_all_that_is_in_no_story(name, tmp_path) ->
     assert all(row["words"] and row["text"] for row in left)
 
 
-def test_book_when_it_has_a_hundred_thousand_words_is_split_whole(tmp_path) -> None:
-    book = made_book(500, frames=20)
-    text = as_text(book)
-    assert len(text.split()) > 100_000
-    found = imported(tmp_path, {"long.txt": text.encode()})
-    assert [row["text"].split() for row in found] == [tale.text.split() for tale, _ in all_tales(book)]
-
-
 SAID = "One morning the owl walked down to the well and met a crow there."
 
 
@@ -125,11 +117,6 @@ def test_epub_when_two_files_become_the_name_that_is_asked_for_says_so() -> None
     named = "cafe\u0301\u0327.xhtml"
     with pytest.raises(BadBook, match="two files have this name"):
         epub_book(archive({one: page("A"), other: page("B")}, named))
-
-
-def test_epub_when_a_picture_is_in_its_reading_order_counts_it_as_one() -> None:
-    book = epub_book(archive({"c.jpg": b"\xff\xd8"}, kind="image/jpeg"))
-    assert [(block.text, block.role) for block in book.blocks] == [("[O/c.jpg]", "caption")]
 
 
 RUBY = (
@@ -205,12 +192,6 @@ def test_encoding_when_given_goes_before_what_is_stated_in_an_epub_too() -> None
     with pytest.raises(BadBook, match=r"O/a\.xhtml: it is not utf-8 at byte"):
         epub_book(data)
     assert epub_book(data, "windows-1252").blocks[0].text == CAFE
-
-
-@pytest.mark.parametrize("label", ["klingon", "punycode", "hex", "unicode_escape"])
-def test_encoding_when_none_is_known_that_a_page_states_is_named(label) -> None:
-    with pytest.raises(BadBook, match=f"'{label}' is not known"):
-        text_of(page("T", head=f"<meta charset={label}>").encode(), markup=True)
 
 
 TALE = "THE FOX\n\nHe came on the twenty-\nfirst--\nand late\u2014\nso he said - \nand left."

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.builders.entities.distances import APART, Distances, cluster, forbid, overlapping
+from fabula.builders.entities.distances import APART, Distances, cluster, forbid
 
 
 def matrix(seed: int, count: int, levels: int = 0) -> Distances:
@@ -57,14 +57,6 @@ def test_cluster_when_compared_with_the_plain_definition_gives_the_same_groups(
     assert any(len(group) > 1 for group in wanted)
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_cluster_when_many_distances_are_equal_takes_pairs_in_order(seed: int) -> None:
-    distances, pairs = matrix(seed, 14, levels=2), some_pairs(seed, 14, 0.3)
-    wanted = plain(distances, pairs, 0.6)
-    forbid(distances, pairs)
-    assert cluster(distances, 0.6).groups() == wanted
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_cluster_when_nothing_is_forbidden_gives_what_scikit_learn_gives(seed: int) -> None:
     learn = pytest.importorskip("sklearn.cluster")
@@ -81,14 +73,6 @@ def test_cluster_when_nothing_is_forbidden_gives_what_scikit_learn_gives(seed: i
         found.setdefault(int(label), []).append(item)
     assert cluster(distances, 0.4).groups() == sorted(found.values())
     assert 5 < len(found) < 100
-
-
-def test_cluster_when_the_joins_are_looked_at_names_them_with_rising_distances() -> None:
-    distances = np.array([[0, 2, 6, 9], [2, 0, 4, 9], [6, 4, 0, 1], [9, 9, 1, 0]], dtype=np.float32)
-    made = cluster(distances, 10)
-    # 2 and 3 at 1, 0 and 1 at 2, then the average of 6, 9, 4 and 9.
-    assert [(join.one, join.other, join.distance) for join in made.joins] == [(2, 3, 1), (0, 1, 2), (0, 2, 7)]
-    assert made.labels == (0, 0, 0, 0)
 
 
 def test_cluster_when_two_are_forbidden_keeps_whoever_joined_either_apart_too() -> None:
@@ -116,12 +100,6 @@ def test_cluster_when_there_are_none_one_or_only_strangers_leaves_them_alone() -
     assert cluster(matrix(1, 5), 0).groups() == [[0], [1], [2], [3], [4]]
 
 
-def test_cluster_when_a_distance_equals_the_threshold_merges() -> None:
-    half = np.array([[0, 0.5], [0.5, 0]], dtype=np.float32)
-    assert cluster(half.copy(), 0.5).groups() == [[0, 1]]
-    assert cluster(half.copy(), 0.49).groups() == [[0], [1]]
-
-
 @pytest.mark.parametrize(
     "distances",
     [
@@ -135,11 +113,6 @@ def test_cluster_when_a_distance_equals_the_threshold_merges() -> None:
 def test_cluster_when_the_matrix_is_wrong_says_so(distances: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"distances are|a square matrix"):
         cluster(distances, 1)
-
-
-def test_overlapping_when_spans_share_a_frame_of_a_shot_pairs_them() -> None:
-    places = [(1, 0, 10), (1, 10, 20), (1, 11, 12), (2, 0, 10), (1, 21, 30)]
-    assert list(overlapping(places)) == [(0, 1), (1, 2)]
 
 
 def test_cluster_when_there_are_a_thousand_joins_at_distances_that_never_fall() -> None:

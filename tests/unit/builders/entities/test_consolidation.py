@@ -114,20 +114,6 @@ def test_proposal_when_it_names_strangers_or_people_twice_is_refused_for_them_al
     assert [one.person_id for one in made.cast] == ["p001", "p002"]
 
 
-def test_proposal_when_it_names_nobody_at_all_changes_nothing() -> None:
-    some = people("a", "c")
-    made = settled(some, [Proposal((), "?", "model"), proposed("404", "405")])
-    assert list(made.cast) == some
-    assert all(merge.refused for merge in made.merges)
-
-
-def test_proposals_when_they_come_in_several_replies_add_up() -> None:
-    made = settled(people("a", "c", "e"), [proposed("001", "002")], [proposed("001", "003")])
-    assert [one.shots for one in made.cast] == [(1, 2, 3)]
-    again = settled(people("a", "c", "e"), [proposed("001", "002")], [proposed("002", "001")])
-    assert len(again.merges) == 1
-
-
 @pytest.mark.parametrize(("count", "wanted"), [(3, [3]), (40, [40]), (41, [40, 13]), (100, [40, 40, 40, 16])])
 def test_rounds_when_there_are_many_people_show_the_most_seen_each_time(
     count: int, wanted: list[int]
@@ -147,8 +133,3 @@ def test_rounds_when_there_are_many_people_show_the_most_seen_each_time(
     most = sorted(some, key=lambda one: -len(tracklets[one.tracklets[0]].seen))[:12]
     assert {one.person_id for one in most} <= shown
     assert all([p.person_id for p in one] == sorted(p.person_id for p in one) for one in rounds)
-
-
-def test_settings_when_all_who_are_shown_are_anchors_are_refused() -> None:
-    with pytest.raises(ValueError, match="anchors must be fewer"):
-        Settings(at_once=5, anchors=5)

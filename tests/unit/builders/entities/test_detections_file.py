@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from fabula.builders.entities.detections import FORMAT, check_detections, open_detections
+from fabula.builders.entities.detections import FORMAT, open_detections
 from fabula.builders.entities.drafts import Video
 from fabula.errors import InputError, UserError
 
@@ -134,17 +134,6 @@ def test_file_when_no_box_exceeds_one_pixel_is_refused(tmp_path: Path, boxes: li
     open_detections(lines(tmp_path / "e.jsonl", *shares, row()))
 
 
-def test_file_when_faces_alone_are_shares_of_the_frame_is_refused(tmp_path: Path) -> None:
-    (problem,) = problems(lines(tmp_path / "d.jsonl", row(face=[0.1, 0.1, 0.2, 0.3])))
-    assert problem.where.endswith(": face")
-
-
-def test_file_when_many_rows_are_wrong_lists_them_all_up_to_a_limit(tmp_path: Path) -> None:
-    found = problems(lines(tmp_path / "d.jsonl", *(row(frame=-at) for at in range(1, 300))))
-    assert len(found) == 200
-    assert found[1].where.endswith(":2: frame")
-
-
 def test_file_when_it_is_none_says_so(tmp_path: Path) -> None:
     empty, text, cut = tmp_path / "e.jsonl", tmp_path / "d.csv", tmp_path / "cut.parquet"
     empty.write_bytes(b"")
@@ -165,21 +154,6 @@ def test_file_when_it_is_none_says_so(tmp_path: Path) -> None:
     assert "more than 1,000,000 bytes" in problems(tmp_path / "long.jsonl")[0].found
     header = {"format": FORMAT, "version": 9}
     assert "first line" in problems(lines(tmp_path / "h.jsonl", header, row()))[0].found
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"frame": "3"}, "a column frame of type string"),
-        ({"colour": "red"}, "a column colour, which is none of"),
-        ({"score": None}, "None"),
-    ],
-)
-def test_parquet_when_columns_are_wrong_says_which(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    path = tmp_path / "d.parquet"
-    parquet.write_table(pa.Table.from_pylist([row(**change)]), path)
-    (problem,) = problems(path)
-    assert said in problem.found
 
 
 def test_parquet_when_a_column_is_missing_says_which(tmp_path: Path) -> None:
@@ -206,10 +180,3 @@ def test_file_when_two_videos_have_a_name_gives_the_second_its_rows_by_id_alone(
     found = open_detections(lines(tmp_path / "d.jsonl", *rows))
     assert found.frames(VIDEO) == (1, 2)
     assert found.frames(second) == (3,)
-
-
-def test_file_when_it_is_about_other_videos_is_refused_before_a_build(tmp_path: Path) -> None:
-    path = lines(tmp_path / "d.jsonl", row(), row(video="flim"))
-    assert check_detections(path, frozenset({"film.mp4", "flim"})).names == {"film.mp4", "flim"}
-    with pytest.raises(InputError, match="rows of 'flim'"):
-        check_detections(path, frozenset({"film.mp4"}))

@@ -8,11 +8,9 @@ from fabula.builders.entities.drafts import Entity, Person
 from fabula.builders.entities.enrich_actions import read_actions
 from fabula.builders.entities.films import Local
 from fabula.builders.entities.list_entities import read_registry
-from fabula.builders.entities.merge_entities import read_seen
 from fabula.builders.entities.polish_descriptions import read_descriptions
 from fabula.builders.entities.read_identities import Merged, read_identities
-from fabula.builders.entities.verify_script import read_problems, read_settled
-from fabula.builders.entities.write_overview import read_overview
+from fabula.builders.entities.verify_script import read_settled
 from fabula.builders.entities.write_script import read_script
 from fabula.engine.stage import BadReply
 
@@ -64,18 +62,6 @@ def test_registry_when_a_part_cannot_be_is_taken_without_it_and_noted(
     wrong: dict[str, Any], noted: tuple[str, int | None, str]
 ) -> None:
     assert codes(read_registry(listed(**wrong), 1, [1, 2], ["p001"]).repairs) == [noted]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"shots": []}, "no account of any shot"),
-        ({"shots": [{"shot": 1, "account": CHINESE}, {"shot": 2, "account": CHINESE}]}, "not in English"),
-    ],
-)
-def test_registry_when_useless_is_sent_back(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadReply, match=said):
-        read_registry(listed(**wrong), 1, [1, 2], ["p001"])
 
 
 CAST = [
@@ -151,11 +137,6 @@ def test_identities_when_a_part_cannot_be_lose_nothing(
     assert {shot for one in made.entities for shot in one.shots} == {1, 2, 3, 4}
 
 
-def test_identities_when_no_id_is_known_are_sent_back() -> None:
-    with pytest.raises(BadReply, match="none of the ids"):
-        merge(characters=[entry("Mira", ["p9"], "persons")], locations=[], objects=[])
-
-
 def test_texts_when_shots_are_missing_or_empty_are_sent_back() -> None:
     told = [{"shot": n, "action": "Mira walks.", "new_scene": False, "goes_on": True} for n in (1, 2)]
     assert read_script({"shots": told}, [1, 2]) == [(False, True, "Mira walks.")] * 2
@@ -171,27 +152,8 @@ def test_texts_when_shots_are_missing_or_empty_are_sent_back() -> None:
             read({"shots": [{**one, "action": CHINESE} for one in told]}, [1, 2])
 
 
-@pytest.mark.parametrize("text", ["", "so " * 161, CHINESE])
-def test_overview_when_it_cannot_be_is_sent_back(text: str) -> None:
-    with pytest.raises(BadReply):
-        read_overview({"overview": text})
-
-
 HALL = Entity(label="Location 1", kind="location", name="The Hall", shots=(1,))
 KEY = Entity(label="Object 1", kind="object", name="the key", shots=(1,))
-
-
-def test_descriptions_when_read_end_with_a_stop() -> None:
-    reply = {
-        "entities": [{"number": 2, "description": "Small\nkey."}, {"number": 1, "description": "A hall"}]
-    }
-    assert read_descriptions(reply, [HALL, KEY]) == ["A hall.", "Small key."]
-
-
-def test_description_when_a_thing_has_a_frame_stands() -> None:
-    texts = ["A hall with a video screen.", "Key in a gilt frame, beside a camera."]
-    reply = {"entities": [{"number": n, "description": text} for n, text in enumerate(texts, 1)]}
-    assert read_descriptions(reply, [HALL, KEY]) == texts
 
 
 @pytest.mark.parametrize(
@@ -220,17 +182,3 @@ def test_settled_when_it_names_others_takes_only_what_was_in_question() -> None:
     made, repairs = read_settled(reply, {4: ([KEY], [HALL])})
     assert (made[4].dropped, made[4].scheduled) == (("Object 1",), ("Location 1",))
     assert codes(repairs) == [("unknown-entity", 4, "dropped")]
-
-
-def test_problems_when_of_other_shots_are_noted() -> None:
-    wrong = {"kind": "impossible", "found": "Three hands.", "action": "Mira waves."}
-    made, repairs = read_problems({"problems": [{"shot": 1, **wrong}, {"shot": 8, **wrong}]}, [1, 2])
-    assert [(one.shot, one.kind, one.action) for one in made] == [(1, "impossible", "Mira waves.")]
-    assert codes(repairs) == [("unknown-shot", None, "dropped")]
-
-
-def test_seen_when_entries_are_unknown_notes_them() -> None:
-    reply = {"shots": [{"shot": 1, "seen": [1, 1, 5], "contradicted": [{"entity": 2, "why": "It is blue."}]}]}
-    made, repairs = read_seen(reply, [1], 2)
-    assert (made[1].entries, made[1].contradicted) == ((1,), ((2, "It is blue."),))
-    assert codes(repairs) == [("unknown-entity", 1, "dropped")]

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.builders.entities import detect_shots, load_videos
+from fabula.builders.entities import load_videos
 from fabula.engine import sources
 from fabula.engine.execute import WORK, execute
 from fabula.engine.report import RunReport
 from fabula.engine.stage import PROGRESS
-from fabula.errors import InputError
 from fabula.media.segments import Segments
 from fabula.media.shot_detection import detect, detect_in
 from fabula.media.shot_frames import small_video
@@ -24,7 +23,6 @@ from fabula.testing.drawn_episode import write_episode
 from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames
 from fabula.testing.endurance import VARIABLE, rounds
 from fabula.testing.media_pipeline import KEPT, media_request
-from fabula.testing.people_pipeline import CAST, people_request
 
 av = pytest.importorskip("av")
 DETECTOR = "fabula.testing.table_detector:load_table_detector"
@@ -222,11 +220,6 @@ def test_run_when_some_videos_cannot_be_read_makes_the_others(
     assert said["cut"][0] in ("truncated", "damaged") and said["cut"][1]
 
 
-def test_run_when_a_named_source_cannot_be_read_refuses(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        execute(media_request(tmp_path / "run", [tmp_path / "none.mp4"], SMALL))
-
-
 def write_interlaced(path: Path, codec: str = "mpeg2video") -> Path:
     """Write a film of a bar that moves with every field: 4 pixels a field, 30 frames, top field first."""
     options = {"flags": "+ildct+ilme"} if codec == "mpeg2video" else {"x264-params": "tff=1"}
@@ -272,29 +265,3 @@ def test_frames_when_film_is_interlaced_are_of_one_moment(tmp_path: Path, ending
     for number in (0, 1, 10, 11, 20, 29):  # wherever decoding begins
         (alone,) = frames_at(path, [number], deinterlace=True)
         assert alone.image.tobytes() == joined[number].image.tobytes()
-
-
-def test_run_when_film_is_interlaced_says_so_in_its_records(tmp_path: Path) -> None:
-    write_interlaced(tmp_path / "old.mkv")
-    write_frames(tmp_path / "new.mkv", draw_takes((Take(12, 1),), (64, 48)))
-    sets = (*SMALL, "filter_shots.min_motion=0")
-    execute(media_request(tmp_path / "run", [tmp_path / "old.mkv", tmp_path / "new.mkv"], sets))
-    rows = [json.loads(line) for line in (tmp_path / "run" / KEPT).read_text().splitlines()]
-    joined = {row["shot"]["video"]["video_id"]: row["shot"]["video"]["deinterlaced"] for row in rows}
-    assert joined == {"old": detect_shots.DEINTERLACER, "new": None}
-    assert joined["old"].startswith("bwdif/")
-
-
-def test_people_when_found_in_a_moved_film_are_those_of_before(tmp_path: Path) -> None:
-    video, _ = write_episode(tmp_path, ("A1", "B2"))
-    sets = (
-        f"detect_people.people='{DETECTOR}'", "detect_people.faces='none'",
-        "embed_tracklets.body='none'", "embed_tracklets.face='none'",
-    )  # fmt: skip
-    execute(people_request(tmp_path / "run", [video], sets))
-    (tmp_path / "far").mkdir()
-    moved = video.rename(tmp_path / "far" / video.name)
-    report = execute(people_request(tmp_path / "run", [moved], (*sets, "detect_people.every=2")))
-    assert set(ran(report)) >= {"load_videos", "detect_people"} and "detect_shots" not in ran(report)
-    execute(people_request(tmp_path / "other", [moved], (*sets, "detect_people.every=2")))
-    assert (tmp_path / "other" / CAST).read_bytes() == (tmp_path / "run" / CAST).read_bytes()

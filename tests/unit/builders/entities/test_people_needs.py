@@ -7,7 +7,7 @@ import pytest
 
 from fabula.builders.entities.needs import check_people
 from fabula.engine.config import RunConfig, resolve_config
-from fabula.errors import ConfigError, InputError, MissingRequirement
+from fabula.errors import InputError, MissingRequirement
 from fabula.testing.drawn_detections import write_detections
 from fabula.testing.people_pipeline import PIPELINE
 
@@ -27,13 +27,6 @@ def test_needs_when_neither_weights_nor_file_are_there_lists_all_of_them(needs_i
         assert f"for {name}" in found
     assert "yolo11n.pt of Ultralytics/YOLO11" in found
     assert "--detections" in raised.value.fix
-
-
-def test_needs_when_a_library_is_missing_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.models.vision.registry.find_spec", lambda name: None)
-    with pytest.raises(MissingRequirement) as raised:
-        check_people(config())
-    assert "torch, for people-yolo11n" in raised.value.found
 
 
 def test_needs_when_named_files_are_not_there_names_them(needs_installed: Any, tmp_path: Path) -> None:
@@ -57,20 +50,3 @@ def test_needs_when_a_file_has_no_vectors_are_the_encoders(tmp_path: Path) -> No
     with pytest.raises(MissingRequirement) as raised:
         check_people(config(f"detect_people.detections='{path}'"))
     assert "people-yolo11n" not in raised.value.found
-
-
-def test_needs_when_the_file_is_wrong_say_so(tmp_path: Path) -> None:
-    path = write_detections(tmp_path / "d.jsonl", [{**ROW, "frame": -3}])
-    with pytest.raises(InputError, match=":2: frame"):
-        check_people(config(f"detect_people.detections='{path}'"))
-
-
-def test_needs_when_nobody_looks_are_nothing() -> None:
-    chosen = config("detect_people.people=none", "detect_people.faces=none")
-    assert chosen.stages["detect_people"].people is None  # type: ignore[attr-defined]
-    check_people(chosen)
-
-
-def test_needs_when_a_model_is_unknown_say_so() -> None:
-    with pytest.raises(ConfigError, match="people-yolo99"):
-        check_people(config("detect_people.people='people-yolo99'"))

@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 
-from fabula.builders.entities.distances import UNKNOWN, Rows, Weighed, fused, mean_vector, packed, unpacked
+from fabula.builders.entities.distances import UNKNOWN, Rows, Weighed, fused, mean_vector
 from fabula.builders.entities.drafts import Entity, Person, Seen, Tracklet
-from fabula.builders.entities.group_shots import run
 from fabula.builders.entities.measure_quality import faces_of_people
 from fabula.builders.entities.names import (
     mentions,
     spelled,
     tidy_name,
-    unmentioned,
     with_unique_names,
-    without_article,
 )
 from fabula.builders.entities.pictures import (
     ViewWeights,
@@ -21,12 +18,9 @@ from fabula.builders.entities.pictures import (
     candidates,
     cut_out,
     qualities,
-    sharpness_of,
     views_of,
 )
-from fabula.engine.stage import Item, Made, NoSettings, Tools
 from fabula.models.vision.types import Box
-from fabula.testing.track_metrics import identity_scores, identity_switches
 
 
 def unit(*values: float) -> Rows:
@@ -72,13 +66,6 @@ def test_distances_when_items_change_places_are_the_same_to_the_last_bit() -> No
     assert np.allclose(one[np.ix_(there, there)], (1 - table @ table.T) / 0.5, atol=1e-6)
 
 
-def test_vectors_when_packed_come_back_bit_for_bit() -> None:
-    row = unit(0.1, -0.7, 3)
-    assert unpacked(packed(row)).tobytes() == row.tobytes()
-    with pytest.raises(ValueError, match="base64"):
-        unpacked("no such text!")
-
-
 def test_mean_when_rows_are_missing_or_cancel_out_leaves_them_or_is_none() -> None:
     nothing = np.full(2, np.nan, dtype=np.float32)
     found = mean_vector([unit(1, 0), nothing, unit(0, 1)])
@@ -107,15 +94,6 @@ def test_candidates_when_there_are_many_views_take_the_best_of_each_part() -> No
     assert candidates([], ViewWeights(), 3) == []
 
 
-def test_sharpness_when_a_picture_is_blurred_falls() -> None:
-    from PIL import Image, ImageFilter
-
-    noise = np.random.default_rng(0).integers(0, 255, (90, 60, 3), dtype=np.uint8)
-    sharp = Image.fromarray(noise)
-    assert sharpness_of(sharp) > 4 * sharpness_of(sharp.filter(ImageFilter.GaussianBlur(2)))
-    assert sharpness_of(Image.new("RGB", (1, 1))) == 0
-
-
 def test_faces_when_two_people_overlap_go_to_the_nearer_head() -> None:
     people = [Box(0, 0, 60, 200), Box(30, 20, 90, 220)]
     left, right = Box(20, 10, 40, 35), Box(52, 30, 70, 55)
@@ -123,14 +101,6 @@ def test_faces_when_two_people_overlap_go_to_the_nearer_head() -> None:
     assert faces_of_people(people, [left]) == [0, None]
     # As many as possible are given out, even if one is nearer to a person who gets another.
     assert faces_of_people(people, [Box(40, 25, 55, 45), Box(2, 5, 20, 30)]) == [1, 0]
-
-
-def test_faces_when_they_are_outside_are_nobodys() -> None:
-    people = [Box(0, 0, 60, 200)]
-    assert faces_of_people(people, [Box(100, 0, 120, 20)]) == [None]
-    assert faces_of_people(people, [Box(50, 0, 80, 20)]) == [None]  # a third of it is inside
-    assert faces_of_people([], [Box(0, 0, 9, 9)]) == []
-    assert faces_of_people(people, []) == [None]
 
 
 def test_cut_when_a_box_has_a_margin_takes_it_within_the_picture() -> None:
@@ -159,25 +129,6 @@ def test_views_when_a_person_is_in_many_shots_come_from_different_ones_first() -
 
 
 # The shots of a video as one item.
-
-TOOLS = Tools(NoSettings(), "2026-01-01T00:00:00Z")
-VIDEO = {"video_id": "film", "frames": 90}
-
-
-def member(number: int) -> Item:
-    shot = {"shot_id": f"film__shot{number:04}", "number": number, "video": VIDEO}
-    return Item(shot["shot_id"], {"shot": shot, "quality": {"sharpness": number}, "embedded": [number]})
-
-
-def test_group_when_shots_come_in_any_order_holds_them_by_number_without_the_video() -> None:
-    outcome = run([member(3), member(1)], TOOLS)
-    assert isinstance(outcome, Made)
-    assert outcome.fields["video"] == VIDEO
-    assert outcome.fields["shots"] == [
-        {"shot": {"shot_id": f"film__shot{number:04}", "number": number},
-         "quality": {"sharpness": number}, "tracklets": [number]}
-        for number in (1, 3)
-    ]  # fmt: skip
 
 
 # Whether a text mentions an entity, and names letter for letter.
@@ -209,17 +160,6 @@ CAFE = Entity(label="Location 1", kind="location", name="The Café")
 )
 def test_mentions_when_looked_for_are_found_by_name_case_and_alias(text: str, found: dict[str, str]) -> None:
     assert mentions(text, [LEO, MUG, NOTE, CAFE]) == found
-
-
-def test_unmentioned_when_asked_for_keeps_the_order_of_the_schedule() -> None:
-    registry = [LEO, MUG, NOTE, CAFE]
-    assert unmentioned("Leo is in The Café.", [MUG, CAFE, NOTE], registry) == [MUG, NOTE]
-
-
-def test_article_when_it_is_a_part_of_a_word_stays() -> None:
-    assert [without_article(name) for name in ("the mug", "An Owl", "Theo", "A")] == [
-        "mug", "Owl", "Theo", "A",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -281,47 +221,3 @@ def test_names_when_taken_or_within_others_are_given_anew_and_noted() -> None:
 
 
 # Scores of tracks, by hand.
-
-BOX = (0.0, 0.0, 10.0, 10.0)
-FAR = (100.0, 0.0, 110.0, 10.0)
-
-
-def test_identity_scores_when_names_agree_are_1() -> None:
-    truth = [(frame, "a", BOX) for frame in range(4)]
-    scores = identity_scores(truth, [(frame, 7, BOX) for frame in range(4)])
-    assert (scores.precision, scores.recall, scores.f1) == (1, 1, 1)
-
-
-def test_identity_scores_when_a_track_breaks_count_its_longest_part() -> None:
-    # Six true boxes, five found: four under 1, one under 2; the false box overlaps nobody.
-    truth = [(frame, "a", BOX) for frame in range(6)]
-    found = [*((frame, 1, BOX) for frame in range(4)), (4, 2, BOX), (5, 1, FAR)]
-    scores = identity_scores(truth, found)
-    assert (scores.right, scores.found, scores.true) == (4, 6, 6)
-    assert scores.precision == pytest.approx(4 / 6)
-    assert scores.f1 == pytest.approx(8 / 12)
-
-
-def test_identity_scores_when_two_swap_match_names_once() -> None:
-    truth = [(frame, name, box) for frame in range(10) for name, box in (("a", BOX), ("b", FAR))]
-    found = [(f, 1 if (name == "a") == (f < 7) else 2, box) for f, name, box in truth]
-    assert identity_scores(truth, found).right == 14
-    assert identity_switches(truth, found) == 2
-
-
-def test_identity_scores_when_there_is_nothing_are_undefined() -> None:
-    scores = identity_scores([], [])
-    assert (scores.precision, scores.recall, scores.f1) == (None, None, None)
-    assert identity_scores([(0, "a", BOX)], [(0, 1, FAR)]).f1 == 0
-
-
-def test_identity_switches_when_somebody_is_lost_and_found_under_another_name_count_once() -> None:
-    truth = [(frame, "a", BOX) for frame in range(6)]
-    found = [(0, 1, BOX), (1, 1, BOX), (4, 2, BOX), (5, 2, BOX)]
-    assert identity_switches(truth, found) == 1
-
-
-def test_identity_switches_when_two_boxes_fit_keep_the_name_of_before() -> None:
-    truth = [(0, "a", BOX), (1, "a", BOX)]
-    near = (0.0, 1.0, 10.0, 11.0)
-    assert identity_switches(truth, [(0, 1, BOX), (1, 1, near), (1, 2, BOX)]) == 0

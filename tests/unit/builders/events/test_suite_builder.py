@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.building import SuiteOptions, build_suite, estimate_suite
-from fabula.errors import BelowThreshold, ConfigError, InputError, RunError
+from fabula.builders.events.building import SuiteOptions, build_suite
+from fabula.errors import InputError
 from fabula.releases.events.suites import load_suite
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
@@ -164,19 +164,6 @@ def test_a_real_video_when_captioned_shows_its_frames_and_is_a_retrieval_prompt(
     assert prompt.labels == ("object", "retrieval", "2_events")
 
 
-def test_a_video_when_no_model_is_named_is_rejected(tmp_path: Path) -> None:
-    write_video(tmp_path / "wheel.mp4", 8)
-    report, suite = build(tmp_path, [*SEEDS, {"video": "wheel.mp4"}])
-    assert [item.code for item in report.items if item.status == "rejected"] == ["needs_model"]
-    assert len(suite.prompts) == 3
-
-
-def test_a_video_when_it_is_damaged_fails_with_its_code(tmp_path: Path) -> None:
-    (tmp_path / "broken.mp4").write_bytes(b"no video")
-    with ModelServer(answer) as server, pytest.raises(BelowThreshold):
-        build(tmp_path, [SEEDS[1], {"video": "broken.mp4"}], **with_model(server))
-
-
 def test_near_duplicates_when_two_people_write_them_keep_the_first(tmp_path: Path) -> None:
     twin = {"prompt": "The dog rolls over, begs for a treat, then catches it!"}
     report, suite = build(tmp_path, [*SEEDS, twin])
@@ -192,30 +179,6 @@ def test_seeds_when_several_lines_are_wrong_list_every_problem(tmp_path: Path) -
     with pytest.raises(InputError) as caught:
         build_suite([path], tmp_path / "run", SuiteOptions(workers=0))
     assert len(caught.value.problems) == 5
-
-
-def test_no_seed_when_there_is_none_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="at least one seed"):
-        build(tmp_path, [])
-    with pytest.raises(ConfigError, match="no file is given"):
-        build_suite([], tmp_path / "run")
-
-
-def test_an_estimate_when_asked_for_counts_the_calls(tmp_path: Path) -> None:
-    with ModelServer(answer) as server:
-        seeds = write(tmp_path / "seeds.jsonl", SEEDS)
-        options = SuiteOptions(**with_model(server, generate=5, workers=0))
-        plan = estimate_suite([seeds], tmp_path / "run", options)
-        assert len(server.log) == 0
-    assert plan.calls >= 5 + 2
-
-
-def test_an_edit_when_the_run_is_a_suite_is_refused(tmp_path: Path) -> None:
-    from fabula.kinds.verbs import correct
-
-    build(tmp_path, SEEDS)
-    with pytest.raises(RunError, match="kind events"):
-        correct(tmp_path / "run", "x", "$.y", 1, who="a", why="b")
 
 
 def test_a_suite_when_results_come_later_is_graded_by_the_same_run(tmp_path: Path) -> None:
@@ -236,24 +199,6 @@ def test_a_suite_when_results_come_later_is_graded_by_the_same_run(tmp_path: Pat
     silent = {name: {dog: None, lamp: 0.5, man: 1.0} for name in "xyz"}
     report, suite = build(tmp_path, SEEDS, results=silent, settings=graded)
     assert [(item.id, item.code) for item in report.items] == [(dog.removesuffix(".mp4"), "silent")]
-
-
-def test_a_suite_when_it_is_the_seed_is_graded_in_one_go(tmp_path: Path) -> None:
-    build(tmp_path, SEEDS)
-    official = tmp_path / "run" / "all_prompts.json"
-    before = load_suite(official)
-    names = list(before.prompts)
-    rates = {"x": {**dict.fromkeys(names, 0.0), names[0]: 1.0}}
-    options = SuiteOptions(
-        workers=0, results=rates, settings=("grade_prompts.easy=1", "grade_prompts.hard=0")
-    )
-    build_suite([official], tmp_path / "graded", options)
-    after = load_suite(tmp_path / "graded")
-    assert list(after.prompts) == names
-    assert "easy" in after.prompts[names[0]].labels
-    assert [one.event_list for one in after.prompts.values()] == [
-        one.event_list for one in before.prompts.values()
-    ]
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.katha.checks.questions import NOT_SHOWN, NOT_TRIED
+from fabula.builders.katha.checks.questions import NOT_SHOWN
 from fabula.builders.katha.checks.settling import depends_on_transition
 from fabula.builders.katha.checks.verify_record import VerifySettings
 from fabula.builders.katha.checks.verifying import check_draft
-from fabula.builders.katha.repair_draft import RepairSettings
-from fabula.engine.stage import REHEARSED, NoAnswer
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 
@@ -116,21 +114,6 @@ def test_guess_when_in_other_words_is_judged_with_the_accepted_answers(
     assert answerable["passed"] is True  # only the guess was another answer
 
 
-@pytest.mark.parametrize("answer", ["unknown", "...", "nothing"])
-def test_guess_when_it_says_nothing_is_none(model, hat, draft, answer) -> None:
-    first, *_ = found(model, hat, draft, guesses(answer), "question_not_guessable")
-    assert (first["passed"], first["note"]) == (True, "nobody could guess it")
-
-
-def test_guessing_when_switched_off_asks_nothing_and_says_so(model, hat, draft) -> None:
-    tools = model.tools(settings=VerifySettings(model="openai:tested", guessing=False))
-    checks = model.run(check_draft(hat.story, draft, tools))
-    assert "katha/guess_answers" not in {prompt_of(model.asked(ask.request)) for ask in tools.asker.asks}
-    notes = [(row["passed"], row["note"]) for row in checks if row["code"] == "question_not_guessable"]
-    assert notes == [(None, NOT_TRIED)] * len(draft["questions"])
-    assert RepairSettings().guessing is VerifySettings().guessing is True
-
-
 def changed(number: int, **fields: Any) -> Any:
     def handler(asked: Any) -> Any:
         reply = KathaModel()(asked)
@@ -161,17 +144,3 @@ def test_question_when_both_halves_are_in_one_scene_does_not_depend_on_its_trans
     assert "in scene 2" in checks[0]["note"]
     with pytest.raises(model.BadReply, match="question 1: earlier_scene and later_scene must be scenes"):
         found(model, hat, draft, changed(1, later_scene=None), "question_drawable")
-
-
-def test_question_when_it_asks_the_same_as_an_earlier_one_is_named(model, hat, draft) -> None:
-    checks = found(model, hat, draft, changed(3, repeats=1), "question_distinct")
-    assert [(check["path"], check["passed"]) for check in checks] == [("$.questions[2].question", False)]
-    assert checks[0]["note"] == "it asks the same as question 1"
-
-
-def test_rehearsal_when_nothing_is_answered_counts_every_call(model, hat, draft) -> None:
-    tools = model.tools(lambda _: NoAnswer(REHEARSED, "nobody is asked"))
-    model.run(check_draft(hat.story, draft, tools))
-    answered = model.tools()
-    model.run(check_draft(hat.story, draft, answered))
-    assert [ask.prompt for ask in tools.asker.asks] == [ask.prompt for ask in answered.asker.asks]

@@ -2,15 +2,10 @@
 
 import pytest
 
-from fabula.builders.katha import write_contrastives
 from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.draft_scenes import ask_descriptions
 from fabula.builders.katha.label_story import STEP
-from fabula.builders.katha.repair_draft import faulted, in_words
 from fabula.builders.step import PlannerSettings
-from fabula.engine.stage import Item, NoAnswer
-from fabula.prompts.loader import load_prompt
-from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 
 
@@ -31,48 +26,11 @@ def test_draft_when_made_by_the_stand_in_passes_every_rule(hat, draft) -> None:
     assert [check for check in rule_checks(hat.story, draft) if check["passed"] is False] == []
 
 
-def test_part_when_drafted_names_model_prompt_version_and_hash(model, hat) -> None:
-    drafted = model.run(model.planner().scenes(hat.sketch(), 5))
-    assert drafted.maker == f"openai:tested via {load_prompt('katha/draft_scenes').label}"
-    assert "katha/draft_scenes@1#" in drafted.maker
-
-
-def test_request_when_made_carries_seed_temperature_and_schema(model, hat) -> None:
-    tools = model.tools(settings=PlannerSettings(model="openai:tested", planner="model", sample=3))
-    model.run(STEP.draft(hat.sketch(), tools))
-    (ask,) = tools.asker.asks
-    assert (ask.request.temperature, ask.request.seed, ask.sample) == (0.0, 42, 3)
-    assert ask.request.schema.name == "katha_label_story"
-    assert ask.request.max_tokens == load_prompt("katha/label_story").card.max_tokens
-
-
-def test_scenes_when_the_story_is_too_short_ask_nothing(model, tale) -> None:
-    short = tale("A fox ran.")
-    planner = model.planner()
-    assert model.run(planner.scenes(short.sketch(), 5)).value is None
-    assert planner.tools.asker.asks == []
-
-
-def test_variants_when_none_are_wanted_ask_nothing(model, hat, draft) -> None:
-    item = Item("tale_1", {**draft, "story": hat.story, "analysis": hat.analysis, "given": None})
-    settings = write_contrastives.Settings(model="openai:tested", planner="model", variants=0)
-    tools = model.tools(settings=settings)
-    made = model.run(write_contrastives.STEP.run(item, tools))
-    assert made.fields == {"variants": [], "variants_by": None}
-    assert tools.asker.asks == []
-
-
 def test_given_texts_when_described_keep_their_words(model, hat, draft) -> None:
     texts = [scene["scene_text"] for scene in draft["scenes"]]
     made = model.run(ask_descriptions(model.tools(), hat.story, texts))
     assert [scene["scene_text"] for scene in made.value] == texts
     assert "katha/describe_scenes@" in made.maker
-
-
-def test_planner_when_the_model_gives_no_answer_lets_it_through(model, hat) -> None:
-    planner = model.planner(lambda _: NoAnswer("refused", "the model refused"))
-    with pytest.raises(NoAnswer, match="refused"):
-        model.run(planner.labels(hat.sketch()))
 
 
 @pytest.mark.parametrize("part", ["scenes", "transitions", "questions", "variants"])
@@ -103,40 +61,6 @@ def test_repair_when_asked_quotes_the_findings_and_what_was_written(model, hat, 
     text = model.asked(planner.tools.asker.asks[0].request).text
     assert "[1] scene 2, state: the hat is <<< gone" in text
     assert draft["scenes"][1]["action"] in text
-
-
-def test_repair_when_nothing_was_found_or_there_is_nothing_asks_nothing(model, hat, draft) -> None:
-    planner = model.planner()
-    assert model.run(planner.repair(hat.story, draft, "scenes", [])) is None
-    assert model.run(planner.repair(hat.story, {**draft, "variants": []}, "variants", [finding("$")])) is None
-    assert planner.tools.asker.asks == []
-
-
-def test_findings_when_put_in_words_count_from_one() -> None:
-    paths = ["$.transitions[0].causality", "$.questions[3].accepted_answers", "$.variants[1]", "$", "$.title"]
-    assert in_words([finding(path) for path in paths]) == [
-        "transition from scene 1 to 2, causality: not so",
-        "question 4, accepted answers: not so",
-        "contrast 2: not so",
-        "all of it: not so",
-        "all of it: not so",
-    ]
-
-
-def test_findings_when_about_the_list_as_such_fault_every_element() -> None:
-    assert faulted("scenes", [finding("$.scenes[2].state"), finding("$.scenes[0]")], 5) == {0, 2}
-    assert faulted("scenes", [finding("$.scenes[2].state"), finding("$.scenes")], 5) == set(range(5))
-
-
-def test_stand_in_when_asked_by_another_prompt_says_so(model, hat) -> None:
-    from fabula.models.chat import ChatRequest, Message, ReplySchema
-
-    asked = model.asked(
-        ChatRequest("m", (Message("user", ("hello",)),), ReplySchema("other", {"type": "object"}))
-    )
-    assert prompt_of(asked) is None
-    with pytest.raises(ValueError, match="not a prompt that this model knows"):
-        KathaModel()(asked)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from fabula.builders.katha.choosing.assess_story import CRITERIA
 from fabula.builders.katha.choosing.assess_story import STEP as ASSESS
 from fabula.builders.katha.draft_scenes import STEP as SCENES
 from fabula.builders.katha.drafts import Sketch, make_bundle, told_story
@@ -12,7 +11,7 @@ from fabula.builders.katha.normalise_story import STEP as NORMALISE
 from fabula.builders.katha.normalise_story import Settings, read_narrative
 from fabula.builders.step import PlannerSettings
 from fabula.builders.text.analyze_story import analyze
-from fabula.engine.stage import Item, Made, NoAnswer, Rejected
+from fabula.engine.stage import Item, Made, Rejected
 from fabula.schemas.katha import KathaBundle, Narrative
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
@@ -115,12 +114,6 @@ def test_bundle_when_a_narrative_was_written_says_how(model, hat, draft) -> None
     assert bundle["record"]["source_text"] == hat.story["text"]
 
 
-def test_scenes_when_a_person_gave_them_need_no_narrative(model, hat) -> None:
-    _, outcome, asker = normalised(model, hat.story, scenes=[{"scene_text": "..."}])
-    assert outcome == Made({"narrative": None, "narrative_by": None})
-    assert asker.asks == []
-
-
 def test_narrative_when_something_was_added_is_written_once_more_with_the_finding(model, hat) -> None:
     compared = []
 
@@ -142,18 +135,6 @@ def test_narrative_when_something_was_added_is_written_once_more_with_the_findin
     )
 
 
-def test_narrative_when_the_comparison_was_refused_has_no_verdict(model, hat) -> None:
-    def silent(asked):
-        if prompt_of(asked) == "katha/check_narrative":
-            return NoAnswer("refused", "no")
-        return KathaModel()(asked)
-
-    _, outcome, _ = normalised(model, hat.story, silent)
-    checks = outcome.fields["narrative"]["checks"]
-    assert [check["passed"] for check in checks] == [None] * 4
-    assert "refused" in checks[0]["note"]
-
-
 def assessed(model, story, verdicts):
     def handler(asked):
         reply = KathaModel()(asked)
@@ -171,17 +152,3 @@ def test_story_when_unfit_by_a_criterion_is_turned_away_with_the_reason(model, h
     assert isinstance(outcome, Rejected)
     assert outcome.code == "wordplay"
     assert "On a windy morning" in outcome.reason
-
-
-def test_story_when_a_criterion_is_unsure_goes_to_people(model, hat) -> None:
-    checks = assessed(model, hat.story, {"one_moral": "unsure"}).fields["assessment"]
-    open_checks = [check["code"] for check in checks if check["passed"] is None]
-    assert open_checks == ["screen_several_moral_targets"]
-    assert len(checks) == len(CRITERIA)
-
-
-def test_story_without_a_model_is_not_judged(model, hat) -> None:
-    tools = model.tools(settings=PlannerSettings())
-    outcome = model.run(ASSESS.run(Item("hat", {"story": hat.story, "given": None}), tools))
-    assert outcome.fields == {"assessment": [], "assessment_by": None}
-    assert tools.asker.asks == []

@@ -1,16 +1,11 @@
 """Replies that divide a story and describe its scenes: what is taken, what goes back and with which words."""
 
-import copy
-
 import pytest
 
 from fabula.builders.katha.annotate_transitions import read_transitions
 from fabula.builders.katha.draft_scenes import read_descriptions, read_division
-from fabula.builders.katha.write_contrastives import read_corrected_variants, read_variants, variants_shown
+from fabula.builders.katha.write_contrastives import read_variants
 from fabula.builders.katha.write_questions import (
-    questions_shown,
-    questions_wanted,
-    read_corrected_questions,
     read_questions,
 )
 from fabula.builders.replies import main_script, script_problem
@@ -102,19 +97,6 @@ def test_description_when_texts_are_untidy_is_tidied_and_otherwise_kept(hat) -> 
     assert [scene["scene_text"] for scene in scenes] == list(TEXTS)
 
 
-@pytest.mark.parametrize("numbers", [(1, 1), (1, 3), (1,), (0, 1), (1, 2, 3)])
-def test_description_when_scenes_are_missing_or_strange_names_the_numbers(model, hat, numbers) -> None:
-    with pytest.raises(model.BadReply, match=r"the values of scene must be 1, 2; found"):
-        read_descriptions({"scenes": [{"scene": n, **entry(0)} for n in numbers]}, hat.story, TEXTS)
-
-
-def test_reply_when_read_is_left_as_it_was(hat) -> None:
-    given = reply(1, 2, 4, 6, 8)
-    before = copy.deepcopy(given)
-    read_division(given, hat.story, hat.analysis, 5)
-    assert given == before
-
-
 # Replies that hold questions.
 
 WANTED = {"causal": 1, "moral": 1, "temporal_order": 1}
@@ -188,13 +170,6 @@ def test_questions_when_more_than_wanted_are_cut_to_what_was_wanted(draft, hat) 
     assert [part["question_type"] for part in made] == ["causal"]
 
 
-@pytest.mark.parametrize("kinds", [(), ("moral",), ("emotional",)])
-def test_questions_when_none_is_about_the_events_go_back(model, draft, hat, kinds) -> None:
-    entries = [question_entry(question_type=kind) for kind in kinds]
-    with pytest.raises(model.BadReply, match="expected questions of the types causal, temporal_order"):
-        read(draft, hat, *entries)
-
-
 def test_moral_question_when_no_answer_names_the_label_accepts_the_label(draft, hat) -> None:
     moral = question_entry(question_type="moral", question="Which value?", gold_answer="thankfulness")
     made = read(draft, hat, question_entry(), moral)[1]
@@ -211,29 +186,6 @@ def test_temporal_question_when_its_answer_comes_last_goes_back(model, draft, ha
     }
     with pytest.raises(model.BadReply, match="the answer is first found in scene 5"):
         read(draft, hat, question_entry(**changes))
-
-
-def test_corrected_questions_when_types_or_number_change_go_back(model, draft, hat) -> None:
-    before = draft["questions"]
-    shown = questions_shown(before)
-    made = read_corrected_questions({"questions": shown}, hat.story, draft["scenes"], "gratitude", before)
-    assert made == before
-    for wrong in (shown[:-1], [*shown[1:], shown[0]]):
-        with pytest.raises(model.BadReply):
-            read_corrected_questions({"questions": wrong}, hat.story, draft["scenes"], "gratitude", before)
-
-
-def test_wanted_questions_when_counted_over_many_stories_come_out_as_published() -> None:
-    total = {}
-    for number in range(5000):
-        for kind, count in questions_wanted(f"kb25k_{number:04d}", "wisdom").items():
-            total[kind] = total.get(kind, 0) + count
-    # Table 14: 6,325 causal, 6,237 emotional, 1,150 about a visible action, 5,000 of each other.
-    assert abs(total["causal"] - 6325) < 150
-    assert abs(total["emotional"] - 6237) < 150
-    assert abs(total["action_visibility"] - 1150) < 150
-    assert total["moral"] == total["consequence"] == total["temporal_order"] == 5000
-    assert "moral" not in questions_wanted("kb25k_0001", None)
 
 
 # Replies that describe transitions.
@@ -271,12 +223,6 @@ def test_transitions_when_the_story_has_no_moral_carry_none_whatever_the_reply_s
     assert {part["moral_target"] for part in read_transitions(transition_reply(2), hat.story, 3, None)} == {
         None
     }
-
-
-@pytest.mark.parametrize("bearer", [None, 0, 3])
-def test_transitions_when_the_moral_stands_nowhere_go_back(model, hat, bearer) -> None:
-    with pytest.raises(model.BadReply, match="moral_from_scene must be one of 1 to 2"):
-        read_transitions(transition_reply(bearer), hat.story, 3, "gratitude")
 
 
 @pytest.mark.parametrize(
@@ -350,29 +296,11 @@ def test_variant_when_events_change_places_is_a_temporal_contrast(draft, hat) ->
     assert made["variant_kind"] == "temporal_contrast"
 
 
-def test_variant_when_its_scene_is_not_there_goes_back(model, draft, hat) -> None:
-    for scene in (0, 6, -3):
-        with pytest.raises(model.BadReply, match=f"changed_scene must be 1 to 5, found {scene}"):
-            read_variant_reply(draft, hat, variant(draft, scene))
-
-
-def test_variant_when_it_says_the_same_again_goes_back(model, draft, hat) -> None:
-    text = draft["scenes"][4]["scene_text"].upper() + " !"
-    with pytest.raises(model.BadReply, match="contrast 1: the text of scene 5 is as before"):
-        read_variant_reply(draft, hat, variant(draft, contrastive_scene_text=text))
-
-
 def test_variant_when_a_character_is_lost_names_it(model, draft, hat) -> None:
     scene = next(n for n, part in enumerate(draft["scenes"], 1) if "fisherman" in part["characters"])
     changed = variant(draft, scene, contrastive_scene_text="The river was quiet and nobody was there at all.")
     with pytest.raises(model.BadReply, match="the new text must still name"):
         read_variant_reply(draft, hat, changed)
-
-
-def test_variant_when_far_too_long_goes_back(model, draft, hat) -> None:
-    text = draft["scenes"][4]["scene_text"] + " And so on." * 100
-    with pytest.raises(model.BadReply, match="more than twice as long as scene 5"):
-        read_variant_reply(draft, hat, variant(draft, contrastive_scene_text=text))
 
 
 def test_variants_when_too_few_or_equal_go_back_and_surplus_ones_are_left_out(model, draft, hat) -> None:
@@ -381,14 +309,6 @@ def test_variants_when_too_few_or_equal_go_back_and_surplus_ones_are_left_out(mo
     with pytest.raises(model.BadReply, match="contrast 2 is the same as contrast 1"):
         read_variant_reply(draft, hat, variant(draft), variant(draft), count=2)
     assert len(read_variant_reply(draft, hat, variant(draft), variant(draft, 9), count=1)) == 1
-
-
-def test_corrected_variants_when_their_number_changes_go_back(model, draft, hat) -> None:
-    labels = (draft["narrative_type"], "gratitude")
-    shown = {"variants": variants_shown(draft["variants"])}
-    assert read_corrected_variants(shown, hat.story, draft["scenes"], labels, 2) == draft["variants"]
-    with pytest.raises(model.BadReply):
-        read_corrected_variants(shown, hat.story, draft["scenes"], labels, 1)
 
 
 # Telling scripts apart.
@@ -412,13 +332,3 @@ def test_reply_when_in_another_script_is_told(story, reply) -> None:
     assert (problem is None) == same
     if problem is not None:
         assert f"language {story}" in problem
-
-
-def test_reply_when_short_or_without_letters_is_not_judged() -> None:
-    assert script_problem(SCRIPTS["hi"], "hi", "yes, 1, 2, 3") is None
-    assert script_problem("1 2 3", "en", SCRIPTS["zh"]) is None
-    assert main_script("... 42") is None
-
-
-def test_reply_when_it_quotes_some_foreign_words_is_taken() -> None:
-    assert script_problem(SCRIPTS["hi"], "hi", SCRIPTS["hi"] + " cause_effect wisdom") is None

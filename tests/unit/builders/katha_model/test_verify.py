@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fabula.builders.katha.checks.verifying import check_draft, verifier_settings
-from fabula.builders.katha.repair_draft import RepairSettings
+from fabula.builders.katha.checks.verifying import check_draft
 from fabula.engine.stage import NoAnswer
 from fabula.models.stand_ins import ANSWERED
 from fabula.testing.asked_prompts import prompt_of
@@ -174,16 +173,6 @@ def test_check_when_the_model_refuses_has_no_verdict_and_says_why(model, hat, dr
 
 
 @pytest.mark.parametrize(
-    "prompt_id",
-    ["answer_questions", "check_questions", "guess_answers", "check_answers", "check_contrastives",
-     "check_record"],
-)  # fmt: skip
-def test_check_when_the_model_cannot_be_reached_fails_to_be_run_again(model, hat, draft, prompt_id) -> None:
-    with pytest.raises(NoAnswer, match="unavailable"):
-        checked(model, hat, draft, prompt_id, lambda _: NoAnswer("unavailable", "down"))
-
-
-@pytest.mark.parametrize(
     ("prompt_id", "change"),
     [
         ("answer_questions", lambda reply: {"answers": reply["answers"][1:]}),
@@ -200,24 +189,6 @@ def test_check_when_the_model_cannot_be_reached_fails_to_be_run_again(model, hat
 def test_check_when_the_reply_is_about_something_else_goes_back(model, hat, draft, prompt_id, change) -> None:
     with pytest.raises(model.BadReply):
         checked(model, hat, draft, prompt_id, change)
-
-
-def test_settings_when_there_is_a_verifier_ask_it_and_make_the_same_request(model, hat, draft) -> None:
-    settings = RepairSettings(model="openai:drafts", planner="model", verifier="google:checks")
-    assert verifier_settings(settings).model == "google:checks"
-    asked = []
-    for chosen in (settings, model.settings(model="google:checks")):
-        tools = model.tools(settings=chosen)
-        model.run(check_draft(hat.story, draft, tools))
-        asked.append([ask.request.key() for ask in tools.asker.asks])
-    assert asked[0] == asked[1]
-
-
-def test_draft_when_it_has_no_questions_or_variants_asks_about_the_rest(model, hat, draft) -> None:
-    tools = model.tools()
-    checks = model.run(check_draft(hat.story, {**draft, "questions": [], "variants": []}, tools))
-    assert len(tools.asker.asks) == 1
-    assert checks
 
 
 @pytest.mark.parametrize(("notes", "judges"), [((), set()), ((ANSWERED,), {f"openai:tested, {ANSWERED}"})])

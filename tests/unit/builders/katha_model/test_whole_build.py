@@ -100,25 +100,6 @@ def test_build_when_a_model_drafts_makes_sound_records_and_asks_once(build, prov
         assert all(maker.startswith(f"{provider}:tested via katha/") for maker in makers)
 
 
-def test_build_when_repeated_makes_one_call_for_each_prompt_and_story(build) -> None:
-    with ModelServer(KathaModel()) as server:
-        build(server)
-        counts = Counter(prompt_of(exchange.asked) for exchange in server.log)
-    # Guesses depend on how many sets of evidence scenes the questions have, with that of no scene at all.
-    assert 6 <= counts.pop("katha/guess_answers") <= 21
-    # An answer that joins is judged once, and the set with it once more.
-    assert counts.pop("katha/check_answers") in (3, 5, 7, 9)
-    # One story has no labels; the checks before and after the repair are the same, and paid for once.
-    assert counts == {
-        **{f"katha/{name}": 3 for name in ("assess_story", "normalise_story", "check_narrative")},
-        **{f"katha/{name}": 3 for name in ("describe_scenes", "annotate_transitions", "write_questions")},
-        **{f"katha/{name}": 3 for name in ("write_contrastives", "answer_questions")},
-        **{f"katha/{name}": 3 for name in ("check_contrastives", "check_record", "check_questions")},
-        "katha/read_variants": 3,
-        "katha/label_story": 1,
-    }
-
-
 def test_build_when_the_verifier_objects_repairs_once_and_settles(build) -> None:
     with ModelServer(KathaModel(critical=1.0)) as server:
         report, bundles = build(server)
@@ -149,23 +130,6 @@ def test_build_when_one_story_gets_bad_replies_fails_that_one_and_keeps_the_repl
     assert "story_id" in failed.reason
     # Asked, and asked once more with the problem: neither the other stories nor anything later for this one.
     assert len(divisions) == 4
-
-
-def test_build_when_a_bad_reply_is_corrected_says_that_it_was_asked_again(build) -> None:
-    def corrected(asked: Asked) -> Any:
-        reply = KathaModel()(asked)
-        if prompt_of(asked) == "katha/describe_scenes" and len(asked.messages) == 1:
-            reply["scenes"][0]["scene"] = 3
-        return reply
-
-    with ModelServer(corrected) as server:
-        report, bundles = build(server)
-        problems = [e.asked.text for e in server.log if len(e.asked.messages) > 1]
-    assert report.totals["made"] == 3
-    assert len(problems) == 3
-    assert all("expected scenes 1 to 5, each once" in text for text in problems)
-    makers = {e["path"]: e["producer"] for e in bundles["kb25k_0001"]["producers"]}
-    assert makers["$.scenes[*].action"].endswith(", asked_again")
 
 
 def test_build_when_the_verifier_refuses_marks_records_for_review_with_the_reason(build) -> None:

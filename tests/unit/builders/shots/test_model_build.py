@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.shots.building import ShotOptions, build_shots, estimate_shots
+from fabula.builders.shots.building import ShotOptions, build_shots
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.schemas.canonical import Json
 from fabula.testing.drawn_shots import draw_reference
@@ -114,13 +114,6 @@ def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(
     assert json.loads((tmp_path / "run" / "findings.jsonl").read_text())["findings"] == []
 
 
-def test_plan_when_one_prompt_is_wanted_counts_one_prompt(tmp_path: Path) -> None:
-    stories = write(tmp_path / "stories.jsonl", [row()])
-    with ModelServer(answer) as server:
-        plan = estimate_shots(stories, tmp_path / "run", options(server, shots=6, one_prompt=True))
-    assert plan.calls == 4
-
-
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -162,15 +155,6 @@ def test_plots_when_narrated_keep_the_storys_words_beside_them(tmp_path: Path, o
     assert json.loads((tmp_path / "run" / "findings.jsonl").read_text())["findings"] == []
 
 
-def test_plots_when_not_narrated_again_leave_no_file_of_spans(tmp_path: Path) -> None:
-    build(tmp_path, [row()], shots=6, narration=True, languages=["en"])
-    edits = tmp_path / "run" / "spans.jsonl"
-    assert edits.is_file()
-    shots, _, _ = build(tmp_path, [row()], shots=6, narration=False, languages=["en"])
-    assert not edits.exists()
-    assert shots.stories[0].script.shots[0].plot is not None
-
-
 def test_names_when_translated_are_the_same_in_every_text(tmp_path: Path) -> None:
     shots, _, _ = build(tmp_path, [row()], shots=6)
     (story,) = shots.stories
@@ -179,13 +163,6 @@ def test_names_when_translated_are_the_same_in_every_text(tmp_path: Path) -> Non
         assert shot.onstage is not None and shot.static is not None
         assert shot.onstage.ch == tuple(names[key] for key in shot.characters)
         assert all(str(names[key]) in shot.static.of("ch") for key in shot.characters)
-
-
-def test_one_language_when_asked_for_is_all_that_is_asked(tmp_path: Path) -> None:
-    shots, _, asked = build(tmp_path, [row()], languages=["en"])
-    assert not [one for one in asked if "Translate" in one.text]
-    assert shots.stories[0].script.shots[0].plot is not None
-    assert shots.stories[0].script.shots[0].plot.ch is None
 
 
 def test_long_script_when_translated_goes_in_parts_with_all_names(tmp_path: Path) -> None:
@@ -271,21 +248,3 @@ def test_given_characters_when_a_model_drafts_stand(tmp_path: Path) -> None:
     assert list(sheets) == ["Ferryman", "Mira"]
     assert (sheets["Ferryman"].name_ch, sheets["Ferryman"].prompt_en) == ("老船夫", "A man in a straw hat.")
     assert sheets["Mira"].prompt_en
-
-
-def test_dry_run_when_asked_tells_the_calls_and_asks_nothing(tmp_path: Path) -> None:
-    stories = write(tmp_path / "stories.jsonl", [row()])
-    with ModelServer(answer) as server:
-        plan = estimate_shots(stories, tmp_path / "run", options(server, shots=6))
-        assert server.log == ()
-    assert plan.calls == 9
-    assert not (tmp_path / "run").exists()
-
-
-def test_second_run_when_nothing_changed_asks_nothing(tmp_path: Path) -> None:
-    stories = write(tmp_path / "stories.jsonl", [row()])
-    with ModelServer(answer) as server:
-        build_shots(stories, tmp_path / "run", options(server, shots=6))
-        before = Counter(one.asked.key for one in server.log)
-        build_shots(stories, tmp_path / "run", options(server, shots=6))
-        assert Counter(one.asked.key for one in server.log) == before

@@ -68,14 +68,6 @@ def test_images_when_imported_again_are_reported_and_not_doubled(run: Path, imag
     assert {one.rights for one in with_provenance(shots)} == {"CC0-1.0"}
 
 
-def test_images_when_the_run_is_built_again_stay(run: Path, images: Path, tmp_path: Path) -> None:
-    import_references(images, run, OURS)
-    build_shots(tmp_path / "stories.jsonl", run, ShotOptions(workers=0, settings=["plan_shots.shots=5"]))
-    shots, _ = read_shot_set(run)
-    assert shots.counts()["references"] == 3 and shots.counts()["shots"] == 5
-    assert {one.rights for one in with_provenance(shots)} == {"CC0-1.0"}
-
-
 def test_bad_images_when_imported_are_reported_each_with_its_reason(run: Path, images: Path) -> None:
     place = images / "hat" / "Mira"
     (place / "broken.jpg").write_bytes(b"this is text")
@@ -107,22 +99,6 @@ def test_images_when_nobody_says_their_rights_stay_out(run: Path, images: Path) 
     ]
 
 
-def test_sixty_images_when_imported_give_ten_and_a_finding(run: Path, images: Path) -> None:
-    for number in range(60):
-        data = draw_reference("Mira", 0) + bytes([number])
-        (images / "hat" / "Ferryman" / f"{number:02d}.png").write_bytes(data)
-    report = import_references(images, run, OURS)
-    assert codes(report) == Counter({"many-references": 1})
-    shots, _ = read_shot_set(run)
-    assert len(shots.stories[0].references["Ferryman"]) == 10
-
-
-def test_images_when_a_detector_finds_nobody_are_reported_and_taken(run: Path, images: Path) -> None:
-    report = import_references(images, run, OURS, lambda image: image.getpixel((30, 100)) == (200, 40, 40))
-    assert set(codes(report)) == {"nobody-seen"}
-    assert report.checked == {"images": 3}
-
-
 def test_links_when_they_lead_out_of_the_folder_are_not_followed(
     run: Path, images: Path, tmp_path: Path
 ) -> None:
@@ -139,8 +115,3 @@ def test_lines_of_terms_when_damaged_are_reported_before_anything_is_copied(
     with pytest.raises(InputError):
         import_references(images, run, OURS)
     assert not list(run.rglob("*.png"))
-
-
-def test_folder_when_it_is_not_there_is_an_error(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        import_references(tmp_path / "none", run, OURS)

@@ -8,7 +8,7 @@ import pytest
 
 import fabula
 from fabula.builders.shots.building import ShotOptions, build_shots
-from fabula.errors import BelowThreshold, ConfigError, InputError
+from fabula.errors import InputError
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.validators.report import ValidationReport
 
@@ -148,33 +148,3 @@ def test_given_facts_when_wrong_are_reported_before_anything_is_built(
     with pytest.raises(InputError) as raised:
         build(tmp_path, [row()], scripts=path)
     assert said in str(raised.value)
-
-
-def test_settings_when_wrong_are_refused(tmp_path: Path) -> None:
-    for options in ({"languages": ["zh"]}, {"shots": 3}, {"planner": "model"}, {"planner": "magic"}):
-        with pytest.raises(ConfigError):
-            build(tmp_path, [row()], **options)
-
-
-def test_two_stories_when_they_have_one_number_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the same number"):
-        build(tmp_path, [row(id="1"), row(id="01")])
-
-
-def test_run_when_built_twice_writes_the_same_bytes(tmp_path: Path) -> None:
-    written = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        build(tmp_path / name, [row()])
-        files = sorted((tmp_path / name / "run").rglob("*.json*"))
-        kept = [path for path in files if path.name not in ("run.json", "report.json")]
-        written.append([(path.name, path.read_bytes()) for path in kept])
-    assert written[0] == written[1]
-    assert [name for name, _ in written[0]] == [
-        "story.json", "stories.jsonl", "findings.jsonl", "producers.jsonl", "scripts.jsonl",
-    ]  # fmt: skip
-
-
-def test_threshold_when_all_is_rejected_fails(tmp_path: Path) -> None:
-    with pytest.raises(BelowThreshold):
-        build(tmp_path, [row(language="hi")])

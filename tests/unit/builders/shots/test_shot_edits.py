@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from fabula.builders.shots.building import ShotOptions, build_shots
-from fabula.engine.edits import NAME, edits_of
-from fabula.errors import BelowThreshold, ConfigError, RunError
-from fabula.kinds.verbs import continue_run, correct, pack, verify, withdraw
-from fabula.releases.options import PackOptions
+from fabula.engine.edits import edits_of
+from fabula.errors import ConfigError, RunError
+from fabula.kinds.verbs import continue_run, correct
 from fabula.releases.shots.imports import import_set
 from fabula.releases.shots.tree import read_shot_set
 from fabula.testing.drawn_shots import draw_shot_set
@@ -195,13 +194,6 @@ def test_plot_when_an_end_moves_the_neighbour_follows(run: Path) -> None:
     assert shot(run, 1, PLOT)["en"].endswith(" She")
 
 
-def test_plot_when_it_is_not_the_story_any_more_is_told_at_once(run: Path) -> None:
-    made = correct(run, "hat", at(1, PLOT, "en"), "Something else.", **SIGNED)
-    assert "plot-coverage" in [issue.code for issue in made.issues if issue.level == "error"]
-    with pytest.raises(BelowThreshold):
-        continue_run(run, workers=0)
-
-
 REFUSED = [
     (at(9, SETTING, "en"), "x", "the script has 6 shots"),
     ("$.Characters.Nobody.tag", "non_human", "the characters Mira, Ferryman"),
@@ -233,23 +225,6 @@ def test_edit_when_it_cannot_be_applied_is_refused_at_once(
     assert edits_of(run, "hat") == ()
 
 
-def test_edit_when_written_by_hand_against_another_value_fails_that_story(run: Path) -> None:
-    line = {"id": "hat", "path": at(0, STATIC, "en"), "old": "Other", "new": "x", **SIGNED}
-    (run / NAME).write_text(json.dumps(line) + "\n", "utf-8")
-    with pytest.raises(BelowThreshold):
-        continue_run(run, workers=0)
-    with pytest.raises(RunError, match='expected the old value "Other"'):
-        edit(run, at(1, STATIC, "en"), "x")
-
-
-def test_story_when_withdrawn_goes_and_the_others_keep_their_numbers(run: Path) -> None:
-    withdraw(run, "hat", **SIGNED)
-    report = continue_run(run, workers=0)
-    assert [(item.id, item.code) for item in report.items] == [("hat", "withdrawn")]
-    shots, _ = read_shot_set(run)
-    assert [story.story_id for story in shots.stories] == ["02"]
-
-
 def test_translation_when_its_original_is_edited_is_asked_for_alone(drafted: Drafted) -> None:
     before = script(drafted.run)
     asked = drafted.asked()
@@ -275,17 +250,6 @@ def test_translation_when_its_original_is_edited_is_asked_for_alone(drafted: Dra
     assert script(drafted.run)["Shots"][3][SETTING]["en"] == "A reed bed at dusk"
 
 
-@pytest.mark.parametrize("order", [("en", "ch"), ("ch", "en")])
-def test_translation_when_it_is_edited_too_is_not_asked_for(drafted: Drafted, order: tuple[str, str]) -> None:
-    texts = {"en": "A reed bed at dusk", "ch": "黄昏的芦苇丛"}
-    asked = drafted.asked()
-    for language in order:
-        edit(drafted.run, at(3, SETTING, language), texts[language])
-    continue_run(drafted.run, workers=0)
-    assert drafted.asked() == asked
-    assert script(drafted.run)["Shots"][3][SETTING] == texts
-
-
 def test_translation_when_edited_after_it_was_asked_for_again_is_taken(drafted: Drafted) -> None:
     edit(drafted.run, at(3, SETTING, "en"), "A reed bed at dusk")
     continue_run(drafted.run, workers=0)
@@ -306,15 +270,6 @@ def test_name_and_looks_when_edited_are_translated_for_that_character_alone(draf
     assert after["Mira"]["prompt_en"] == "Wears a red scarf."
     assert after["Mira"]["name_ch"] == before["Mira"]["name_ch"], "the name stays as it was translated"
     assert after["Ferryman"] == before["Ferryman"]
-
-
-def test_translation_when_nobody_is_there_to_ask_fails_with_the_cure(drafted: Drafted) -> None:
-    edit(drafted.run, at(3, SETTING, "en"), "A reed bed at dusk")
-    with pytest.raises(BelowThreshold):
-        drafted.build(settings=["translate_edits.planner=rules"])
-    (item,) = json.loads((drafted.run / "report.json").read_text("utf-8"))["items"]
-    assert item["code"] == "no_translator"
-    assert "or edit $.Shots[3]['Setting Description'].ch too" in item["reason"]
 
 
 def test_imported_set_when_edited_says_how_it_is_corrected(tmp_path: Path) -> None:
@@ -357,18 +312,3 @@ def test_chinese_story_when_edited_is_corrected_under_ch(tmp_path: Path) -> None
     assert (sheet["name_en"], sheet["name_ch"], sheet["prompt_ch"], sheet["prompt_en"]) == (
         "the old ferryman", "老船夫", "戴草帽的老人。", None,
     )  # fmt: skip
-
-
-def test_release_when_a_story_was_withdrawn_is_packed_without_it(drafted: Drafted, tmp_path: Path) -> None:
-    (tmp_path / "two").mkdir()
-    run = Drafted(tmp_path / "two", drafted.server, 2).run
-    withdraw(run, "boat", **SIGNED)
-    continue_run(run, workers=0)
-    result = pack(
-        run,
-        tmp_path / "dist",
-        PackOptions("0.1.0", license="CC0-1.0", languages=("en",), allow_stand_in=True),
-    )
-    assert result.counts["stories"] == 1
-    assert [entry.id for entry in result.left_out] == ["boat"]
-    assert verify(tmp_path / "dist").ok

@@ -14,8 +14,8 @@ from fabula.engine.execute import execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.progress import Event, plain_line
 from fabula.engine.status import run_status
-from fabula.errors import BudgetStop, FabulaError, Interrupted, ModelUnavailable
-from fabula.testing.model_server import Asked, Dropped, EchoSecrets, Fate, Fault, ServerError, Unauthorized
+from fabula.errors import BudgetStop, FabulaError, Interrupted
+from fabula.testing.model_server import Dropped, EchoSecrets, Fate, Fault, Unauthorized
 from fabula.testing.toy_models import toy_models
 
 KEY = "planted-key-0123456789abcdef0123456789"
@@ -91,22 +91,6 @@ def test_deadline_when_past_and_single_calls_do_not_fit_the_limit_stops(stage: A
     assert isinstance(error, BudgetStop) and scene.answered().total() == 0
 
 
-def test_cancelling_when_it_is_not_heard_is_repeated(stage: Any, provider: str) -> None:
-    times = [0]
-
-    def deaf(asked: Asked) -> Fault | None:
-        if asked.protocol != "batches" or asked.step != "cancel":
-            return None
-        times[0] += 1
-        return [Dropped(), ServerError(500), None][min(times[0], 3) - 1]
-
-    scene = stage(
-        provider, faults=deaf, fates=[Fate(looks=1000)], batching={"deadline": 3.0, "now": Hours(1.0)}
-    )
-    assert scene.run().totals["made"] == 9
-    assert times[0] == 3
-
-
 # -- stopping
 
 
@@ -170,14 +154,6 @@ def test_stop_when_nobody_knows_yet_whether_a_batch_was_made_does_not_wait_for_i
     assert set(scene.in_batches().values()) == {1}
 
 
-def test_stop_for_another_reason_when_batches_run_says_so_as_well(stage: Any, provider: str) -> None:
-    scene = stage(provider, faults=until("look", Unauthorized()))
-    told = Told()
-    with pytest.raises(ModelUnavailable):
-        execute(scene.request(), told)
-    assert "1 batch keeps running" in told.text and "run cancel" in told.text
-
-
 # -- cancelling
 
 
@@ -196,17 +172,6 @@ def test_cancel_when_a_batch_runs_stops_it_and_books_what_is_done(stage: Any, pr
     assert set(scene.answered().values()) == {1}, "what it had answered is used"
 
 
-def test_cancel_when_the_batch_is_over_already_collects_it(stage: Any, provider: str) -> None:
-    scene = stage(provider, faults=until("look", Unauthorized()))
-    scene.failure()
-    scene.server.faults = None
-    (made,) = scene.server.batches
-    made.looks = 0
-    cancel_batches(scene.folder / "run", Batching(first_look=0.001, longest_look=0.004))
-    (batch,) = scene.batches()
-    assert batch.state == "done" and batch.open == 0
-
-
 def test_cancel_when_the_id_was_lost_finds_the_batch(stage: Any, provider: str) -> None:
     lost, unlisted = until("make", Dropped()), until("list", Unauthorized())
     scene = stage(provider, faults=lambda asked: lost(asked) or unlisted(asked))
@@ -215,21 +180,6 @@ def test_cancel_when_the_id_was_lost_finds_the_batch(stage: Any, provider: str) 
     result = cancel_batches(scene.folder / "run", QUICK)
     (batch,) = result.batches
     assert batch.state == "done" and batch.remote == scene.server.batches[0].id
-
-
-def test_cancel_when_the_service_does_not_hear_says_so_and_leaves_it(stage: Any, provider: str) -> None:
-    scene = stage(provider, faults=until("look", Unauthorized()))
-    scene.failure()
-    scene.server.faults = until("cancel", ServerError(503))
-    result = cancel_batches(scene.folder / "run", QUICK)
-    assert result.left == 1 and any("server_error" in line for line in result.troubles)
-    assert "give the same command again" in "\n".join(result.lines())
-
-
-def test_cancel_when_nothing_runs_says_so(stage: Any) -> None:
-    scene = stage("openai")
-    scene.run()
-    assert list(cancel_batches(scene.folder / "run", QUICK).lines()) == ["no batch of this run is under way"]
 
 
 # -- looking
@@ -245,16 +195,6 @@ def test_status_when_batches_were_used_adds_up(stage: Any, provider: str) -> Non
     text = "\n".join(status.lines())
     assert "9 requests = 4 answered + 5 failed + 0 open" in text
     assert "in batches: 23 requests = 18 answered + 5 failed + 0 open" in text
-
-
-def test_status_when_a_batch_runs_shows_age_counts_and_cost_to_come(stage: Any, provider: str) -> None:
-    scene = stage(provider, faults=until("fetch", Unauthorized()))
-    scene.failure()
-    status = run_status(scene.folder / "run", toy_models())
-    (line,) = [line for line in status.lines() if line.startswith("batch ")]
-    assert f"at {provider} (answer): open" in line and "0.0 h" in line
-    assert "9 requests = 0 answered + 0 failed + 9 open" in line and "9 answered there" in line
-    assert "at most 0.0" in line and "USD to come" in line
 
 
 def test_plan_when_in_batches_costs_half(stage: Any, provider: str) -> None:

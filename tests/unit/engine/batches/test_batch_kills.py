@@ -128,11 +128,6 @@ def test_run_when_killed_at_any_commit_or_request_sends_nothing_twice_and_has_th
     assert build.server.rejected == ()
 
 
-def test_spread_when_all_rounds_are_run_reaches_every_point() -> None:
-    assert {spread(number, 25) for number in range(33)} == set(range(1, 26))
-    assert len({spread(number, 50) for number in range(33)}) == 33
-
-
 @pytest.mark.waits
 def test_run_when_killed_again_and_again_comes_to_its_end(tmp_path: Path, starter: Any) -> None:
     build = Build(tmp_path, "openai", starter)

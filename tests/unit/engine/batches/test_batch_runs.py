@@ -9,7 +9,7 @@ import pytest
 from fabula.engine.batches.settings import Batching
 from fabula.engine.calls import model_uses
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.errors import BudgetStop, ConfigError, MissingRequirement, ModelUnavailable
+from fabula.errors import BudgetStop, MissingRequirement, ModelUnavailable
 from fabula.testing.model_server import (
     Asked,
     ContentFilter,
@@ -65,18 +65,6 @@ def test_run_when_in_batches_has_the_same_files_for_half_the_price(stage: Any, p
     assert scene.server.rejected == ()
 
 
-def test_hooks_when_requests_go_out_in_batches_hear_every_call_once(
-    stage: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = stage("openai")
-    monkeypatch.setenv("FABULA_MLFLOW", str(scene.folder / "mlruns"))
-    scene.run()
-    (counts,) = (scene.folder / "mlruns").glob("0/*/metrics/*/calls")
-    assert float(counts.read_text().splitlines()[-1].split()[1]) == 18
-    paid = float((counts.parent / "cost").read_text().splitlines()[-1].split()[1])
-    assert paid == pytest.approx(cost(scene, "run"))
-
-
 def test_run_when_given_again_asks_nothing(stage: Any, provider: str) -> None:
     scene = stage(provider)
     scene.run()
@@ -84,14 +72,6 @@ def test_run_when_given_again_asks_nothing(stage: Any, provider: str) -> None:
     scene.run()
     scene.singly("run")
     assert scene.server.count == before
-
-
-def test_run_when_replies_of_batches_are_reused_asks_nothing(stage: Any) -> None:
-    scene = stage("openai")
-    scene.run()
-    before = scene.server.count
-    scene.singly("copy", reuse=(scene.folder / "run",))
-    assert scene.server.count == before and scene.lines("copy") == scene.lines()
 
 
 def test_wave_when_larger_than_a_batch_may_be_is_cut(stage: Any, provider: str) -> None:
@@ -148,13 +128,6 @@ def test_creation_when_the_service_failed_is_looked_for_before_it_is_repeated(
     assert making[: 1 + 4 + 1 + 4 + 1] == ["make", *["list"] * 4, "make", *["list"] * 4, "make"]
 
 
-@pytest.mark.parametrize("fault", [RateLimited(), RateLimited(retry_after=0.001)], ids=repr)
-def test_creation_when_too_many_is_said_waits_and_repeats(stage: Any, provider: str, fault: Fault) -> None:
-    scene = stage(provider, faults=at("make", fault, times=3))
-    assert scene.run().totals["made"] == 9
-    assert set(scene.in_batches().values()) == {1} and scene.steps()["list"] == 0
-
-
 @pytest.mark.parametrize("fault", [Unauthorized(), NoQuota()], ids=repr)
 def test_creation_when_the_account_is_refused_stops_with_a_plain_error(
     stage: Any, provider: str, fault: Fault
@@ -193,16 +166,6 @@ def test_list_when_it_fails_keeps_the_batch_in_doubt_until_the_next_command(
 # -- what goes wrong while a batch is under way
 
 
-@pytest.mark.parametrize("step", ["look", "fetch"])
-@pytest.mark.parametrize(
-    "fault", [Dropped(), TruncatedBody(), ServerError(503), RateLimited(), Dropped(200)], ids=repr
-)
-def test_look_when_it_fails_is_repeated(stage: Any, provider: str, step: str, fault: Fault) -> None:
-    scene = stage(provider, faults=at(step, fault, times=3))
-    assert scene.run().totals["made"] == 9
-    assert set(scene.in_batches().values()) == {1} and set(scene.answered().values()) == {1}
-
-
 def test_look_when_the_key_is_refused_stops_and_the_next_command_collects(stage: Any, provider: str) -> None:
     scene = stage(provider, faults=at("look", Unauthorized(), times=100))
     assert isinstance(scene.failure(), ModelUnavailable)
@@ -210,15 +173,6 @@ def test_look_when_the_key_is_refused_stops_and_the_next_command_collects(stage:
     scene.server.faults = None
     assert scene.run().totals["made"] == 9
     assert set(scene.in_batches().values()) == {1}
-
-
-@pytest.mark.parametrize("looks", [0, 1, 7])
-def test_batch_when_it_takes_long_is_looked_at_until_it_is_over(
-    stage: Any, provider: str, looks: int
-) -> None:
-    scene = stage(provider, fates=Fate(looks=looks))
-    assert scene.run().totals["made"] == 9
-    assert scene.steps()["look"] == 3 * (looks + 1)
 
 
 PARTIAL = {
@@ -277,19 +231,6 @@ def test_batch_when_it_failed_as_a_whole_stops_with_what_the_service_says(stage:
         assert scene.run(f"run-{provider}").totals["made"] == 9
 
 
-def test_batch_when_it_failed_for_one_request_fails_that_and_sends_the_others(stage: Any) -> None:
-    scene = stage("openai", fates=[Fate(end="failed", bad_lines=(2,))])
-    report = scene.run()
-    assert report.totals == {"made": 8, "rejected": 0, "failed": 1, "pending": 0}
-    assert report.items[0].code == "bad_request"
-
-
-def test_state_when_unknown_for_a_while_is_no_success_and_no_end(stage: Any, provider: str) -> None:
-    scene = stage(provider, fates=Fate(word="BATCH_STATE_PONDERING", word_looks=4))
-    assert scene.run().totals["made"] == 9
-    assert set(scene.answered().values()) == {1}
-
-
 def test_state_when_it_stays_unknown_stops_and_leaves_the_batch(stage: Any, provider: str) -> None:
     scene = stage(provider, fates=Fate(word="BATCH_STATE_PONDERING"))
     error = scene.failure()
@@ -317,20 +258,6 @@ def test_results_when_torn_are_fetched_again(stage: Any, provider: str, torn: in
     assert scene.run().totals["made"] == 9
     assert set(scene.answered().values()) == {1}
     assert not sum(use.uncertain for use in model_uses(scene.folder / "run" / JOURNAL))
-
-
-def test_results_when_they_stay_torn_are_used_and_the_rest_is_booked(stage: Any, provider: str) -> None:
-    scene = stage(provider, fates=[Fate(torn=-1)])
-    assert scene.run().totals["made"] == 9
-    first = scene.batches()[0]
-    assert first.failed == sum(use.uncertain for use in model_uses(scene.folder / "run" / JOURNAL)) > 0
-    assert first.answered + first.failed == 9
-
-
-def test_result_when_of_an_unknown_type_is_no_answer(stage: Any) -> None:
-    scene = stage("anthropic", fates=[Fate(strange_result=True)])
-    report = scene.run()
-    assert report.totals["failed"] == 1 and "postponed" in report.items[0].reason
 
 
 # -- what goes wrong with single requests
@@ -378,14 +305,6 @@ def test_request_when_it_met_a_fault_that_passes_is_sent_again(stage: Any, provi
     assert scene.check_books()["failed"] == 2
 
 
-def test_request_when_the_account_is_refused_inside_a_batch_stops_the_run(stage: Any, provider: str) -> None:
-    scene = stage(provider, faults=lambda asked: NoQuota() if asked.protocol != "batches" else None)
-    assert isinstance(scene.failure(), ModelUnavailable)
-    assert scene.check_books()["open"] == 0
-    scene.server.faults = None
-    assert scene.run().totals["made"] == 9
-
-
 def test_retry_when_batched_asks_once_more_what_got_no_usable_answer(stage: Any, provider: str) -> None:
     from fabula.testing.toy_models import reply_to
 
@@ -420,14 +339,6 @@ def test_budget_when_too_small_for_a_wave_sends_what_fits_and_holds(stage: Any) 
     assert set(scene.in_batches().values()) == {1}
 
 
-def test_budget_when_reached_in_the_middle_stops_and_a_higher_one_goes_on(stage: Any) -> None:
-    scene = stage("openai")
-    error = scene.failure(max_cost=0.0012)
-    assert isinstance(error, BudgetStop) and cost(scene, "run") <= 0.0012
-    assert scene.run(max_cost=1.0).totals["made"] == 9
-    assert set(scene.in_batches().values()) == {1}
-
-
 def test_budget_when_a_batch_is_open_keeps_its_bound_aside(stage: Any) -> None:
     scene = stage("openai", faults=at("look", Unauthorized(), times=100))
     limit = 0.0072
@@ -437,15 +348,6 @@ def test_budget_when_a_batch_is_open_keeps_its_bound_aside(stage: Any) -> None:
     scene.server.faults = at("look", Unauthorized(), times=100)
     assert isinstance(scene.failure(max_cost=limit, text="z another one\n" + "i0 word ask:1\n"), Exception)
     assert len(scene.server.batches) <= 2
-
-
-def test_price_when_not_known_leaves_the_cost_open(stage: Any) -> None:
-    scene = stage("openai")
-    scene.run(settings={"prices": None})
-    (use,) = model_uses(scene.folder / "run" / JOURNAL)
-    assert use.unpriced == use.calls == 18
-    assert scene.batches()[0].cost is None
-    assert isinstance(scene.failure("limited", settings={"prices": None}, max_cost=1.0), ConfigError)
 
 
 # -- which runs
@@ -491,19 +393,6 @@ def test_key_when_missing_is_named_before_anything_is_written_down(
     assert isinstance(scene.failure(), MissingRequirement)
 
 
-def test_key_when_gone_with_a_batch_open_is_named(
-    stage: Any, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = stage(provider, faults=at("look", Unauthorized(), times=100))
-    scene.failure()
-    with monkeypatch.context() as patch:
-        for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
-            patch.delenv(name)
-        assert isinstance(scene.failure(), MissingRequirement)
-    scene.server.faults = None
-    assert scene.run().totals["made"] == 9
-
-
 def test_run_when_continued_without_batches_waits_for_those_that_are_open(stage: Any, provider: str) -> None:
     scene = stage(provider, faults=at("look", Unauthorized(), times=100))
     scene.failure()
@@ -512,9 +401,3 @@ def test_run_when_continued_without_batches_waits_for_those_that_are_open(stage:
     assert scene.run(batching=patient).totals["made"] == 9
     assert set(scene.answered().values()) == {1}
     assert [batch.requests for batch in scene.batches()] == [9], "the other nine went out one by one"
-
-
-def test_options_when_they_do_not_fit_are_refused(stage: Any) -> None:
-    scene = stage("openai")
-    for wrong in (Batching(deadline=1.0), Batching(then_single=True), Batching(on=True, deadline=0.0)):
-        assert isinstance(scene.failure(batching=wrong), ConfigError)

@@ -2,13 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError, InputError
+from fabula.errors import InputError
 from fabula.evaluation.events.load_videos import strays_of
-from fabula.evaluation.outputs.videos import Videos, check_video_methods, check_videos, videos_of
+from fabula.evaluation.outputs.videos import Videos, check_videos, videos_of
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.testing.drawn import write_video
 
@@ -115,30 +114,3 @@ def test_videos_when_something_is_wrong_each_is_named(three: Suite, tmp_path: Pa
     assert "3 of 3 videos cannot be judged (100.0%)" in report.summary()
     (wrong,) = (issue for issue in report.issues if issue.code == "wrong-name")
     assert wrong.cure == f"rename it to {NAMES[1]}, if it is that video"
-
-
-def test_videos_when_seeds_and_single_videos_are_mixed_are_told_apart(three: Suite, tmp_path: Path) -> None:
-    folder = tmp_path / "x"
-    for seed in ("seed_1", "seed_2"):
-        (folder / seed).mkdir(parents=True)
-        for name in NAMES:
-            write_video(folder / seed / name, 8)
-    (folder / "seed_2" / NAMES[1]).unlink()
-    (folder / "seed_03").mkdir()
-    write_video(folder / NAMES[0], 8)
-    report = check_videos(folder, three)
-    assert report.seeds == (1, 2)
-    assert findings(report) == {
-        f"seed_2/{NAMES[1]}": "missing-video", NAMES[0]: "mixed-layout", "seed_03": "stray-file",
-    }  # fmt: skip
-    assert report.as_json()["invalid"] == [{"unit": NAMES[1], "seed": 2, "code": "missing"}]
-
-
-def test_folders_when_missing_or_of_one_name_are_refused(three: Suite, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder of generated videos"):
-        check_video_methods([tmp_path / "nothing"], three)
-    both: list[Any] = [tmp_path / "a" / "x", tmp_path / "b" / "x"]
-    for folder in both:
-        folder.mkdir(parents=True)
-    with pytest.raises(ConfigError, match="several folders are called x"):
-        check_video_methods(both, three)

@@ -1,15 +1,13 @@
 """Completion rates: worked values, votes and gaps under every definition, and nothing dropped silently."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from fabula.errors import ConfigError, InputError
-from fabula.evaluation.archive.archive import Archive, write_archive
-from fabula.evaluation.events.score import PanelScore, score_archive, score_folder
+from fabula.errors import InputError
+from fabula.evaluation.archive.archive import Archive
+from fabula.evaluation.events.score import PanelScore, score_archive
 from fabula.evaluation.events.votes import Definitions, combine, completion_rate
-from fabula.releases.events.suites import write_suite
 from fabula.schemas.events import Suite
 
 Make = Callable[..., Archive]
@@ -40,12 +38,6 @@ def test_three_votes_when_combined_follow_the_named_voting(voting: str, combined
     assert combine([(1, 1, 0), (1, 1, 0), (1, 0, 1)], voting) == combined
 
 
-@pytest.mark.parametrize("voting", ["most", "at_least_0", "at_least_x", ""])
-def test_a_voting_when_it_has_no_definition_is_refused(voting: str) -> None:
-    with pytest.raises(ConfigError, match="at_least_K"):
-        Definitions(voting)
-
-
 def test_a_rate_when_no_vote_has_an_answer_is_undefined_and_never_zero() -> None:
     score, events = completion_rate([None, None, None], 2, Definitions())
     assert (score.value, score.status, events) == (None, "undefined", None)
@@ -71,14 +63,6 @@ def test_scores_when_worked_by_hand_agree(archive: Make, suite: Suite) -> None:
     assert panel.outcomes["votes"] == {"answered": 3, "refused": 2, "blocked": 1}
 
 
-def test_scores_when_silent_prompts_are_excluded_leave_them_out(archive: Make, suite: Suite) -> None:
-    panel = only(archive(WORKED), suite, nonresponse="excluded")
-    # (1/2 + 2/3) / 2 = 7/12; nothing is left of the only animal.
-    assert panel.classes["average"].value == pytest.approx(7 / 12)
-    assert panel.classes["animal"].status == "undefined"
-    assert panel.nonresponse.value == pytest.approx(1 / 3)
-
-
 def test_scores_when_a_video_is_missing_count_it_as_missing(archive: Make, suite: Suite) -> None:
     panel = only(archive({"a.mp4": [(1, 1), (1, 1)]}), suite)
     assert panel.classes["average"].value == pytest.approx(1 / 3)
@@ -95,12 +79,6 @@ def test_a_judge_when_it_judged_nothing_of_a_method_gives_it_no_score_and_a_note
     worked = score_archive(archive(WORKED, judges=["openai:one", "openai:two"]), suite, Definitions())
     assert [panel.panel for panel in worked.panels] == [("m", "openai:one")]
     assert worked.notes[0] == "m has no judgement by openai:two, and so no score by it"
-
-
-def test_scores_when_a_refusal_was_asked_again_use_the_first_answers(archive: Make, suite: Suite) -> None:
-    again = {"a.mp4": ["refused", (1, 1), (1, 0), (0, 0)]}
-    panel = only(archive(again), suite)
-    assert panel.videos[0].events == (1, 0)
 
 
 def test_scores_when_only_some_prompts_were_judged_are_about_those(archive: Make, suite: Suite) -> None:
@@ -122,12 +100,6 @@ def test_scores_when_there_are_several_seeds_are_means_over_seeds(archive: Make,
     assert [one.rate for one in excluded.videos] == [0.5, 1, None]
 
 
-def test_scores_when_judgements_come_in_another_order_are_the_same(archive: Make, suite: Suite) -> None:
-    one = archive(WORKED)
-    other = Archive(one.manifest, one.judgements[::-1])
-    assert only(one, suite) == only(other, suite)
-
-
 def test_scores_when_a_judgement_does_not_fit_the_suite_list_every_problem(
     archive: Make, suite: Suite
 ) -> None:
@@ -135,23 +107,6 @@ def test_scores_when_a_judgement_does_not_fit_the_suite_list_every_problem(
         only(archive({"a.mp4": [(1, 1, 1)], "z.mp4": [(1, 1)]}), suite)
     assert "3 flags for 2 events" in str(caught.value)
     assert "z.mp4" in str(caught.value)
-
-
-def test_a_folder_when_scored_uses_its_suite_and_refuses_another(
-    archive: Make, suite: Suite, tmp_path: Path
-) -> None:
-    one = archive(WORKED)
-    write_archive(tmp_path, one.manifest, one.judgements)
-    write_suite(tmp_path / "all_prompts.json", suite)
-    scores = score_folder(tmp_path)
-    assert scores.panels[0].classes["average"].value == pytest.approx(7 / 18)
-    assert any("38.9" in line for line in scores.lines())
-    assert scores.as_json()["panels"][0]["videos"][1] == {
-        "unit": "b.mp4", "rate": None, "events": None, "seen": True,
-    }  # fmt: skip
-    write_suite(tmp_path / "other.json", Suite({"a.mp4": suite.prompts["a.mp4"]}))
-    with pytest.raises(InputError, match="SHA-256"):
-        score_folder(tmp_path, tmp_path / "other.json")
 
 
 @pytest.mark.parametrize("flags", [[1, 2], [1, -1], [True, False], [1.0, 0.0], ["1", "0"], "10", None])

@@ -1,6 +1,5 @@
 """Judging videos through the real SDKs: votes, refusals asked again, videos that cannot be judged, scores."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +8,13 @@ from typing import Any
 import pytest
 
 from fabula.engine.execute import execute
-from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.events.requests import EventOptions, estimate_events, events_request, video_budget
+from fabula.evaluation.events.requests import EventOptions, events_request, video_budget
 from fabula.evaluation.events.score import score_folder
 from fabula.releases.events.suites import suite_bytes
 from fabula.testing.drawn import write_video
 from fabula.testing.event_model import EventModel
-from fabula.testing.model_server import Fault, ModelServer, SafetyBlock, ServerError
+from fabula.testing.model_server import ModelServer
 
 CREATED = "2026-01-01T00:00:00Z"
 CUP, DOG, TOY = "A cup falls, and breaks.", "A dog runs, and sleeps.", "A toy turns, stops, and falls."
@@ -90,17 +88,6 @@ def test_videos_when_judged_get_three_votes_and_known_scores(
     assert panel.classes["object"].value == 0.25
 
 
-def test_estimate_when_few_videos_of_a_large_suite_are_there_counts_their_calls(
-    suite: Path, videos: Path, tmp_path: Path
-) -> None:
-    document = json.loads(suite.read_bytes())
-    document |= {f"z{number:03}.mp4": document["dog.mp4"] for number in range(150)}
-    suite.write_bytes(suite_bytes(document) + b"\n")
-    given = EventOptions(judges=["openai:tested"], workers=0, created_at=CREATED)
-    request = events_request(suite, [videos], tmp_path / "run", given)
-    assert estimate_events(request).calls == video_budget(request).calls == 18
-
-
 def test_a_request_when_sent_shows_labelled_frames_without_file_or_method(judge: Judge) -> None:
     with ModelServer(EventModel()) as server:
         judge(server)
@@ -137,13 +124,6 @@ def test_a_refusal_when_it_comes_is_kept_and_another_vote_is_asked(judge: Judge,
     assert panel.nonresponse.value == pytest.approx(1 / 3)
 
 
-def test_a_block_when_it_comes_while_describing_is_a_vote_without_an_answer(judge: Judge) -> None:
-    with ModelServer(lambda asked: SafetyBlock()) as server:
-        _, archive = judge(server, "google:tested", settings=["judge_events.retries=0"])
-    assert {one.outcome for one in archive.judgements} == {"blocked"}
-    assert all(one.reason.startswith("describing: blocked") for one in archive.judgements)
-
-
 def test_videos_when_some_cannot_be_judged_are_counted_and_the_rest_is_judged(
     judge: Judge, videos: Path, tmp_path: Path
 ) -> None:
@@ -161,34 +141,6 @@ def test_videos_when_some_cannot_be_judged_are_counted_and_the_rest_is_judged(
     (panel,) = score_folder(tmp_path / "run").panels
     assert panel.classes["average"].value == pytest.approx(1 / 3)
     assert panel.classes["average"].counts == {"prompts": 3, "answered": 1, "missing": 2}
-
-
-def test_a_run_when_given_again_asks_nothing_and_writes_the_same_bytes(judge: Judge, tmp_path: Path) -> None:
-    with ModelServer(EventModel()) as server:
-        judge(server)
-        calls = len(server.log)
-        first = (tmp_path / "run" / "judgements.jsonl").read_bytes()
-        judge(server)
-        assert len(server.log) == calls
-    assert (tmp_path / "run" / "judgements.jsonl").read_bytes() == first
-    lines = (tmp_path / "run" / "frames.jsonl").read_text().splitlines()
-    assert [frame["index"] for frame in json.loads(lines[0])["frames"]] == [0, 4, 9, 14, 19]
-
-
-def test_a_judge_when_it_cannot_be_reached_leaves_the_video_to_the_next_run(judge: Judge) -> None:
-    model = EventModel()
-
-    def flaky(asked: Any) -> Any:
-        down: Fault = ServerError(500)
-        return down if len(asked.images) and DOG in asked.text and not model.seen.get("up") else model(asked)
-
-    with ModelServer(flaky) as server:
-        report, archive = judge(server, settings=["run.threshold=0.5"])
-        assert {one.unit for one in archive.judgements} == {"cup.mp4", "toy.mp4"}
-        assert report.totals["failed"] == 1
-        model.seen["up"] = 1
-        _, archive = judge(server)
-    assert {one.unit for one in archive.judgements} == {"cup.mp4", "dog.mp4", "toy.mp4"}
 
 
 def test_seeds_when_there_are_several_are_judged_and_averaged(
@@ -212,23 +164,3 @@ def test_a_budget_when_told_counts_two_calls_a_vote(suite: Path, videos: Path, t
     budget = video_budget(events_request(suite, [videos], tmp_path / "run", given))
     # Three votes from the service and two from an own server: 2 videos x 5 votes x 2 calls.
     assert (budget.videos, budget.present, budget.judges, budget.calls) == (3, 2, 2, 20)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"units": ["z.mp4"]}, "--prompt"), ({"labels": ["robot"]}, "--label"), ({"judges": []}, "--judge")],
-)
-def test_options_when_they_choose_nothing_are_refused(
-    suite: Path, videos: Path, tmp_path: Path, options: dict[str, Any], said: str
-) -> None:
-    given = EventOptions(**{"judges": ["openai:tested"], **options})
-    with pytest.raises(ConfigError, match=said):
-        video_budget(events_request(suite, [videos], tmp_path / "run", given))
-
-
-def test_folders_when_missing_or_of_one_method_are_refused(suite: Path, videos: Path, tmp_path: Path) -> None:
-    given = EventOptions(judges=["openai:tested"])
-    with pytest.raises(InputError, match="no such folder of generated videos"):
-        video_budget(events_request(suite, [tmp_path / "none"], tmp_path / "run", given))
-    with pytest.raises(ConfigError, match="several folders are called model-x"):
-        video_budget(events_request(suite, [videos, videos], tmp_path / "run", given))

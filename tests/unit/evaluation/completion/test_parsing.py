@@ -92,17 +92,3 @@ def test_a_flag_when_its_remark_may_be_another_flag_is_no_answer(list_: str) -> 
 def test_a_reply_when_its_list_is_missing_or_wrong_is_no_answer(text: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         parse_completion(text, 2)
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        "[COMPLETE_LIST]",
-        "[COMPLETE_LIST]:* ",
-        "[COMPLETE_LIST]: 1, 0, 1, x ",
-        "[COMPLETE_LIST]: 1 (a), 1 (or 0",
-    ],
-)
-def test_a_hostile_reply_when_it_is_long_is_read_in_one_go(part: str) -> None:
-    with pytest.raises(Unreadable):
-        parse_completion(part * 50_000 + " " * 200_000 + ":" * 200_000, 2)

@@ -59,16 +59,6 @@ def test_a_reply_when_its_text_says_otherwise_than_published_is_listed(results: 
     assert found.archive.manifest.environment["differences"] == [vars(one)]
 
 
-def test_a_result_file_when_its_name_says_nothing_needs_names(
-    results: Path, suite: Suite, tmp_path: Path
-) -> None:
-    plain = results.rename(tmp_path / "results.json")
-    with pytest.raises(InputError, match="--method and --judge"):
-        import_results([Results(plain)], suite)
-    found = import_results([Results(plain, "m", "openai:gpt-4o")], suite)
-    assert found.archive.judgements[0].judge.provider == "openai"
-
-
 def test_two_files_when_they_contradict_each_other_are_refused(
     results: Path, suite: Suite, tmp_path: Path
 ) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import BudgetStop, ConfigError, InputError
+from fabula.errors import BudgetStop, InputError
 from fabula.evaluation.archive.archive import Archive, read_archive, write_archive
 from fabula.evaluation.archive.replies import lacks
 from fabula.evaluation.events.compare import compare_folders
 from fabula.evaluation.events.requests import EVALUATING, EventOptions, events_request
-from fabula.evaluation.events.score import rates_of, read_rates, score_archive, score_folder
+from fabula.evaluation.events.score import read_rates, score_folder
 from fabula.evaluation.events.votes import Definitions
 from fabula.evaluation.running import check_request
 from fabula.releases.events.suites import write_suite
@@ -93,35 +93,6 @@ def test_events_when_the_folder_holds_more_keep_all_unless_told(
     assert not [*(tmp_path / "run").glob("earlier*")]
 
 
-@pytest.mark.parametrize("setting", ["take_frames.count=2", "judge_events.reply=structured"])
-def test_events_when_judged_in_another_way_keep_the_earlier_votes_apart(
-    judge: Judge, tmp_path: Path, setting: str
-) -> None:
-    with ModelServer(EventModel()) as server:
-        first = judge(server)
-        for _ in range(2):
-            with pytest.warns(UserWarning, match="was judged in another way, and is kept in .*earlier-1: "):
-                judge(server, "openai:two", settings=[setting])
-            judge(server, replace=True)
-    assert read_archive(tmp_path / "run" / "earlier-1") == first
-    assert len([*(tmp_path / "run").glob("earlier*")]) == 1
-
-
-def test_evaluation_when_lines_of_the_earlier_one_cannot_be_read_keeps_it_apart_and_names_them(
-    judge: Judge, tmp_path: Path
-) -> None:
-    path = tmp_path / "run" / "judgements.jsonl"
-    with ModelServer(EventModel()) as server:
-        whole = judge(server)
-        lines = path.read_bytes().splitlines(keepends=True)
-        damaged = [lines[0], b"{torn\n", lines[2].replace(b'"vote":', b'"votes":'), *lines[3:]]
-        path.write_bytes(b"".join(damaged))
-        with pytest.warns(UserWarning, match=r"is kept in .*jsonl:2 .*jsonl:3 \$\.vote"):
-            again = judge(server, votes=4)
-    assert len(again.judgements) > len(whole.judgements) == len(lines)
-    assert (tmp_path / "run" / "earlier-1" / path.name).read_bytes() == b"".join(damaged)
-
-
 # Comparing evaluations of videos: paired over prompts, under one protocol.
 
 Make = Callable[..., Archive]
@@ -165,15 +136,6 @@ def test_two_evaluations_when_made_otherwise_are_refused_unless_allowed(archive:
 
 
 # Completion rates for grading a suite: from scored evaluations, and from people's tables.
-
-
-def test_rates_when_taken_from_scores_need_one_judge_and_each_method_once(archive, suite: Suite) -> None:
-    scores = score_archive(archive({"a.mp4": [(1, 0), (1, 0)]}), suite, Definitions())
-    assert rates_of([scores]) == {"m": {"a.mp4": 0.5, "b.mp4": None, "c.mp4": None}}
-    with pytest.raises(ConfigError, match="the method m is in two"):
-        rates_of([scores, scores])
-    with pytest.raises(ConfigError, match="--judge"):
-        rates_of([scores], "nobody")
 
 
 def test_peoples_rates_when_wrong_list_every_problem(tmp_path: Path) -> None:

@@ -113,25 +113,6 @@ def test_facts_when_read_from_an_archive_give_the_numbers_worked_out_by_hand(tmp
     )
 
 
-def test_pillars_when_the_archive_names_them_are_the_only_ones_with_numbers(tmp_path: Path) -> None:
-    made = archive(tmp_path)
-    made.manifest.protocol["pillars"] = [1]
-    write_archive(tmp_path, made.manifest, ())
-    numbers = score_folder(tmp_path, Definitions(resamples=0)).methods[0].numbers
-    assert len(numbers) == 6
-
-
-def test_facts_when_several_judges_replied_are_refused(tmp_path: Path) -> None:
-    other = judgement("action", "1:1", {"overall": 1}, "openai:other")
-    with pytest.raises(InputError, match="several judges replied: openai:judge, openai:other"):
-        read_facts(tmp_path, archive(tmp_path, other))
-
-
-def test_facts_when_an_episode_is_there_twice_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="film__run1 again"):
-        read_facts(tmp_path, archive(tmp_path, lines=2))
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

@@ -11,10 +11,8 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.entities.metrics.aggregate import Definitions
-from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
 from fabula.evaluation.entities.metrics.tallies import Tally
-from fabula.evaluation.entities.scores.compare import EntityComparisons, entity_effects, pooled_d
-from fabula.evaluation.entities.scores.layouts import CATEGORIES, TABLE_4, TABLE_12, TABLE_13, TABLE_14
+from fabula.evaluation.entities.scores.compare import entity_effects, pooled_d
 from fabula.evaluation.entities.scores.manifests import check_b5, fingerprints
 from fabula.evaluation.entities.scores.scores import (
     EntityScores,
@@ -23,10 +21,9 @@ from fabula.evaluation.entities.scores.scores import (
     score_episode,
     score_methods,
 )
-from fabula.evaluation.entities.scores.tables import comparison_tables, score_tables, trend
+from fabula.evaluation.entities.scores.tables import score_tables
 from fabula.evaluation.report.formats import written
 from fabula.schemas.judgement import EvaluationManifest
-from fabula.testing.latex import latex_problems
 
 from .worked import episode
 
@@ -95,30 +92,10 @@ def test_p_values_when_metrics_are_many_are_corrected_together() -> None:
     assert [each.p_wilcoxon_corrected for each in both] == [pytest.approx(2 * alone.p_wilcoxon)] * 2
 
 
-def test_wins_when_counted_leave_out_what_is_no_metric() -> None:
-    ours, theirs = methods(OURS, THEIRS)
-    made = EntityComparisons(FEW, entity_effects([(ours, theirs)], FEW))
-    assert made.wins() == {("ours", "theirs"): (1, 0, 1, 0)}
-    assert {each.metric for each in made.effects} == {FIDELITY}
-    assert "ours is better in 1 metrics (1 by both tests), theirs in 0 (0)" in list(made.lines())
-
-
 def test_pooled_d_when_nothing_varies_or_is_alone_is_null() -> None:
     assert pooled_d(np.array([0.5, 0.5]), np.array([0.2, 0.2])) is None
     assert pooled_d(np.array([0.5]), np.array([0.2])) is None
     assert pooled_d(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == pytest.approx(1 / math.sqrt(2))
-
-
-def test_layouts_when_put_together_hold_every_metric_once() -> None:
-    listed = [
-        name for layout in (TABLE_12, TABLE_13, TABLE_14) for part in layout.sections for name in part.rows
-    ]
-    assert listed == [metric.name for metric in METRICS]
-    assert len([name for part in TABLE_4.sections for name in part.rows]) == 24
-    assert sorted(name for part in CATEGORIES for name in part.rows) == sorted(listed)
-    assert [len(part.rows) for part in CATEGORIES] == [5, 1, 6, 5, 6, 1, 5, 3, 6, 6, 6, 1]
-    for part in TABLE_4.sections:
-        assert all(metric_named(name) for name in part.rows)
 
 
 def test_tables_when_scores_are_printed_have_the_layout_of_the_paper() -> None:
@@ -149,37 +126,6 @@ def test_tables_when_scores_are_printed_have_the_layout_of_the_paper() -> None:
         json.loads(json.dumps(scores.as_json()))["methods"][0]["tiers"]["all"]["cs_face"]["coverage"] == 0.5
     )
     assert any("intra_face_fidelity" in line and "0.220" in line for line in scores.lines())
-
-
-def test_tables_when_methods_are_compared_have_the_layout_of_the_paper() -> None:
-    ours, theirs = methods(OURS, THEIRS)
-    made = EntityComparisons(FEW, entity_effects([(ours, theirs)], FEW))
-    tables = {table.name: table for table in comparison_tables(made)}
-    assert list(tables) == ["table_5", "table_16", "table_17", "table_18", "table_23"]
-    (row,) = tables["table_5"].rows
-    assert (row.label, row.note) == ("Character fidelity (intra-shot)", "1 metric, n paired 7")
-    assert [each.label for each in tables["table_17"].rows] == ["Character fidelity (5 metrics)", FIDELITY]
-    assert tables["table_17"].rows[1].note == "n paired 7; higher 7, lower 0, equal 0"
-    assert [measure.label for measure in tables["table_23"].measures] == ["Easy", "Hard"]
-    labels = [measure.label for measure in tables["table_17"].measures]
-    assert labels[-2:] == ["p, Wilcoxon", "p, Student's t"]
-    latex = written(tables.values(), "latex")
-    assert "\\_" in latex
-    assert list(latex_problems(latex)) == []
-
-
-@pytest.mark.parametrize(
-    ("gaps", "word"),
-    [
-        ([0.1, 0.2, 0.3], "rises"),
-        ([0.3, 0.2, 0.1], "falls"),
-        ([0.1, 0.3, 0.2], "mixed"),
-        ([0.1, None], ""),
-        ([], ""),
-    ],
-)
-def test_trend_when_gaps_change_by_tier_is_said_in_a_word(gaps: list[float | None], word: str) -> None:
-    assert trend(gaps) == word
 
 
 def manifest(**environment: object) -> EvaluationManifest:

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from fabula.errors import InputError
-from fabula.evaluation.entities.entities import entity_key, entity_parts
 from fabula.evaluation.entities.gate import admitted, anchor, centroid, similarities_to_centroid
 from fabula.evaluation.entities.metrics.aggregate import Definitions
-from fabula.evaluation.entities.metrics.decay import BINS, GapPair, bin_of, gap_curves, gap_pairs, labels_of
+from fabula.evaluation.entities.metrics.decay import GapPair, bin_of, gap_curves, gap_pairs
 
 from .worked import ANA, HALL, episode
 
@@ -35,12 +33,6 @@ def test_bin_when_gap_is_counted_in_either_way_is_that_of_the_tables(
     assert (bin_of(gap), bin_of(gap, "intervening")) == (index, intervening)
 
 
-def test_bins_when_shots_between_are_counted_begin_with_zero() -> None:
-    assert labels_of("index") == ("1-2", "3-5", "6-10", "11-20", "21-50")
-    assert labels_of("intervening") == ("0", *labels_of("index"))
-    assert [last + 1 for _, last in BINS[:-1]] == [first for first, _ in BINS[1:]]
-
-
 def test_curve_when_pairs_are_of_several_sources_has_means_and_counts() -> None:
     pairs = [
         (f"film{index % 8}", GapPair("judged", "character", ANA, 1 + index % 2 * 3, index / 40))
@@ -64,11 +56,6 @@ def test_curve_when_a_gap_is_beyond_the_last_bin_gets_another() -> None:
     pairs = [("film", GapPair("crops", "object", "object:cup", 60, 0.3))]
     (curve,) = gap_curves(pairs, [("crops", "object")], ONCE)
     assert curve.bins["51+"].value == pytest.approx(0.3)
-
-
-def test_curve_when_there_are_no_pairs_has_no_value() -> None:
-    (curve,) = gap_curves([], [("crops", "object")], Definitions(resamples=10))
-    assert {score.value for score in curve.bins.values()} == {None}
 
 
 # The gate of appearances, their centroid and the anchor.
@@ -98,20 +85,3 @@ def test_centroid_when_vectors_are_at_right_angles_is_between_them() -> None:
 def test_anchor_when_rows_are_equally_near_is_the_first() -> None:
     assert anchor(np.array([[1.0, 0.0], [0.0, 1.0]])) == 0
     assert anchor(np.array([[0.0, 1.0], [1.0, 0.1], [1.0, 0.0]])) == 1
-
-
-@pytest.mark.parametrize("rows", [[[1.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]]], ids=["one row", "opposite"])
-def test_centroid_when_there_is_none_is_null(rows: list[list[float]]) -> None:
-    assert centroid(np.array(rows)) is None
-    assert similarities_to_centroid(np.array(rows)) is None
-    assert anchor(np.array(rows)) is None
-
-
-def test_entity_key_when_name_has_a_colon_comes_back_whole() -> None:
-    assert entity_parts(entity_key("object", "the sign: stop")) == ("object", "the sign: stop")
-
-
-@pytest.mark.parametrize("key", ["place:Paris", "character:", "Ana"])
-def test_entity_parts_when_key_has_no_type_or_name_is_refused(key: str) -> None:
-    with pytest.raises(InputError, match="character:Ana"):
-        entity_parts(key)

@@ -1,9 +1,7 @@
 """Entities are found where they were drawn: status, canonical crop, vectors and grids, worked by hand."""
 
-import io
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +9,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.engine.execute import STORE, Options
-from fabula.evaluation.entities.looking.colours import NAMED, colours_of, ink_on
+from fabula.engine.execute import STORE
+from fabula.evaluation.entities.looking.colours import NAMED
 from fabula.evaluation.entities.looking.crops import (
     Pixels,
-    Rating,
-    area_percent,
-    best_of,
-    crop_of,
     crop_sharpness,
     logistic,
     padded,
-    query_of,
-    rating_of,
 )
-from fabula.evaluation.entities.looking.draw_grids import Label, draw_cell, label_of, tile
-from fabula.evaluation.entities.looking.encode_appearances import whole_view
 from fabula.evaluation.metrics.vectors import unpacked
 from fabula.models.vision.grounding_store import GroundingStore
-from fabula.models.vision.networks import DINOV2_PREPARATION
 from fabula.models.vision.types import Box
 from fabula.testing.drawn_entities import (
-    COLOURS,
     RIGHT,
     SETTINGS,
     Fault,
@@ -40,8 +28,6 @@ from fabula.testing.drawn_entities import (
     TruthVectors,
     box_of,
     draw_frame,
-    faded,
-    find_in,
     write_outputs,
 )
 from fabula.testing.looking_pipeline import look
@@ -164,12 +150,6 @@ def test_vectors_when_encoded_are_those_of_the_kept_crop_and_frames(
         assert np.array_equal(unpacked(vectors["crops"]["object:the red cup"]), TruthVectors().encode([crop]))
 
 
-def test_whole_view_when_prepared_for_dinov2_is_the_whole_picture_at_224_pixels() -> None:
-    image = Image.fromarray(draw_frame(["Ana", "The Garden"], 3))
-    stretched = replace(DINOV2_PREPARATION, resize=224, fit="stretched")
-    assert np.array_equal(DINOV2_PREPARATION.pixels([whole_view(image)]), stretched.pixels([image]))
-
-
 def test_grid_when_drawn_boxes_characters_and_objects_in_colours_of_their_own(
     by_code: tuple[Path, list[dict[str, Any]]],
 ) -> None:
@@ -201,23 +181,6 @@ def test_shots_when_nobody_looks_or_judges_have_nothing(
     assert None not in [lines[1][part] for part in ("grounded", "vectors", "grid")]
 
 
-def test_lines_when_order_batches_and_workers_differ_are_the_same(
-    tmp_path: Path, episodes: Path, outputs: Path
-) -> None:
-    other = write_outputs(tmp_path / "model-y", EPISODES[1:])
-    lines = look(tmp_path / "a", episodes, [outputs, other], (*SETTINGS, ONLY))
-    sets = (
-        *SETTINGS,
-        ONLY,
-        "ground_entities.batch=1",
-        "ground_entities.pairs=7",
-        "encode_appearances.batch=2",
-    )
-    again = look(tmp_path / "b", episodes, [other, outputs], sets, Options(workers=2))
-    by_id = {line["id"]: line for line in again}
-    assert [by_id[line["id"]] for line in lines] == lines
-
-
 def test_grounding_when_asked_again_looks_only_for_what_is_new(tmp_path: Path) -> None:
     model, picture = TruthGrounder(), Image.fromarray(draw_frame(["Ana", "Ben"], 0))
     ana, ben = CAST["Character 1"][1], CAST["Character 2"][1]
@@ -232,17 +195,6 @@ def test_grounding_when_asked_again_looks_only_for_what_is_new(tmp_path: Path) -
         assert store.boxes(model, [picture], [["nobody"]]) == [[()]]
         assert store.boxes(model, [], []) == []
         assert model.seen == 3
-
-
-def test_boxes_when_kept_come_out_bit_for_bit(tmp_path: Path) -> None:
-    class Odd(TruthGrounder):
-        def ground(self, images: Any, texts: Any, batch: int = 1) -> list[list[tuple[Box, ...]]]:
-            return [[(Box(1 / 3, 0.1, math.pi, math.e, 0.7, text),) for text in row] for row in texts]
-
-    picture = Image.new("RGB", (8, 8))
-    for _ in range(2):
-        with GroundingStore(tmp_path) as store:
-            assert store.boxes(Odd(), [picture], [["x"]]) == [[(Box(1 / 3, 0.1, math.pi, math.e, 0.7, "x"),)]]
 
 
 @pytest.mark.parametrize(
@@ -260,11 +212,6 @@ def test_crop_when_padded_has_whole_pixels_inside_the_picture(box: Box, expected
     assert padded(box, (100, 100), 0.1) == expected
 
 
-def test_crop_when_no_pixel_is_in_it_is_none() -> None:
-    image = Image.new("RGB", (100, 100))
-    assert crop_of(image, padded(Box(10.2, 10, 10.9, 40), image.size, 0.1), "code") is None
-
-
 def test_sharpness_when_worked_by_hand_agrees() -> None:
     # One row of 0, 0, 8, 0, 0 repeated: second differences across are 8, -16, 8, variance 128; down all 0.
     row = np.tile(np.array([0, 0, 8, 0, 0], dtype=np.uint8), (5, 1))
@@ -274,65 +221,3 @@ def test_sharpness_when_worked_by_hand_agrees() -> None:
     assert crop_sharpness(image, "paper") == pytest.approx(128)
     assert crop_sharpness(image.resize((2, 9)), "code") == 0
     assert crop_sharpness(image.resize((2, 9)), "paper") == 0
-
-
-def test_rating_when_in_the_middle_is_a_half_each() -> None:
-    rating = rating_of(0.4, 100, 2)
-    assert (rating.sharpness, rating.area) == (0.5, 0.5)
-    assert rating.selection == pytest.approx(0.1)
-    assert area_percent(Box(0, 0, 10, 10), Pixels(0, 0, 12, 12), (100, 100), "paper") == 1
-    assert area_percent(Box(0, 0, 10, 10), Pixels(0, 0, 12, 12), (100, 100), "code") == pytest.approx(1.44)
-
-
-def test_best_when_several_are_equal_is_the_first() -> None:
-    ratings = [Rating(0.1, 1, 1), Rating(0.2, 0.5, 1), Rating(0.2, 1, 0.5), Rating(-0.5, 1, 1)]
-    assert best_of(ratings) == 0
-    assert best_of([Rating(-0.5, 1, 1), Rating(-0.1, 1, 1)]) == 1
-
-
-def test_query_when_of_the_code_has_twelve_words() -> None:
-    text = " ".join(map(str, range(15)))
-    assert query_of(text, "paper") == text
-    assert query_of(text, "code") == " ".join(map(str, range(12)))
-
-
-def test_colours_when_there_are_more_entities_than_names_are_all_different() -> None:
-    for count in (0, 1, 12, 13, 60, 300):
-        made = colours_of(count)
-        assert (
-            len(made)
-            == len({colour.rgb for colour in made})
-            == len({colour.name for colour in made})
-            == count
-        )
-    assert ink_on(NAMED[-1]) == (255, 255, 255)
-    assert ink_on(NAMED[3]) == (0, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [("Ana", "Ana"), ("Zoë", "Zoe"), ("小红", "7"), ("\x00\n", "7"), ("Ана", "7"), ("a" * 99, "a" * 40)],
-)
-def test_label_when_the_font_lacks_letters_is_a_number(name: str, label: str) -> None:
-    assert label_of(name, 7) == label
-
-
-def test_cell_when_boxes_are_at_edges_is_drawn_all_the_same() -> None:
-    image = Image.new("RGB", (64, 48))
-    labels = {"a": Label(NAMED[0], "a very long label that is wider than the picture")}
-    for box in ((-5, -5, 200, 200), (63, 47, 64, 48), (0, 0, 0, 0), (10, 0, 20, 3)):
-        assert draw_cell(image, {"a": box}, labels, (32, 32)).size == (32, 24)
-    assert tile([image.resize((20, 20))] * 9, (20, 20)).size == (92, 64)
-    file = io.BytesIO()
-    tile([], (20, 20)).save(file, "PNG")
-
-
-def test_stand_ins_when_asked_find_what_was_drawn() -> None:
-    picture = Image.fromarray(draw_frame(["Ana", "The Garden"], 3, {"Ana": "faded"}))
-    assert find_in(picture, "Ana") == (Box(8, 94, 51, 176, 0.5, "Ana"),)
-    assert find_in(picture, "The Garden") == (Box(0, 0, 320, 180, 0.9, "The Garden"),)
-    assert find_in(picture, "Ben") == ()
-    every = [*COLOURS.values(), *map(faded, COLOURS)]
-    assert (
-        min(max(abs(a - b) for a, b in zip(x, y, strict=True)) for x in every for y in every if x != y) > 10
-    )

@@ -9,18 +9,16 @@ import numpy as np
 import pytest
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.errors import ConfigError, InputError, MissingRequirement
 from fabula.evaluation.entities.entities import QUALITY
 from fabula.evaluation.entities.quality import measure_quality
 from fabula.evaluation.entities.quality.definitions import MODELS, QualitySettings
 from fabula.evaluation.entities.quality.measure_quality import run
 from fabula.evaluation.entities.quality.vbench_results import match_results, write_results
-from fabula.models.vision.needs import lacks_of, with_weights
+from fabula.models.vision.needs import with_weights
 from fabula.schemas.canonical import canonical_bytes, sha256_file
 from fabula.testing.drawn_videos import Take, draw_takes, write_frames, write_sound
 from fabula.testing.tiny_vision import tiny_settings
 
-torch: Any = pytest.importorskip("torch", reason="the extra metrics is not installed")
 pytest.importorskip("av", reason="the extra video is not installed")
 
 TABLE = "fabula.testing.table_detector:"
@@ -127,15 +125,6 @@ def test_measure_when_a_shot_is_part_of_a_film_takes_its_frames_alone(
     assert found["imaging_quality"] == pytest.approx(1 + 9 * np.mean(arrays) / 255, abs=1e-4)
 
 
-def test_measure_when_nobody_measures_or_there_is_no_video_gives_nothing(
-    film: Path, weights: dict[str, Any]
-) -> None:
-    assert quality_of(shot_of(film), QualitySettings()) is None
-    chosen = settings_of(weights, definition="paper")
-    assert quality_of(shot_of(None, code="missing"), chosen) is None
-    assert quality_of(shot_of(film, code="damaged"), chosen) is None
-
-
 def odd(film: Path, folder: Path) -> Iterator[tuple[str, Path, str]]:
     torn = folder / "torn.mp4"
     torn.write_bytes(film.read_bytes()[:2000])
@@ -154,18 +143,6 @@ def test_measure_when_a_video_cannot_be_decoded_gives_reasons_without_a_path(
         assert found["why"]["temporal_flickering"].startswith(f"{code}: expected")
         assert found["why"]["aesthetic_quality"].startswith("left out")
         assert str(tmp_path) not in str(found)
-
-
-def test_measure_when_a_shot_has_one_frame_or_odd_sides_says_what_it_cannot_measure(
-    tmp_path: Path, weights: dict[str, Any]
-) -> None:
-    pictures = list(draw_takes([Take(4, 3, pan=2)], (70, 58)))
-    chosen = settings_of(weights, definition="paper")
-    single = quality_of(shot_of(write_frames(tmp_path / "one.mp4", pictures[:1], fps=24)), chosen)
-    assert {name for name, value in single["values"].items() if value is None} == set(QUALITY[:4])
-    assert single["why"]["temporal_flickering"] == "it takes at least 2 frames, and the shot has 1"
-    small = quality_of(shot_of(write_frames(tmp_path / "small.mp4", pictures, fps=24)), chosen)
-    assert small["why"] == {} and None not in small["values"].values()
 
 
 def test_measure_when_run_again_asks_raft_nothing(
@@ -209,33 +186,3 @@ def test_measure_when_results_of_vbench_are_given_takes_them_and_measures_the_re
     found = quality_of(shot_of(other), chosen)
     assert found["values"]["dynamic_degree"] is None and found["values"]["temporal_flickering"] is not None
     assert found["why"]["dynamic_degree"] == "the file of VBench's results has no value for this video"
-
-
-def test_measure_when_the_file_of_results_was_changed_since_says_so(
-    film: Path, results: Path, weights: dict[str, Any]
-) -> None:
-    chosen = settings_of(weights, definition="vbench", results=str(results))
-    results.write_bytes(results.read_bytes().replace(b"0.987", b"0.5"))
-    with pytest.raises(MissingRequirement, match="not the one that the run began with"):
-        quality_of(shot_of(film), chosen)
-
-
-def test_settings_when_results_do_not_fit_say_so(results: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the definition is paper"):
-        with_weights(QualitySettings(wanted=True, definition="paper", results=str(results)))
-    (tmp_path / "x.json").write_text('{"form": "other"}')
-    for file in ("none.json", "x.json"):
-        with pytest.raises(InputError, match="fabula import vbench-results"):
-            with_weights(QualitySettings(wanted=True, definition="vbench", results=str(tmp_path / file)))
-
-
-def test_needs_when_weights_are_missing_are_told_before_the_first_frame(weights: dict[str, Any]) -> None:
-    settings = QualitySettings(
-        definition="paper", options={"laion-b-32": {"local": weights["laion-b-32"]["local"]}}
-    )
-    lacks = list(lacks_of(settings, "laion-b-32", "musiq-spaq"))
-    assert [lack.wanted_by for lack in lacks] == ["laion-b-32", "musiq-spaq"]
-    assert lacks[0].what.startswith("weights of sa_0_4_vit_b_32_linear.pth") and lacks[1].what in (
-        "pyiqa",
-        "weights of musiq_spaq_ckpt-358bb6af.pth of chaofengc/IQA-PyTorch-Weights",
-    )

@@ -11,17 +11,14 @@ import pytest
 from fabula.evaluation.entities.entities import QUALITY
 from fabula.evaluation.entities.quality import definitions
 from fabula.evaluation.entities.quality import meters as windows
-from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters, reasons
-from fabula.evaluation.entities.quality.meters import Meter, Picture, Unmeasured, mean, read_off
+from fabula.evaluation.entities.quality.definitions import QualitySettings, make_meters
+from fabula.evaluation.entities.quality.meters import Picture, read_off
 from fabula.evaluation.entities.quality.motion import (
     Likeness,
-    Motion,
-    Rating,
     Reconstruction,
     Steadiness,
     fastest,
 )
-from fabula.models.vision import needs
 from fabula.models.vision.store import VectorStore, vector_key
 from fabula.models.vision.types import Card, Rows
 from fabula.testing.table_detector import ColourPredictor
@@ -128,17 +125,6 @@ def test_likeness_when_worked_by_hand_equals_equation_2_and_the_rule_of_vbench()
     assert both[:, 0].tolist() == pytest.approx([0.6, 0.7], abs=1e-6), "the mean of first and previous"
 
 
-def test_likeness_when_a_cosine_is_negative_counts_it_as_none_in_vbench_only() -> None:
-    class Signed(Unit):
-        def encode(self, images: "Sequence[Image]") -> Rows:
-            return np.array(
-                [[1.0 if np.asarray(image).max() > 9 else -1.0] for image in images], dtype=np.float32
-            )
-
-    assert Likeness(Signed()).values([(grey(1), grey(99))])[0, 0] == -1
-    assert Likeness(Signed()).values([(grey(99), grey(1), grey(99))])[0, 0] == 0.5
-
-
 def test_fastest_when_worked_by_hand_is_the_mean_of_the_longest_twentieth() -> None:
     flow = np.zeros((2, 4, 10), dtype=np.float32)
     flow[:, 0, 0], flow[:, 1, 1], flow[:, 2, 2] = (3, 4), (0, 2), (1, 0)  # lengths 5, 2, 1 of 40 pixels
@@ -158,18 +144,6 @@ def test_reconstruction_when_the_flow_is_true_foretells_a_shift_exactly(step: in
     wanted = [1 - np.abs((arrays[i] + arrays[i + 2]) / 2 - arrays[i + 1]).mean() / 255 for i in (0, 2)]
     assert blended.tolist() == pytest.approx(wanted, abs=1e-6), "without motion it is the mean of both frames"
     assert (blended < repeated).all() and (repeated < 1).all(), "edges that come in are repeated there"
-
-
-def test_motion_when_sides_are_no_multiples_of_8_repeats_edges_before() -> None:
-    seen: list[tuple[int, int]] = []
-
-    class Sizes(Still):
-        def flows(self, pictures: "Sequence[tuple[Image, Image]]") -> Rows:
-            seen.extend(image.size for pair in pictures for image in pair)
-            return super().flows(pictures)
-
-    values = Motion(Sizes([], (0, 0))).values([(grey(1, (141, 100)), grey(2, (141, 100)))])
-    assert values.tolist() == [[0]] and seen == [(144, 104)] * 2
 
 
 def settings_with(monkeypatch: pytest.MonkeyPatch, models: dict[str, Any], **chosen: Any) -> QualitySettings:
@@ -254,39 +228,6 @@ def test_measures_when_frames_are_too_few_have_a_reason_and_no_value(
     )
 
 
-def test_measures_when_a_model_gives_no_number_have_a_reason_and_no_value(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    chosen = settings_with(
-        monkeypatch, {"encoder": Unit()}, definition="paper", measures=["subject_consistency"]
-    )
-    values, why = measured(chosen, [grey(9), grey(0), grey(9), grey(9)], 24)
-    assert values == {"subject_consistency": None}
-    assert why == {"subject_consistency": "the model gave no number for 2 of 3 groups of frames"}
-
-
-def test_measures_when_frames_change_their_size_say_where() -> None:
-    meter = Meter(windows.pairs(), Steadiness(), mean, 1, 2)
-    with pytest.raises(Unmeasured, match="from 16 x 16 to 8 x 16 at frame 2"):
-        read_off({"a": meter}, keyed([grey(1), grey(2), grey(3, (8, 16))]), VectorStore())
-
-
-def test_measures_when_batches_differ_are_the_same_and_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    frames = shifted(2, 13)
-    found = []
-    for batch, pairs in ((1, 1), (5, 4), (16, 3)):
-        models = {"encoder": Unit(), "flow": Moved(frames, (-2, 0)), "predictor": ColourPredictor()}
-        chosen = {"definition": "paper", "batch": batch, "pairs": pairs}
-        store = VectorStore()
-        found.append(measured(settings_with(monkeypatch, models, **chosen), frames, 24, store)[0])
-        counts = (models["encoder"].seen, models["flow"].asked, models["predictor"].seen)
-        assert measured(settings_with(monkeypatch, models, **chosen), frames, 24, store)[0] == found[-1]
-        assert counts == (models["encoder"].seen, models["flow"].asked, models["predictor"].seen), "kept"
-        assert models["flow"].asked == 12 + 2 * 6 and models["predictor"].seen == 2 * 13
-    for other in found[1:]:
-        assert list(other.values()) == pytest.approx(list(found[0].values()), abs=1e-6)
-
-
 def test_read_off_when_a_shot_is_long_holds_a_batch_of_frames_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -306,29 +247,3 @@ def test_read_off_when_a_shot_is_long_holds_a_batch_of_frames_and_no_more(
     made = make_meters(chosen, Fraction(24), (16, 16), 200)
     read_off(made, frames(), VectorStore())
     assert most <= 8 + 3
-
-
-def test_rating_when_a_factor_is_given_scales_the_value_and_is_kept_apart() -> None:
-    model = ColourPredictor()
-    assert Rating(model, 0.1).values([(grey(255),)])[0, 0] == pytest.approx(1.0)
-    assert Rating(model, 0.1).identity != Rating(model, 1.0).identity
-
-
-def test_settings_when_a_measure_is_left_out_need_no_model_for_it_and_say_so() -> None:
-    whole = QualitySettings(wanted=True, definition="paper")
-    assert whole.looking() == ("dinov2-base", "raft-large", "laion-b-32", "musiq-spaq") and not reasons(whole)
-    free = QualitySettings(wanted=True, definition="paper", measures=QUALITY[:5])
-    assert "musiq-spaq" not in free.looking()
-    assert reasons(free) == {"imaging_quality": "left out: measure_quality.measures does not name it"}
-    vbench = QualitySettings(wanted=True, definition="vbench")
-    assert vbench.looking() == ("dino-b-16", "raft-large", "laion-l-14", "musiq-spaq")
-    assert "fabula import vbench-results" in reasons(vbench)["motion_smoothness"]
-    assert QualitySettings().looking() == ()
-    own = QualitySettings(
-        wanted=True, definition="paper", measures="imaging_quality", models={"imaging_quality": "a:b"}
-    )
-    assert own.looking() == ("a:b",)
-    assert (
-        list(needs.lacks_of(QualitySettings(wanted=True, definition="paper", measures="temporal_flickering")))
-        == []
-    )

@@ -4,17 +4,15 @@ from dataclasses import replace
 from itertools import permutations
 from math import sqrt
 
-import numpy as np
 import pytest
 
 from fabula.errors import ConfigError
 from fabula.evaluation.entities.metrics.aggregate import Definitions, number, numbers
 from fabula.evaluation.entities.metrics.catalogue import METRICS, metric_named
-from fabula.evaluation.entities.metrics.diagnostics import entity_details
 from fabula.evaluation.entities.metrics.tallies import Counters, Tally, tally
 from fabula.evaluation.entities.scores.scores import score_episode, score_methods
 
-from .worked import ANA, CUP, FAILED, HALL, NORTH, episode, said
+from .worked import ANA, FAILED, HALL, episode, said
 
 EQ23 = Definitions(resamples=0)
 ROOT = sqrt(0.5)  # the cosine of two vectors at right angles with their centroid
@@ -105,17 +103,6 @@ def test_coverage_when_definition_is_table15_is_lowered_by_missing_shots_alone_b
     assert made.coverage == pytest.approx(coverage)
 
 
-def test_actions_when_outside_are_lowered_by_missing_shots_alone() -> None:
-    metric = metric_named("intra_action_overall")
-    made = number(metric, [tally(metric, episode())], Definitions(actions="outside", resamples=0))
-    assert made.corrected == pytest.approx(0.4)  # 0.6 x 2/3
-
-
-def test_definitions_when_there_is_none_of_that_name_are_refused() -> None:
-    with pytest.raises(ConfigError, match="eq23, table15, b5, code"):
-        Definitions(coverage="eq24")  # type: ignore[arg-type]
-
-
 def test_a_reply_when_it_failed_never_becomes_a_number() -> None:
     metric, facts = metric_named("llm_face_accuracy"), episode()
     failed = replace(facts, pairs={**facts.pairs, (ANA, "1:2"): FAILED})
@@ -153,15 +140,6 @@ def test_location_when_a_pair_differs_or_was_not_answered_is_decided_or_not() ->
         assert made.failed == (expected is None)
 
 
-def test_location_when_judged_as_a_whole_takes_that_reply() -> None:
-    facts = replace(episode(), pairs={}, locations={HALL: said(consistent=1.0, consistency=0.7, layout=None)})
-    values = {
-        name: tally(metric_named(f"llm_scene_{name}"), facts).value
-        for name in ("accuracy", "mean_score", "layout")
-    }
-    assert values == {"accuracy": 1.0, "mean_score": 0.7, "layout": None}
-
-
 def test_metrics_when_listed_are_51_with_the_24_short_names_of_table_4() -> None:
     assert [sum(metric.pillar == pillar for metric in METRICS) for pillar in (1, 2, 3)] == [6, 24, 21]
     short = ("char_presence", "obj_presence", "loc_presence", "face_fidelity", "object_fidelity",
@@ -173,17 +151,6 @@ def test_metrics_when_listed_are_51_with_the_24_short_names_of_table_4() -> None
     ]  # fmt: skip
     with pytest.raises(ConfigError, match="no metric 'vibes'"):
         metric_named("vibes")
-
-
-def test_entities_when_listed_have_their_nearness_and_verdicts() -> None:
-    details = {each.entity: each for each in entity_details(episode())}
-    assert list(details) == [ANA, HALL, CUP]
-    ana = details[ANA]
-    assert (ana.mean, ana.least, ana.most, ana.median_of_pairs) == pytest.approx((ROOT, ROOT, ROOT, 0.0))
-    assert (ana.representative, ana.anchor, ana.judged, ana.accuracy) == ("1:1", "1:1", 1, 1.0)
-    assert [shot.status for shot in ana.shots] == ["present", "present", "absent", "missing"]
-    assert [shot.admitted for shot in ana.shots] == [True, True, False, False]
-    assert (details[CUP].mean, details[CUP].worst, details[CUP].accuracy) == (None, None, None)
 
 
 def test_scores_when_episodes_come_in_any_order_are_the_same() -> None:
@@ -220,12 +187,3 @@ def test_intervals_when_all_episodes_are_of_one_source_are_not_made() -> None:
     # 2/5 of a mean of values from 0 to 39/40, whose standard deviation is 0.289:
     # 0.195 +- 0.4 x 1.96 x 0.289 / sqrt(40)
     assert (made.low, made.high) == pytest.approx((0.195 - 0.0358, 0.195 + 0.0358), abs=0.006)
-
-
-def test_vectors_when_one_is_missing_leave_the_other_alone() -> None:
-    facts = episode()
-    first = replace(facts.shots[0].appearances[0], vector=None)
-    shots = (replace(facts.shots[0], appearances=(first, *facts.shots[0].appearances[1:])), *facts.shots[1:])
-    made = tally(metric_named("cs_face"), replace(facts, shots=shots))
-    assert (made.value, made.failed, made.absent, made.missing) == (None, 2, 1, 1)
-    assert np.array_equal(NORTH, [0.0, 1.0])

@@ -6,16 +6,11 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import InputError, TargetError
-from fabula.evaluation.archive.archive import read_archive, read_manifest
+from fabula.errors import InputError
 from fabula.evaluation.entities.metrics.aggregate import Definitions
-from fabula.evaluation.entities.published.importing import RESULTS, import_results
-from fabula.evaluation.entities.report.page import episodes_report
+from fabula.evaluation.entities.published.importing import import_results
 from fabula.evaluation.entities.scores.compare import compare_folders
 from fabula.evaluation.entities.scores.score import score_folder
-from fabula.evaluation.report.page import render_page
-from fabula.people.episodes import judged
-from fabula.people.review.sources.episodes import instances_of
 
 SCRIPT = {
     "story_name": "film__run1",
@@ -145,36 +140,6 @@ def test_results_when_imported_with_schedule_give_corrected_means_but_for_fideli
     assert curves["centroid"]["1-2"] == pytest.approx((0.9 + 0.95) / 2)
 
 
-def test_results_when_imported_have_a_page_of_numbers_that_says_what_it_lacks(
-    public: Path, scripts: Path, tmp_path: Path
-) -> None:
-    import_results(public, tmp_path / "run", "mine", scripts)
-    document = episodes_report(tmp_path / "run")
-    assert document.episodes is not None and document.episodes.episodes == ()
-    assert "The archive has numbers alone: no crops, no replies." in document.warnings
-    shown = [row for table in document.details for row in table.rows if row.anchor]
-    assert shown and not any(row.traces for row in shown)
-    assert render_page(document).count("<h1>") == 1
-
-
-def test_results_when_imported_hold_no_place_of_another_machine(public: Path, tmp_path: Path) -> None:
-    import_results(public, tmp_path / "run")
-    assert "/home/somebody" not in (tmp_path / "run" / RESULTS).read_text()
-    manifest = read_manifest(tmp_path / "run")
-    assert manifest.protocol["manifest"] == {"config": {"box": 0.25}}
-    assert manifest.environment["n_vlm_keys"] == 8
-
-
-def test_results_when_imported_have_no_replies_that_people_are_compared_with(
-    public: Path, tmp_path: Path
-) -> None:
-    import_results(public, tmp_path / "run")
-    with pytest.raises(InputError, match="imported results, without the judge's replies"):
-        judged(read_archive(tmp_path / "run"))
-    with pytest.raises(InputError, match="imported results, without the judge's replies"):
-        instances_of([tmp_path / "run"])
-
-
 def test_results_when_two_imports_are_compared_are_paired_by_episode(public: Path, tmp_path: Path) -> None:
     import_results(public, tmp_path / "a", "one")
     (public / "film__run1.json").write_text(
@@ -215,20 +180,3 @@ def test_results_when_an_episode_is_not_of_the_release_are_refused(
     (public / "other.json").write_text(json.dumps(result(episode_id="other__run")))
     with pytest.raises(InputError, match="other__run"):
         import_results(public, tmp_path / "run", None, scripts)
-
-
-def test_results_when_they_name_a_shot_that_the_episode_lacks_are_refused(
-    public: Path, scripts: Path, tmp_path: Path
-) -> None:
-    changed = result()
-    changed["per_entity_scores"]["face_Ana"]["vlm_anchor_shot"] = "7:1"
-    (public / "film__run1.json").write_text(json.dumps(changed))
-    with pytest.raises(InputError, match="shot 7:1"):
-        import_results(public, tmp_path / "run", None, scripts)
-
-
-def test_results_when_the_folder_is_taken_or_empty_are_refused(public: Path, tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match="not empty"):
-        import_results(public, public)
-    with pytest.raises(InputError, match="one JSON file per episode"):
-        import_results(tmp_path, tmp_path / "run")

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.engine.execute import STORE, Options
+from fabula.engine.execute import STORE
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.entities.load_episodes import chosen_episodes
-from fabula.evaluation.entities.looking.kept_frames import frame_sharpness
 from fabula.evaluation.entities.looking.settings import EpisodeSelection, frames_of, looking_budget
 from fabula.releases.entities.tree import read_entity_set
 from fabula.testing.drawn_entities import draw_frame, write_outputs
@@ -50,11 +49,6 @@ def test_frames_when_worked_by_hand_agree(
     assert choice.grounded == tuple(sorted({*ground, *grid}))
 
 
-def test_frames_when_a_shot_is_too_short_are_refused() -> None:
-    with pytest.raises(ValueError, match="4 frames"):
-        frames_of("code", 4)
-
-
 def test_budget_when_of_two_episodes_counts_from_the_schedule_alone(episodes: Path) -> None:
     # ep_a schedules 3 + 3 + 3 + 2 + 4 = 15 entities in 5 shots, ep_b 2 + 3 in 2 shots.
     entity_set, _ = read_entity_set(episodes)
@@ -84,20 +78,6 @@ def test_shots_when_looked_at_hold_script_entities_and_the_drawn_pixels(
         with Image.open(tmp_path / "run" / STORE / name) as image:
             drawn = draw_frame(["Ana", "Ben", "The Garden", "the red cup"], int(index))
             assert (np.asarray(image) == drawn).all()
-
-
-def test_shots_when_nobody_registered_an_entity_describe_it_by_its_name(tmp_path: Path) -> None:
-    episode = written_episode()
-    del episode["entity_descriptions"]["Object 1"]
-    episode["entity_descriptions"]["Gen_Ana"] = {"name": "Ana", "label": "Gen_Ana", "description": "A guest."}
-    episodes = write_episodes(tmp_path / "episodes", [episode])
-    outputs = write_outputs(tmp_path / "m", [episode])
-    entities = look(tmp_path / "run", episodes, [outputs])[0]["shot"]["entities"]
-    assert [(one["key"], one["description"], one["registered"]) for one in entities] == [
-        ("character:Ana", "A guest.", True),
-        ("location:The Kitchen", "Narrow room with blue tiles and one window.", True),
-        ("object:the red cup", "the red cup", False),
-    ]
 
 
 def break_one(folder: Path) -> None:
@@ -139,21 +119,6 @@ def test_shots_when_an_episode_is_one_video_are_cut_out_of_it(tmp_path: Path, ep
     assert [line["frames"]["invalid"] for line in lines] == [None, "missing", "missing", "missing", None]
     assert lines[4]["frames"]["ground"] == [0, 2, 4, 6, 8]
     assert (lines[4]["frames"]["first"], lines[4]["frames"]["last"]) == (0, 8)
-
-
-def test_shots_when_worker_counts_differ_are_the_same(tmp_path: Path, episodes: Path, outputs: Path) -> None:
-    alone = look(tmp_path / "a", episodes, [outputs])
-    pooled = look(tmp_path / "b", episodes, [outputs], options=Options(workers=2))
-    assert alone == pooled
-
-
-def test_frames_when_sharp_and_smooth_are_told_apart_by_both_definitions() -> None:
-    sharp = Image.fromarray(np.tile(np.array([[0, 255], [255, 0]], dtype=np.uint8), (20, 20))).convert("RGB")
-    smooth = sharp.resize((40, 40), Image.Resampling.BOX).resize((41, 41), Image.Resampling.BICUBIC)
-    for definition in ("paper", "code"):
-        flat = frame_sharpness(Image.new("RGB", (40, 40), (9, 9, 9)), definition)  # type: ignore[arg-type]
-        assert flat == 0
-        assert frame_sharpness(sharp, definition) > frame_sharpness(smooth, definition) > 0  # type: ignore[arg-type]
 
 
 def test_selection_when_given_takes_ids_tiers_and_limits(episodes: Path) -> None:

@@ -102,15 +102,6 @@ def test_match_when_a_file_is_none_of_vbench_says_where(
         match_results([tmp_path / "r.json"], [videos])
 
 
-def test_match_when_nothing_fits_is_an_error(videos: Path, tmp_path: Path) -> None:
-    file = written(tmp_path / "r.json", imaging_quality={"a/run1/009_009.mp4": 50})
-    with pytest.raises(InputError, match="no video of that name"):
-        match_results([file], [videos])
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="a folder with videos"):
-        match_results([file], [tmp_path / "empty"])
-
-
 def test_import_when_called_writes_the_values_and_tells_what_was_not_used(
     videos: Path, tmp_path: Path
 ) -> None:

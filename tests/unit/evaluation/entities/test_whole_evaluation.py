@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fabula.cli.main import app
-from fabula.engine.report import RunReport, read_report
-from fabula.errors import BudgetStop, ConfigError
+from fabula.engine.report import RunReport
+from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import Archive, read_archive
-from fabula.evaluation.archive.replies import lacks
 from fabula.evaluation.entities.metrics.catalogue import METRICS
 from fabula.evaluation.entities.requests import (
     EVALUATING,
@@ -23,7 +22,6 @@ from fabula.evaluation.entities.requests import (
     estimate_episodes,
 )
 from fabula.kinds.evaluations import make_report, merge_archives
-from fabula.media import video
 from fabula.people.episodes import judged
 from fabula.schemas.canonical import Json
 from fabula.schemas.plain_files import json_lines
@@ -40,15 +38,6 @@ FAULTS: dict[str, dict[str, Fault]] = {
     "ep_a/2:2": {"Ana": "changed"}, "ep_a/2:3": {"the red cup": "faded"},
 }  # fmt: skip
 LOOKING = ("take_frames", "ground_entities", "encode_appearances", "draw_grids")
-_TABLE, _TRUTH = "fabula.testing.table_detector", "fabula.testing.drawn_entities"
-MEASURED = (
-    "measure_quality.models={"
-    f"subject_consistency='{_TRUTH}:load_truth_vectors', motion_smoothness='{_TABLE}:load_still_flow', "
-    f"dynamic_degree='{_TABLE}:load_still_flow', aesthetic_quality='{_TABLE}:load_brightness', "
-    f"imaging_quality='{_TABLE}:load_brightness'}}"
-)
-"""Who measures quality in the place of real networks."""
-Evaluate = Callable[..., RunReport]
 
 
 @pytest.fixture(scope="module")
@@ -181,60 +170,6 @@ def test_evaluation_when_videos_are_drawn_equals_the_table_worked_by_hand(
     assert str(data) not in (data / "run/episodes.jsonl").read_text()
 
 
-def test_pillars_when_added_one_by_one_ask_nothing_again_and_come_to_the_same(
-    data: Path, server: ModelServer
-) -> None:
-    evaluated(data, server, "poor", out="once")
-    once, asked = read_archive(data / "once"), server.count
-    evaluated(data, server, "poor", pillars="2")
-    assert server.count - asked < asked
-    report = evaluated(data, server, "poor", pillars="3")
-    assert server.count == 2 * asked, "each question of the whole was asked once more, and none twice"
-    assert ran(report) == {
-        "take_frames": 0, "ground_entities": 0, "encode_appearances": 7, "draw_grids": 7,
-    }  # fmt: skip
-    added = read_archive(data / "run")
-    assert added.judgements == once.judgements
-    assert added.manifest.protocol == once.manifest.protocol
-    assert lines(data / "run") == lines(data / "once")
-    evaluated(data, server, "poor", pillars="2,3")
-    assert server.count == 2 * asked
-
-
-@pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Videos that were decoded from end to end, and how often."""
-    counts: Counter[str] = Counter()
-    real = video.decoded_whole
-
-    def counting(path: Path, stream: int) -> Any:
-        counts["/".join(path.parts[-3:])] += 1
-        return real(path, stream)
-
-    monkeypatch.setattr(video, "decoded_whole", counting)
-    return counts
-
-
-def test_videos_when_looked_at_for_all_pillars_are_decoded_once(
-    data: Path, server: ModelServer, decoded: Counter[str]
-) -> None:
-    chosen = {"settings": (*SETTINGS, MEASURED), "episodes": ("ep_b",)}
-    evaluated(data, server, "good", out="all", pillars="1,2,3", **chosen)
-    assert decoded == {"good/ep_b/001_001.mkv": 1, "good/ep_b/001_002.mkv": 1}
-    decoded.clear()
-    evaluated(data, server, "good", out="parts", pillars="1", **chosen)
-    evaluated(data, server, "good", out="parts", pillars="1,2,3", **chosen)
-    assert set(decoded.values()) == {1}, "frames were kept for the pillars that came later"
-    decoded.clear()
-    evaluated(data, server, "good", out="without", pillars="2,3", **chosen)
-    assert set(decoded.values()) == {1}
-    whole, without = lines(data / "all"), lines(data / "without")
-    assert lines(data / "parts") == whole
-    for name, row in whole.items():
-        assert [shot["frames"] for shot in row["shots"]] == [one["frames"] for one in without[name]["shots"]]
-        assert all(None not in shot["quality"]["values"].values() for shot in row["shots"])
-
-
 def ran(report: RunReport) -> dict[str, int]:
     return {stage.name: stage.ran for stage in report.stages if stage.name in LOOKING}
 
@@ -252,20 +187,6 @@ def test_judge_when_another_one_is_named_uses_what_was_looked_at_and_keeps_the_f
     assert {one.judge.spec for one in now.judgements} == {"openai:two"}
     assert len(now.judgements) == len(first.judgements)
     assert read_archive(data / "run/earlier-1").judgements == first.judgements
-
-
-def test_evaluation_when_stopped_keeps_what_is_answered_and_continues(
-    data: Path, server: ModelServer
-) -> None:
-    with pytest.raises(BudgetStop, match="replies so far"):
-        evaluated(data, server, "good", max_cost=0.02)
-    unasked, _ = lacks(read_archive(data / "run").manifest.environment)
-    asked = server.count
-    assert unasked and asked
-    evaluated(data, server, "good")
-    assert lacks(read_archive(data / "run").manifest.environment) == (0, 0)
-    keys = Counter(exchange.asked.key for exchange in server.log)
-    assert max(keys.values()) == 1, "what was answered before the stop is not asked again"
 
 
 def odd(asked: Asked) -> Any:
@@ -348,21 +269,6 @@ def test_evaluation_when_something_is_wrong_says_so_before_the_first_frame(
         evaluated(data, server, "good", **options)
     assert server.count == 0
     assert not (data / "run/store").exists()
-
-
-def test_locations_when_judged_as_the_public_code_does_are_one_question_each(
-    data: Path, server: ModelServer
-) -> None:
-    evaluated(data, server, "good", locations="code", grounding="code", pillars="3")
-    archive = read_archive(data / "run")
-    assert {one.kind for one in archive.judgements} == {"fidelity", "pair", "location"}
-    places = replies(archive, "location", "good", "ep_a")
-    assert {key: (parsed["consistent"], parsed["outliers"]) for key, parsed in places.items()} == {
-        "location:The Garden": (True, []), "location:The Kitchen": (True, []),
-    }  # fmt: skip
-    assert archive.manifest.protocol["definitions"]["judge_locations.definition"] == "code"
-    assert json.loads((data / "run/evaluation.json").read_text())["protocol"]["pillars"] == [3]
-    assert read_report(data / "run").totals["made"] == 2
 
 
 def test_people_when_they_say_what_the_judge_said_agree_with_it_from_tasks_to_kappa(

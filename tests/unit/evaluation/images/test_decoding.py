@@ -10,8 +10,7 @@ import pytest
 from fabula.evaluation.outputs import checked
 from fabula.evaluation.shots import found
 from fabula.media import images
-from fabula.media.images import DECODED, DecodedPictures, Picture, encode_image, open_picture
-from fabula.testing.drawn import draw_panel
+from fabula.media.images import DECODED, DecodedPictures, Picture, open_picture
 
 Evaluate = Callable[..., Any]
 
@@ -89,29 +88,3 @@ def test_results_when_nothing_is_kept_decoded_are_the_same(
     assert max(loads.values()) > 3
     kept, anew = ((tmp_path / name / "images.jsonl").read_bytes() for name in ("kept", "anew"))
     assert kept == anew
-
-
-def test_open_when_pixels_are_changed_by_one_leaves_those_of_others_alone(tmp_path: Path) -> None:
-    data = encode_image(draw_panel(3), format="png")
-    first = open_picture(data)
-    before = first.image.tobytes()
-    first.image.paste((1, 2, 3), (0, 0, 5, 5))
-    assert open_picture(data).image.tobytes() == before
-
-
-def test_kept_pictures_when_there_is_no_more_room_go_oldest_first() -> None:
-    pictures = DecodedPictures(1000)
-    small, other, large = (images._Decoded(images_of(side), (side, side), "PNG", ()) for side in (9, 8, 12))
-    for name, decoded in (("a", small), ("b", other), ("c", small), ("d", small), ("e", large)):
-        pictures.put(name, decoded)
-    assert pictures.get("e") is None  # it would push out most others
-    assert pictures.get("a") is small and pictures.held == 3 * (81 * 3 + 64)
-    pictures.put("f", small)
-    assert pictures.get("b") is None and pictures.get("a") is small
-    assert pictures.held <= 1000
-
-
-def images_of(side: int) -> Any:
-    from PIL import Image
-
-    return Image.new("RGB", (side, side))

@@ -11,10 +11,8 @@ import pytest
 from PIL import Image
 
 from fabula.baselines.copy_paste import write_copy_paste
-from fabula.errors import BudgetStop, ConfigError, InputError, MissingRequirement
+from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive, read_manifest
-from fabula.evaluation.metrics.vectors import packed, unpacked
-from fabula.evaluation.shots.compare import compare_folders
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import read_found
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
@@ -85,16 +83,6 @@ def test_copies_when_references_differ_have_a_rate_near_1_and_the_highest_simila
         tmp_path / "run", Definitions(chosen={"copy-paste": "code"}, resamples=0)
     ).methods[0]
     assert mirrored.scores["copy_paste_rate"].value == pytest.approx(0.5)  # colours are the same in a mirror
-
-
-def test_scores_when_stories_and_workers_come_otherwise_are_the_same(
-    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, copies, out="one")
-    evaluate(copies, model_x, out="two", workers=2)
-    one, two = (score_folder(tmp_path / name, FEW).as_json() for name in ("one", "two"))
-    assert one == two
-    assert (tmp_path / "one/images.jsonl").read_bytes() == (tmp_path / "two/images.jsonl").read_bytes()
 
 
 def test_pictures_when_a_method_is_added_are_not_encoded_again(
@@ -247,18 +235,6 @@ def test_needs_when_something_is_missing_are_listed_at_once(
     assert not (tmp_path / "run").exists()
 
 
-def test_needs_when_libraries_are_missing_name_every_model(
-    shot_set: Path, model_x: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fabula.models.vision import registry
-
-    monkeypatch.setattr(registry, "find_spec", lambda name: None)
-    with pytest.raises(MissingRequirement) as refused:
-        EVALUATING.evaluate(shot_set, [model_x], tmp_path / "run", ImageOptions(device="cpu"))
-    for name in ("grounding-dino-swin-t", "clip-vit-l-14", "csd-vit-l", "inception-v3", "--judge"):
-        assert name in refused.value.found
-
-
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
@@ -272,50 +248,6 @@ def test_outputs_when_a_picture_could_be_of_another_shot_stop_the_evaluation(
     spoil(model_x / "01/shots")
     with pytest.raises(InputError, match=expected):
         evaluate(model_x)
-
-
-def test_outputs_when_a_method_has_nothing_for_a_story_count_it(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    for file in (model_x / "03/shots").iterdir():
-        file.unlink()
-    evaluate(model_x)
-    (method,) = score_folder(tmp_path / "run", FEW).methods
-    assert method.accounting["stories_without_shot"] == 1
-    assert method.scores["cids_cross"].counts["stories_counted"] == 2
-    assert method.scores["csd_self"].counts["stories"] == 3
-
-
-def test_comparison_when_one_folder_is_named_twice_compares_its_methods(
-    evaluate: Evaluate, model_x: Path, copies: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, copies, metrics="occm,csd")
-    found = compare_folders(tmp_path / "run", tmp_path / "run", FEW)
-    by_metric = {one.about["metric"]: one for one in found.comparisons}
-    assert set(by_metric) == {"occm", "csd_cross", "csd_self"}
-    assert (by_metric["csd_cross"].first, by_metric["csd_cross"].second) == ("copy-paste", "model-x")
-    assert by_metric["csd_cross"].n == 3
-    assert by_metric["csd_cross"].difference > 0
-    assert any("csd_cross: copy-paste - model-x" in line for line in found.lines())
-
-
-def test_archive_when_a_line_is_broken_says_which(evaluate: Evaluate, model_x: Path, tmp_path: Path) -> None:
-    evaluate(model_x, metrics="occm")
-    path = tmp_path / "run/images.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    del lines[0]["shots"]
-    lines[1]["boxes"]["shots"] = {"1": [[0, 0]]}
-    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, lines[2]]))
-    with pytest.raises(InputError) as refused:
-        score_folder(tmp_path / "run")
-    assert "images.jsonl:1 $.shots" in str(refused.value)
-    assert "images.jsonl:2" in str(refused.value) and "03 again" in str(refused.value)
-
-
-def test_packed_when_unpacked_is_the_same_bit_for_bit() -> None:
-    rows = np.array([[0.1, np.nan, -3e-39], [1, 2, 3]], dtype=np.float32)
-    assert unpacked(packed(rows)).tobytes() == rows.tobytes()
-    assert unpacked(packed(np.empty((0, 7), dtype=np.float32))).shape == (0, 7)
 
 
 def test_pictures_when_odd_are_looked_at_all_the_same(
@@ -343,30 +275,6 @@ def test_pictures_when_odd_are_looked_at_all_the_same(
     assert method.stories[2].scores["occm"].value != 100  # two on stage, one of them in no list
 
 
-def test_scripts_when_in_chinese_only_still_say_who_is_on_stage(
-    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, metrics="cids,occm,clip-score", out="both")
-    script = shot_set / "ViStory/01/story.json"
-    document = json.loads(script.read_text("utf-8"))
-    for shot in document["Shots"]:
-        for value in shot.values():
-            if isinstance(value, dict):
-                value.pop("en")
-    script.write_text(json.dumps(document), "utf-8")
-    evaluate(model_x, metrics="cids,occm,clip-score", out="chinese")
-    both, chinese = (score_folder(tmp_path / name, FEW) for name in ("both", "chinese"))
-    for name in ("cids_cross", "occm"):
-        assert chinese.methods[0].scores[name] == both.methods[0].scores[name]
-    with ModelServer(AlignmentModel()) as server:
-        evaluate(model_x, out="judged", **judged(server))
-    kinds = Counter(one.item.split("/")[1] for one in read_archive(tmp_path / "judged").judgements)
-    assert kinds == {"scene": 14, "shot": 14, "interaction": 5, "action": 18}  # as of both languages
-    score = chinese.methods[0].scores["clip_score"]
-    assert (score.counts["without_text"], score.counts["stories_counted"]) == (5, 2)
-    assert any("5 of 15 shots without English text" in line for line in chinese.lines())
-
-
 def test_script_when_shots_are_misnumbered_stops_the_evaluation(
     evaluate: Evaluate, shot_set: Path, model_x: Path
 ) -> None:
@@ -377,19 +285,6 @@ def test_script_when_shots_are_misnumbered_stops_the_evaluation(
     with pytest.raises(InputError, match="shot-order"):
         evaluate(model_x)
     evaluate(model_x, stories=("01", "03"))
-
-
-def test_evaluation_when_the_budget_ends_keeps_what_was_rated(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    prices = {"input": 200.0, "output": 200.0}
-    with ModelServer(AlignmentModel()) as server:
-        given = judged(server, metrics="alignment", max_cost=3.0)
-        given["models"]["openai:tested"] |= {"prices": prices, "concurrency": 1}
-        with pytest.raises(BudgetStop, match=r"judgements\.jsonl has"):
-            evaluate(model_x, **given)
-    scores = score_folder(tmp_path / "run", FEW)
-    assert any("not finished" in note for note in scores.notes)
 
 
 def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(
@@ -408,17 +303,6 @@ def test_evaluation_when_the_folder_holds_more_keeps_it_unless_replaced(
     assert not [*(tmp_path / "run").glob("earlier*")]
     evaluate(model_x, metrics="occm", replace=True)
     assert [one.method for one in score_folder(tmp_path / "run", FEW).methods] == ["model-x"]
-
-
-def test_alignment_when_nobody_is_cut_out_needs_no_detector(
-    shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
-    with ModelServer(AlignmentModel()) as server:
-        given = judged(server, metrics=("alignment",), settings=('judge_alignment.dimensions=["shot"]',))
-        EVALUATING.evaluate(
-            shot_set, [model_x], tmp_path / "run", ImageOptions(**given, device="cpu", workers=0)
-        )
-    assert read_manifest(tmp_path / "run").protocol["models"] == {}
 
 
 def test_references_when_generated_ones_are_chosen_are_those_of_the_method(

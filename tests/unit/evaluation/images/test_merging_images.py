@@ -11,9 +11,7 @@ from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_manifest
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.score import score_folder
-from fabula.kinds.evaluations import export_archive, merge_archives
-from fabula.testing.alignment_model import AlignmentModel
-from fabula.testing.model_server import ModelServer
+from fabula.kinds.evaluations import merge_archives
 
 Evaluate = Callable[..., Any]
 
@@ -21,11 +19,6 @@ Evaluate = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
-
-
-def judged(server: ModelServer, **more: Any) -> dict[str, Any]:
-    models = {"openai:tested": {"base_url": server.openai_url, "attempts": 2}}
-    return {"judges": ("openai:tested",), "models": models, **more}
 
 
 def scores(folder: Path) -> Any:
@@ -64,22 +57,6 @@ def test_merge_when_parts_are_those_of_one_evaluation_scores_as_the_whole(
     ]
 
 
-def test_merge_when_one_part_was_judged_has_its_ratings(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    with ModelServer(AlignmentModel()) as server:
-        evaluate(model_x, out="a", metrics="alignment,occm", **judged(server))
-    evaluate(model_x, out="b", metrics="csd")
-    merge_archives([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
-    (method,) = score_folder(tmp_path / "merged", Definitions(resamples=0)).methods
-    before = score_folder(tmp_path / "a", Definitions(resamples=0)).methods[0].scores["alignment"]
-    assert method.scores["alignment"] == before
-    assert method.scores["csd_self"].value is not None
-    assert read_manifest(tmp_path / "merged").protocol["dimensions"] == [
-        "scene", "shot", "interaction", "action",
-    ]  # fmt: skip
-
-
 def test_merge_when_pictures_or_models_differ_is_refused(
     evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
@@ -113,9 +90,3 @@ def test_merge_when_boxes_of_one_model_differ_is_refused_unless_the_first_wins(
     merged = [json.loads(line) for line in (tmp_path / "kept/images.jsonl").read_text("utf-8").splitlines()]
     assert merged[0]["boxes"] == lines[0]["boxes"] and merged[0]["crops"] is None
     assert merged[1]["crops"] is not None
-
-
-def test_export_when_of_images_can_be_scored(evaluate: Evaluate, model_x: Path, tmp_path: Path) -> None:
-    evaluate(model_x, metrics="occm,csd")
-    export_archive(tmp_path / "run", tmp_path / "copy")
-    assert scores(tmp_path / "copy") == scores(tmp_path / "run")

@@ -9,8 +9,8 @@ import pytest
 
 from fabula.errors import ConfigError, InputError
 from fabula.evaluation.outputs.checked import require_shots
-from fabula.evaluation.outputs.shot_folders import Choice, shot_number
-from fabula.evaluation.outputs.shots import CURES, FATAL, CheckOptions, ShotOutputs, check_shots
+from fabula.evaluation.outputs.shot_folders import Choice
+from fabula.evaluation.outputs.shots import FATAL, CheckOptions, ShotOutputs, check_shots
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
 from fabula.releases.shots.tree import ShotSet, read_shot_set
 from fabula.testing.drawn import picture_bytes, write_video
@@ -111,13 +111,6 @@ def test_check_shots_when_there_are_two_time_stamps_asks_which(shot_set: ShotSet
         check_shots(tmp_path / "m", shot_set, CheckOptions(choice=Choice(timestamp="19990101_000000")))
 
 
-def test_check_shots_when_a_story_has_two_time_stamps_asks_which(shot_set: ShotSet, outputs: Path) -> None:
-    for stamp in ("20250101_120000", "20250202_120000"):
-        (outputs / "01" / stamp).mkdir()
-    with pytest.raises(ConfigError, match="--timestamp"):
-        check_shots(outputs, shot_set)
-
-
 def _renumbered(outputs: Path, step: int) -> None:
     place = outputs / "01/shots"
     files = sorted(place.iterdir(), reverse=step > 0)
@@ -192,29 +185,6 @@ def test_check_shots_of_odd_pictures_warns_and_keeps_them(shot_set: ShotSet, out
     assert not check_shots(outputs, shot_set).complete
 
 
-def test_check_shots_when_a_choice_chooses_nothing_says_so(shot_set: ShotSet, outputs: Path) -> None:
-    flat = CheckOptions(choice=Choice("fast", "zh", "20250101_120000"))
-    found = check_shots(outputs, shot_set, flat)
-    assert [issue.message for issue in found.issues] == [
-        f"{option} chose nothing: there are no such folders"
-        for option in ("--language zh", "--mode fast", "--timestamp 20250101_120000")
-    ]
-    assert not found.complete
-    (outputs / "01/20250101_120000").mkdir()
-    for story in ("01", "02"):
-        shots = outputs / story / "20250101_120000/shots"
-        shots.parent.mkdir(exist_ok=True)
-        (outputs / story / "shots").rename(shots)
-    used = CheckOptions(choice=Choice(timestamp="20250101_120000"))
-    assert check_shots(outputs, shot_set, used).counts == {}
-    assert check_shots(outputs, shot_set, CheckOptions(choice=Choice(timestamp="latest"))).counts == {}
-
-
-def test_choice_of_a_language_that_no_set_has_is_refused() -> None:
-    with pytest.raises(ConfigError, match="expected en or ch, found 'fr'"):
-        Choice(language="fr")
-
-
 def test_check_shots_of_clips_takes_their_first_frames(shot_set: ShotSet, tmp_path: Path) -> None:
     pytest.importorskip("av")
     place = tmp_path / "video" / "01"
@@ -225,25 +195,6 @@ def test_check_shots_of_clips_takes_their_first_frames(shot_set: ShotSet, tmp_pa
     found: ShotOutputs = check_shots(tmp_path / "video", shot_set)
     assert (len(found.shots["01"]), len(found.shots["02"])) == (4, 0)
     assert found.counts == {"missing-story": 1, "unreadable-picture": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [("01.png", 1), ("shot_07.png", 7), ("shot-7.png", 7), ("my_model_12.jpg", 12), ("镜头3.png", 3),
-     ("shot_03_1.png", None), ("shot_05.v2.png", None), ("grid.png", None), ("1234567.png", None)],
-)  # fmt: skip
-def test_shot_number_is_the_only_number_of_a_name(name: str, number: int | None) -> None:
-    assert shot_number(Path(name)) == number
-
-
-def test_check_shots_when_there_is_nothing_says_what_is_expected(shot_set: ShotSet, tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "none"):
-        with pytest.raises(InputError, match="such as 01"):
-            check_shots(place, shot_set)
-
-
-def test_cures_are_there_for_every_code() -> None:
-    assert CURES.keys() >= FATAL
 
 
 def test_find_root_when_the_folder_holds_methods_says_which(shot_set: ShotSet, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from fabula.errors import ConfigError
 from fabula.evaluation.archive.archive import read_archive
-from fabula.evaluation.archive.protocols import protocol_differences
 from fabula.evaluation.metrics.registry import names, registered
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.shots.definitions import Definitions, read_definitions
@@ -98,32 +97,9 @@ def test_further_model_when_it_looks_beside_others_is_added_to_what_they_found(
         assert new.pictures.keys() - old.pictures.keys() == added
 
 
-def test_evaluation_when_a_plug_in_s_metric_is_left_out_keeps_what_it_found(
-    house: None, evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, metrics="csd,house-light")
-    before = read_found(tmp_path / "run")
-    evaluate(model_x, metrics="csd")
-    assert read_found(tmp_path / "run") == before
-
-
 def test_plug_in_when_it_is_no_metric_is_refused(house: None, tmp_path: Path) -> None:
     (tmp_path / "site/house_metrics-1.0.dist-info/entry_points.txt").write_text(
         "[fabula.metrics]\nocccm = house_metrics:terms\n"
     )
     with pytest.raises(ConfigError, match="it is no Metric"):
         registered()
-
-
-def test_protocols_when_one_names_no_versions_have_version_one(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, metrics="occm,csd")
-    new = read_archive(tmp_path / "run").manifest
-    assert new.protocol["metrics"] == {"occm": 1, "csd_cross": 1, "csd_self": 1}
-    silent = {name: value for name, value in new.protocol.items() if name != "metrics"}
-    old = new.model_copy(update={"protocol": silent})
-    assert protocol_differences(old, new) == ()
-    later = new.model_copy(update={"protocol": {**silent, "metrics": {"occm": 2}}})
-    (difference,) = protocol_differences(old, later)
-    assert (difference.path, difference.first, difference.second) == ("metrics.occm", 1, 2)

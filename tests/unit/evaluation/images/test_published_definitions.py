@@ -11,8 +11,6 @@ import pytest
 from PIL import Image
 
 from fabula.engine.stage import Item, Made, Tools
-from fabula.errors import ConfigError
-from fabula.evaluation.entities.judging.official import PUBLISHED as OF_EPISODES
 from fabula.evaluation.entities.scoring import SCORING as EPISODES
 from fabula.evaluation.entities.scoring import definitions_of as episode_definitions
 from fabula.evaluation.metrics.story import FoundShot, FoundStory, Story
@@ -20,11 +18,9 @@ from fabula.evaluation.metrics.vectors import packed, unpacked
 from fabula.evaluation.protocol import Chosen
 from fabula.evaluation.shots import encode_crops
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.official import PUBLISHED as OF_IMAGES
 from fabula.evaluation.shots.official_ranks import official_ranks
 from fabula.evaluation.shots.report.tables import by_official_ranks
 from fabula.evaluation.shots.scores import ImageScores, MethodScores, score_story
-from fabula.evaluation.shots.scoring import SCORING as IMAGES
 from fabula.evaluation.shots.settings import CropSettings
 from fabula.evaluation.stats.tables import read_aliases
 from fabula.kinds.evaluations import compare, definitions_said, score
@@ -68,13 +64,6 @@ def test_scores_when_asked_as_published_are_the_codes_and_what_is_given_wins(
     assert not list(definitions_said(named(folder, "vistorybench@other")))
 
 
-@pytest.mark.parametrize(("scoring", "published"), [(IMAGES, OF_IMAGES), (EPISODES, OF_EPISODES)])
-def test_protocols_when_they_have_definitions_are_those_that_can_be_asked(
-    scoring: object, published: object
-) -> None:
-    assert set(scoring.published) == set(published.presets)  # type: ignore[attr-defined]
-
-
 def test_episodes_when_asked_as_published_are_aggregated_as_the_code_does() -> None:
     (options,) = EPISODES.published.values()
     assert episode_definitions(Chosen(options)).coverage == "code"
@@ -100,12 +89,6 @@ def test_ranks_when_a_score_is_missing_put_it_last() -> None:
     assert [row.overall for row in rows] == [1, 2, 3]
 
 
-def test_ranks_when_nobody_measured_a_category_are_none_there() -> None:
-    first, second = official_ranks({"a": {"cids_self": 0.6}, "b": {"cids_self": 0.5}})
-    assert first.ranks == {"character": 1, "style": None, "prompt": None, "quality": None, "diversity": None}
-    assert (first.overall, second.overall) == (1, 2)
-
-
 def test_ranks_when_a_method_has_several_runs_count_the_best_one() -> None:
     runs = {"x text": {"inception": 3.0}, "x image": {"inception": 9.0}, "y": {"inception": 5.0}}
     rows = official_ranks(runs, {"x text": "x", "x image": "x"})
@@ -116,12 +99,6 @@ def test_aliases_when_given_as_texts_and_files_are_joined(tmp_path: Path) -> Non
     (tmp_path / "names.txt").write_text("# spelled in two ways\nMMSStoryAgent = MMStoryAgent\n", "utf-8")
     named = read_aliases(["a=b", str(tmp_path / "names.txt")])
     assert named == {"a": "b", "MMSStoryAgent": "MMStoryAgent"}
-
-
-@pytest.mark.parametrize("texts", [["a"], ["a="], ["a=b", "a=c"]])
-def test_aliases_when_a_name_has_no_other_or_two_say_so(texts: list[str]) -> None:
-    with pytest.raises(ConfigError, match="--alias"):
-        read_aliases(texts)
 
 
 def test_scores_when_there_are_two_methods_have_the_official_ranks_under_their_name() -> None:

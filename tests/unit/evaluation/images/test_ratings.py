@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.errors import ConfigError, InputError
+from fabula.errors import InputError
 from fabula.evaluation.archive.archive import Archive
-from fabula.evaluation.metrics.cids import DEFINITION, ENSEMBLE
 from fabula.evaluation.metrics.story import FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
-from fabula.evaluation.shots.definitions import Definitions, read_definitions
+from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.ratings import collect_panels, stability, story_ratings
 from fabula.evaluation.shots.score import score_archive
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
@@ -78,15 +77,6 @@ def test_action_when_rounded_by_the_code_differs_from_the_mean() -> None:
     assert scores(*given, alignment="code")["action"].value == 2  # 2, and 2.5 to the even 2
 
 
-def test_counts_when_some_are_not_asked_about_say_so() -> None:
-    given = [rated("shot_03/interaction", 1), rated("shot_03/action/A", 4), rated("shot_03/action/A", 2, 1)]
-    found = scores(*given, asked_from=2)
-    assert (found["interaction"].counts["shots"], found["interaction"].counts["not_asked"]) == (3, 2)
-    # on stage: A, and A with B; one of the three was cut out, and rated twice
-    counts = found["action"].counts
-    assert (counts["expected"], counts["matched"], counts["asked"]) == (3, 1, 2)
-
-
 def test_runs_when_repeated_have_mean_and_sample_deviation() -> None:
     one = story()
     given = [
@@ -110,25 +100,6 @@ def test_runs_when_repeated_have_mean_and_sample_deviation() -> None:
 def test_ratings_when_they_belong_to_nothing_are_refused(item: str, rating: int, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         collect_panels([rated(item, rating)], [story()])
-
-
-@pytest.mark.parametrize(
-    "text", ["cids=best", "fid=code", "least=much", "least=2", "splits=0", "splits=", "occm"]
-)
-def test_definitions_when_unknown_are_refused_with_those_there_are(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"cids=paper\|code"):
-        read_definitions([text])
-
-
-def test_definitions_when_given_stand_for_themselves() -> None:
-    made = read_definitions(
-        ["cids=code", "copy-paste=code", "csd=code", "least=0.3", "splits=10"], resamples=5, seed=1
-    )
-    chosen = {"cids": "code", "copy-paste": "code", "csd": "code"}
-    assert made == Definitions(chosen=chosen, least=0.3, splits=10, resamples=5, seed=1)
-    assert made.of(ENSEMBLE) == "average" and made.of(DEFINITION) == "code"
-    assert read_definitions(["ensemble=weighted"]).of(ENSEMBLE) == "weighted"
-    assert "copy-paste=code" in made.named() and "least=0.3" in made.named()
 
 
 def test_action_as_the_code_has_it_leaves_out_a_shot_whose_crops_have_no_vector() -> None:

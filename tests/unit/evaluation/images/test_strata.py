@@ -13,11 +13,9 @@ from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
-from fabula.evaluation.report.page import render_page
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.found import kinds_of_story, read_found
 from fabula.evaluation.shots.ratings import actions_of, collect_panels
-from fabula.evaluation.shots.report.page import ImageReport, images_report
 from fabula.evaluation.shots.score import score_folder
 from fabula.evaluation.shots.scores import Stratum, score_story, strata_of
 from fabula.evaluation.shots.tables import scored_shots, write_scores
@@ -81,15 +79,6 @@ def test_strata_when_worked_by_hand_are_means_over_their_stories_and_characters(
     assert told["culture", "chinese"].characters is None
     assert told["realism", "unrealistic"].scores["occm"].value == 100
     assert "occm" not in women.scores  # a count of boxes is of nobody
-
-
-def test_strata_of_all_stories_when_there_is_one_kind_are_the_scores() -> None:
-    found = two()
-    scored = [score_story(one, FEW) for one in found]
-    (culture,) = [one for one in strata_of(found, scored, {}, FEW) if one.by == "culture"]
-    assert culture.scores["cids_cross"].value == pytest.approx(
-        np.mean([one.scores["cids_cross"].value for one in scored])  # type: ignore[arg-type]
-    )
 
 
 @pytest.mark.parametrize(
@@ -179,38 +168,6 @@ def test_evaluation_when_the_set_states_facts_has_scores_by_kind(
         if (one["method"], one["kind"], one["metric"]) == ("model-x", "japanese", "csd_self")
     ]  # fmt: skip
     assert float(line["value"]) == told["culture", "japanese"].scores["csd_self"].value
-
-
-def test_page_when_stories_differ_has_a_table_for_each_respect(
-    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
-    state(shot_set)
-    evaluate(model_x, metrics="cids,occm")
-    document = images_report(tmp_path / "run", wanted=ImageReport(FEW))
-    tables = {one.name: one for one in document.details if one.name.startswith("by_")}
-    assert list(tables) == [
-        "by_realism",
-        "by_culture",
-        "by_style",
-        "by_tag",
-        "by_gender",
-    ]  # all are folktales
-    row = tables["by_gender"].rows[0]
-    assert (row.label, row.note) == ("Female · model-x", "3 characters, 2 stories")
-    assert [one.name for one in tables["by_gender"].measures] == [
-        "cids_self",
-        "cids_cross",
-        "copy_paste_rate",
-    ]
-    assert "By culture of the story" in render_page(document)
-
-
-def test_facts_when_a_line_is_damaged_stop_the_evaluation(
-    evaluate: Evaluate, shot_set: Path, model_x: Path
-) -> None:
-    (shot_set / "ViStory/stories.jsonl").write_text('{"story_id": "01", "realistic": "perhaps"}\n', "utf-8")
-    with pytest.raises(InputError, match=r"stories\.jsonl:1 \$\.realistic"):
-        evaluate(model_x, metrics="occm")
 
 
 def test_archives_when_one_is_without_facts_are_merged_and_other_facts_are_refused(

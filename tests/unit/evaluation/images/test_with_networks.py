@@ -13,12 +13,11 @@ from fabula.evaluation.looking import check_weights
 from fabula.evaluation.metrics.metric import CROPS
 from fabula.evaluation.metrics.registry import needs
 from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.requests import EVALUATING, LOOKING, ImageOptions, images_request
+from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, images_request
 from fabula.evaluation.shots.score import score_folder
 from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.model_server import ModelServer
-from fabula.testing.table_detector import SETTINGS
 from fabula.testing.tiny_vision import tiny_settings
 
 for _library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):
@@ -95,26 +94,6 @@ def test_weights_when_several_are_missing_are_listed_at_once(
     assert "fetch it with: fabula models fetch vision --model adaface-ir101" in found
 
 
-def test_settings_when_a_file_of_weights_is_replaced_are_others(tmp_path: Path) -> None:
-    file = tmp_path / "csd.pth"
-    folder = draw_shot_set(tmp_path / "set")
-
-    def settings() -> object:
-        options = ImageOptions(
-            metrics=("csd",), device="cpu",
-            settings=(f'encode_pictures.options={{ "csd-vit-l" = {{ local = "{file}" }} }}',),
-        )  # fmt: skip
-        return images_request(folder, [], tmp_path / "run", options).config.stages["encode_pictures"]
-
-    absent = settings()
-    file.write_bytes(b"one")
-    first, again = settings(), settings()
-    file.write_bytes(b"two")
-    other = settings()
-    assert first == again
-    assert len({repr(one) for one in (absent, first, other)}) == 3
-
-
 # Judged alignment where torch cannot be imported: needed only where single characters are cut out.
 
 FAILURES = ("ImportError", "OSError")
@@ -154,18 +133,3 @@ def test_alignment_when_a_dimension_needs_a_detector_says_that_torch_is_missing(
         done = evaluated(tmp_path, server, "OSError", ["scene", "action"])
         assert (done.returncode, server.count) == (3, 0), done.stderr
         assert "torch" in done.stderr and "fabula[metrics]" in done.stderr
-
-
-def test_device_when_each_stage_is_told_its_own_is_not_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def asked() -> None:
-        raise AssertionError("torch was asked which devices there are")
-
-    monkeypatch.setattr("fabula.models.vision.weights.available", asked)
-    settings = (*SETTINGS, *(f"{stage}.device=cpu" for stage in LOOKING))
-    request = images_request(
-        draw_shot_set(tmp_path / "data", 1), [draw_shot_outputs(tmp_path / "model-x", 1)], tmp_path / "run",
-        ImageOptions(metrics=("cids",), settings=settings),
-    )  # fmt: skip
-    assert {getattr(request.config.stages[stage], "device", None) for stage in LOOKING} == {"cpu"}

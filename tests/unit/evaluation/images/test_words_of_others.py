@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from fabula.engine.report import RunReport
-from fabula.engine.stage import BadReply
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.archive.replies import last_attempts
-from fabula.evaluation.shots.official import PUBLISHED, read_score
+from fabula.evaluation.shots.official import PUBLISHED
 from fabula.prompts.sets import SetManifest, SetText, write_set
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.model_server import Asked, ModelServer
@@ -50,21 +47,3 @@ def test_shots_when_asked_in_other_words_are_rated_again_and_warmer_without_a_sc
     }  # fmt: skip
     assert details == {None, "low"}
     assert {bool(one.asked.system) for one in log if "Who: " in one.asked.text} == {True}
-
-
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
-        ("Score: 3", 3),
-        ("**Score:** 2", None),
-        ("score: Good 4, Score: 1", 4),
-        ("Score:\n0", 0),
-        ("Score: 5", None),
-    ],
-)
-def test_score_when_read_as_the_public_code_does_is_the_first(text: str, rating: int | None) -> None:
-    if rating is None:
-        with pytest.raises(BadReply):
-            read_score(text)
-    else:
-        assert read_score(text)["rating"] == rating

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import InputError
-from fabula.evaluation.archive.archive import read_archive, write_archive
+from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.katha.affected import Affected, Fate, affected_judgements
 from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluation, evaluate_katha
 from fabula.releases.loading import Release
@@ -160,17 +159,6 @@ def test_affected_when_a_question_or_a_story_goes_are_gone_and_what_is_new_is_co
     assert document["totals"]["gone"] == 23
 
 
-def test_affected_when_stories_were_chosen_follows_the_choice(
-    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
-) -> None:
-    run = judge(old, "run", stories=("kb25k_0002",), questions_only=True)
-    new = make(reworded, 6)
-    found = affected_judgements(run, old.path, new.path)
-    assert (found.totals(), found.new) == ({"valid": 18, "redo": 0, "gone": 0}, {})
-    new = make(lambda bundles: bundles.pop(1))
-    assert affected_judgements(run, old.path, new.path).totals() == {"valid": 0, "redo": 0, "gone": 18}
-
-
 def test_affected_when_a_matcher_gave_verdicts_lets_them_go_with_the_accepted_answers(
     old: Release, make: Callable[..., Release], judge: Callable[..., Path], server: ModelServer
 ) -> None:
@@ -182,30 +170,6 @@ def test_affected_when_a_matcher_gave_verdicts_lets_them_go_with_the_accepted_an
     assert redone(found) == {
         (kind, condition): 1 for kind in ("match", Q) for condition in ("text", "image", "text_image")
     }
-
-
-def test_affected_when_vectors_gave_verdicts_looks_at_what_was_encoded(
-    old: Release, make: Callable[..., Release], judge: Callable[..., Path]
-) -> None:
-    run = judge(old, "run", questions_only=True, stories=("kb25k_0001",))
-    archive = read_archive(run)
-    parsed = {"matcher": "embedding", "of": "image", "answer": "x", "matched": False}
-    verdicts = [
-        one.model_copy(
-            update={"kind": "match", "prompt": "", "raw": None, "parsed": parsed | {"of": one.condition}}
-        )
-        for one in archive.judgements
-    ]
-    write_archive(run, archive.manifest, [*archive.judgements, *verdicts])
-
-    def translated(bundles: list[Json]) -> None:
-        bundles[0]["record"]["language"] = "en-GB"
-
-    for change, expected in (
-        (accepted, {("match", name): 1 for name in ("text", "image", "text_image")}),
-        (translated, {(kind, name): 6 for kind in (Q, "match") for name in ("text", "text_image")}),
-    ):
-        assert redone(affected_judgements(run, old.path, make(change).path)) == expected
 
 
 @pytest.mark.parametrize("change", [several, retold, dropped])
@@ -233,19 +197,3 @@ def test_evaluation_when_another_version_reuses_it_asks_exactly_what_is_affected
     again = {one.key(): one.raw for one in read_archive(second).judgements}
     assert len(before.items() & again.items()) >= found.totals()["valid"]
     assert len(again) == len(before) - found.totals()["gone"]
-
-
-def test_affected_when_the_evaluation_is_of_another_release_or_none_is_refused(
-    old: Release, make: Callable[..., Release], judge: Callable[..., Path], tmp_path: Path
-) -> None:
-    run = judge(old, "run", stories=("kb25k_0001",), questions_only=True)
-    new = make(retold)
-    with pytest.raises(InputError, match="this is not the release that was judged"):
-        affected_judgements(run, new.path, old.path)
-    with pytest.raises(InputError, match=r"judgements\.jsonl|evaluation\.json"):
-        affected_judgements(tmp_path / "nothing", old.path, new.path)
-    manifest = json.loads((run / "evaluation.json").read_bytes())
-    (run / "evaluation.json").write_text(json.dumps(manifest | {"kind": "events"}))
-    (run / "judgements.jsonl").write_bytes(b"")
-    with pytest.raises(InputError, match="an evaluation of kind events, not katha"):
-        affected_judgements(run, old.path, new.path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import BudgetStop, ConfigError, InputError
+from fabula.errors import InputError
 from fabula.evaluation.archive.archive import JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
@@ -82,20 +82,6 @@ def test_vectors_when_named_give_a_verdict_on_every_answer_with_its_similarity(
     assert all("127.0.0.1" not in one.model_dump_json() for one in found)
 
 
-def test_vectors_when_scored_decide_what_is_right(
-    evaluate: Evaluate, judge: JudgeModel, server: ModelServer, tmp_path: Path
-) -> None:
-    evaluate()
-    asked = server.count
-    near = score_folder(tmp_path / "run", None, Definitions(matcher="embedding", resamples=0))
-    listed = score_folder(tmp_path / "run", None, Definitions(resamples=0))
-    assert server.count == asked, "scoring asks nobody"
-    # The judge says an accepted answer, or one that shares no word with any.
-    assert near.methods["drawn"].gaps == listed.methods["drawn"].gaps
-    with pytest.raises(ConfigError, match="expected one of accepted, exact, keyword, token-f1, embedding"):
-        score_folder(tmp_path / "run", None, Definitions(matcher="model", resamples=0))
-
-
 def test_vectors_when_the_threshold_changes_are_not_asked_for_again(
     evaluate: Evaluate, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -108,31 +94,6 @@ def test_vectors_when_the_threshold_changes_are_not_asked_for_again(
     assert all(one.parsed is not None and one.parsed["matched"] for one in verdicts(second))
     both = zip(verdicts(first), verdicts(second), strict=True)
     assert all((a.parsed or {})["similarity"] == (b.parsed or {})["similarity"] for a, b in both)
-
-
-def test_vectors_when_the_cost_is_limited_stop_before_it_is_passed(
-    evaluate: Evaluate, server: ModelServer
-) -> None:
-    spec = f"embedding:{server.openai_url}#e5"
-    judges = {f"{server.openai_url}#{name}": {"prices": {"input": 0, "output": 0}} for name in ("one", "two")}
-    models = judges | {spec: {"prices": {"input": 10.0, "output": 0}, "concurrency": 1}}
-    with pytest.raises(BudgetStop):
-        evaluate(max_cost=0.0109, models=models)
-    # Of a call at most about 1,060 tokens are set aside, 0.0106 USD; a few tokens, 0.00005 USD, are paid.
-    stopped = len(encoded(server))
-    assert 0 < stopped < 40
-    archive = evaluate(max_cost=1.0, models=models)
-    assert len(encoded(server)) == len(set(encoded(server))) > stopped
-    assert all(one.cost == pytest.approx(10e-6 * (one.input_tokens or 0)) for one in verdicts(archive))
-
-
-def test_vectors_when_an_encoder_is_not_priced_are_refused_under_a_limit(
-    evaluate: Evaluate, server: ModelServer
-) -> None:
-    judges = {f"{server.openai_url}#{name}": {"prices": {"input": 0, "output": 0}} for name in ("one", "two")}
-    with pytest.raises(ConfigError, match="embedding:http"):
-        evaluate(max_cost=1.0, models=judges)
-    assert server.count == 0
 
 
 def test_vectors_when_the_encoder_fails_on_a_text_say_so_and_scoring_refuses_to_guess(
@@ -175,18 +136,3 @@ def test_vectors_when_their_lengths_differ_or_an_answer_is_empty_make_no_similar
     )
     failed = [one for one in found if one.outcome == "failed"]
     assert failed and all("the encoder gave vectors of" in (one.reason or "") for one in failed)
-
-
-def test_vectors_when_a_model_matches_too_are_archived_beside_its_verdicts(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path
-) -> None:
-    both = (f"{server.openai_url}#matcher", f"embedding:{server.openai_url}#e5")
-    archive = evaluate(matcher=both)
-    counts = [(one.parsed or {})["matcher"] for one in verdicts(archive)]
-    assert (counts.count("model"), counts.count("embedding")) == (36, 36)
-    assert archive.manifest.protocol["matcher"] == ["compatible:matcher", "embedding:compatible:e5 above 0.8"]
-    by_name = {
-        name: score_folder(tmp_path / "run", None, Definitions(matcher=name, resamples=0))
-        for name in ("model", "embedding")
-    }
-    assert by_name["model"].methods["drawn"].gaps == by_name["embedding"].methods["drawn"].gaps

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from PIL import Image
 
 from fabula.engine.progress import Event, SilentReporter
 from fabula.engine.stage import Failed, Item, Tools
-from fabula.errors import BelowThreshold, ConfigError, ModelUnavailable, RunError
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judging.pictures import ImageSettings
 from fabula.evaluation.katha import prepare_images
@@ -27,16 +25,13 @@ from fabula.evaluation.katha.requests import (
 from fabula.evaluation.katha.spending import judging_budget, tell_judging
 from fabula.evaluation.outputs import checked as outputs_module
 from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.kinds.registry import foreign_sections
 from fabula.media import moving as moving_module
 from fabula.media.images import Picture, PictureLimits, open_picture
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
-from fabula.schemas.judgement import Judgement
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import (
-    Asked,
     BadRequestFault,
     ContentFilter,
     EmptyText,
@@ -44,15 +39,12 @@ from fabula.testing.model_server import (
     ModelServer,
     Prose,
     Refused,
-    ServerError,
     TooLong,
     TruncatedJson,
-    WrongLanguage,
 )
 
 CREATED = "2026-01-01T00:00:00Z"
 TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
-KEYS = {"openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 Evaluate = Callable[..., Archive]
 
@@ -164,28 +156,6 @@ def test_evaluation_when_a_method_is_added_asks_text_only_questions_no_more(
     assert counted(archive, "method")[None,] == 35
 
 
-def test_evaluation_when_another_run_is_reused_pays_for_nothing(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path
-) -> None:
-    first = evaluate()
-    asked = server.count
-    second = evaluate(out="other", reuse=[tmp_path / "run"])
-    assert server.count == asked
-    assert [one.parsed for one in second.judgements] == [one.parsed for one in first.judgements]
-
-
-@pytest.mark.parametrize("provider", KEYS)
-def test_evaluation_when_a_service_is_asked_through_its_own_sdk_is_the_same(
-    evaluate: Evaluate, server: ModelServer, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEYS[provider], "k-" + "0" * 30)
-    spec = f"{provider}:one"
-    models = {spec: {"base_url": getattr(server, f"{provider}_url")}}
-    archive = evaluate(judges=(spec,), models=models, stories=("kb25k_0001",))
-    assert counted(archive, "outcome") == {("answered",): 23}
-    assert {one.judge.spec for one in archive.judgements} == {spec}
-
-
 FAULTS: list[tuple[Fault, str, str]] = [
     (Refused(), "refused", ""),
     (ContentFilter(), "blocked", ""),
@@ -230,35 +200,6 @@ def test_evaluation_when_a_reply_is_odd_says_what_it_is(
     asked = [one for one in archive.judgements if one.kind == "question" and one.condition == "image"]
     assert {one.outcome for one in asked} == {outcome}
     assert all(one.raw for one in asked)
-
-
-def test_evaluation_when_a_judge_answers_in_another_language_or_outside_the_labels_keeps_what_it_said(
-    evaluate: Evaluate, server: ModelServer
-) -> None:
-    server.faults = lambda asked: WrongLanguage()
-    archive = evaluate(stories=("kb25k_0001",))
-    by_kind = {kind: {one.outcome for one in archive.judgements if one.kind == kind} for kind in
-               ("question", "moral_label")}  # fmt: skip
-    assert by_kind == {"question": {"answered"}, "moral_label": {"malformed"}}
-
-
-def test_evaluation_when_a_judge_is_down_for_a_while_goes_on_where_it_stopped(
-    evaluate: Evaluate, server: ModelServer, tmp_path: Path
-) -> None:
-    def down(asked: Asked) -> Fault | None:
-        return ServerError(503, retry_after=0) if "storyboard" in asked.text else None
-
-    server.faults = down
-    with pytest.raises((BelowThreshold, ModelUnavailable)):
-        evaluate("one", settings=["run.threshold=1.0"])
-    assert not (tmp_path / "run" / JUDGEMENTS).exists() or not any(
-        one.condition != "text" for one in read_archive(tmp_path / "run").judgements
-    )
-    texts = sum(not exchange.asked.images for exchange in server.log)
-    server.faults = None
-    archive = evaluate("one")
-    assert counted(archive, "outcome") == {("answered",): 115}
-    assert sum(not exchange.asked.images for exchange in server.log) == texts
 
 
 def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_text_alone(
@@ -354,16 +295,6 @@ def test_evaluation_when_a_packet_leaks_stops_the_pictures_of_that_story(
     assert counted(archive, "condition") == {("text",): 7}
 
 
-def test_evaluation_when_judges_vote_several_times_asks_for_several_samples(
-    evaluate: Evaluate, server: ModelServer
-) -> None:
-    archive = evaluate(votes=3, stories=("kb25k_0001",), questions_only=True)
-    assert counted(archive, "vote") == {(0,): 18, (1,): 18, (2,): 18}
-    assert server.count == 54
-    more = evaluate(votes=4, stories=("kb25k_0001",), questions_only=True)
-    assert server.count == 72 and counted(more, "vote")[3,] == 18
-
-
 def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer(
     evaluate: Evaluate, server: ModelServer, release: Release
 ) -> None:
@@ -378,43 +309,6 @@ def test_evaluation_when_a_matcher_is_named_archives_its_verdict_on_every_answer
         assert one.parsed["matched"] == (one.parsed["answer"] in answers[one.item])
     assert archive.manifest.protocol["matcher"] == ["compatible:matcher"]
     assert archive.manifest.protocol["judges"] == ["compatible:one", "compatible:two"]
-
-
-def test_evaluation_when_prompts_are_held_out_asks_in_those_words_and_says_so(
-    evaluate: Evaluate, server: ModelServer
-) -> None:
-    plain = evaluate(stories=("kb25k_0001",), protocol="katha")
-    assert plain.manifest.protocol["preset"] == {"name": "katha", "departures": []}
-    asked = server.count
-    archive = evaluate(stories=("kb25k_0001",), prompts="heldout", out="heldout")
-    assert server.count == 2 * asked, "no reply to one wording stands for the other"
-    assert all(one.prompt.startswith("judge/heldout/") for one in archive.judgements)
-    assert all(
-        name.startswith(("judge/heldout/", "judge/match")) for name in archive.manifest.protocol["prompts"]
-    )
-    assert not any("heldout" in name for name in plain.manifest.protocol["prompts"])
-    assert [one.parsed for one in archive.judgements if one.kind != "contrast"] == [
-        one.parsed for one in plain.judgements if one.kind != "contrast"
-    ]
-    method = archive.manifest.subject["methods"]["drawn"]
-    assert (method["packets_scanned"], method["leaks"]) == (7, [])
-
-
-def test_evaluation_when_worker_processes_prepare_the_pictures_has_the_same_bytes(
-    evaluate: Evaluate, release: Release, boards: Path, server: ModelServer, tmp_path: Path
-) -> None:
-    evaluate()
-    options = EvaluateOptions(judges=(f"{server.openai_url}#one",), workers=2, created_at=CREATED)
-    evaluate_katha(release.path, boards, tmp_path / "spread", options)
-    for name in (JUDGEMENTS, FRAMES, EVALUATION):
-        assert (tmp_path / "spread" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
-
-
-def test_evaluation_when_a_kept_picture_is_lost_says_how_to_go_on(evaluate: Evaluate, tmp_path: Path) -> None:
-    evaluate(stories=("kb25k_0001",), questions_only=True)
-    next((tmp_path / "run" / "store").iterdir()).unlink()
-    with pytest.raises(RunError, match="with --reuse and this one"):
-        evaluate(stories=("kb25k_0001",))
 
 
 def test_estimate_when_nothing_was_asked_knows_every_call_and_touches_nothing(
@@ -505,39 +399,3 @@ def test_request_when_an_option_is_wrong_says_what_there_is(
     with pytest.raises(Exception, match=problem) as caught:
         judging_budget(evaluation_request(release.path, [boards], tmp_path / "run", options))
     assert caught.value.__class__.__name__ in ("ConfigError", "InputError")
-
-
-def test_preset_when_the_settings_file_names_its_members_asks_them(
-    release: Release, boards: Path, tmp_path: Path
-) -> None:
-    toml = tmp_path / "fabula.toml"
-    names = ("qwen2.5-vl-7b", "qwen2.5-vl-3b", "smolvlm2-2.2b", "smolvlm2-500m")
-    lines = [f'"{name}" = "http://localhost:8000/v1#{name}"' for name in names]
-    toml.write_text("[judges]\n" + "\n".join(lines) + "\n[draft_scenes]\nscenes = 5\n")
-    options = EvaluateOptions(preset="kathatrace-pool", config=toml, others=foreign_sections)
-    request = evaluation_request(release.path, [boards], tmp_path / "run", options)
-    assert list(request.config.models) == sorted(
-        ["google:gemini-2.5-flash", "anthropic:claude-haiku-4-5-20251001"]
-        + [f"http://localhost:8000/v1#{name}" for name in names]
-    )
-    toml.write_text("[judge]\nx = 1\n")
-    with pytest.raises(ConfigError, match=r"\[judge\]"):
-        evaluation_request(
-            release.path, [boards], tmp_path / "run", replace(options, preset=None, judges=("openai:x",))
-        )
-
-
-def test_subset_when_the_release_has_it_chooses_its_stories(evaluate: Evaluate, release: Release) -> None:
-    (release.path / "strict_gold_400.jsonl").write_text('{"story_id": "kb25k_0002"}\n')
-    archive = evaluate(subset="strict_gold_400", questions_only=True)
-    assert {one.unit for one in archive.judgements} == {"kb25k_0002"}
-    (release.path / "bad.jsonl").write_text('{"id": 1}\n[]\n')
-    with pytest.raises(Exception, match=r"bad\.jsonl:1"):
-        evaluate(subset="bad")
-
-
-def test_judgement_when_archived_names_no_server(evaluate: Evaluate, server: ModelServer) -> None:
-    archive = evaluate(stories=("kb25k_0001",), questions_only=True)
-    lines: list[Judgement] = list(archive.judgements)
-    assert all("127.0.0.1" not in one.model_dump_json() for one in lines)
-    assert archive.manifest.protocol["judges"] == ["compatible:one"]

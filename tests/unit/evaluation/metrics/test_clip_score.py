@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabula.evaluation.metrics.clip_score import METRIC, PARTS, clip_score, clip_value
+from fabula.evaluation.metrics.clip_score import METRIC, clip_score
 
 NOTHING: dict[str, int] = {}
 
@@ -35,14 +35,6 @@ def test_score_when_a_picture_or_a_text_is_missing_leaves_the_shot_out_and_count
 def test_score_when_nothing_is_known_is_undefined(shots: list, reason: str) -> None:
     found = clip_score(shots).score
     assert (found.value, found.status, found.reason) == (None, "undefined", reason)
-
-
-def test_score_when_the_mean_of_parts_is_chosen_takes_those_that_are_there() -> None:
-    cosines = {"static": 0.1, "setting": 0.3, "plot": None, "perspective": 0.2}
-    assert set(cosines) == set(PARTS)
-    assert clip_value(cosines, "mean") == pytest.approx(2.5 * 0.2)
-    assert clip_score([(cosines, {"perspective": 1})], "mean").score.counts["cut"] == 1
-    assert clip_score([(cosines, {"perspective": 1})], "setting").score.counts["cut"] == 0
 
 
 def test_score_when_shots_come_in_another_order_is_the_same() -> None:

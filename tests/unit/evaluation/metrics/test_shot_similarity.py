@@ -1,20 +1,13 @@
 """Shot similarity: hand-worked values, perfect and worst, what is left out, and an evaluation end to end."""
 
-import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cosine
 
 from fabula.evaluation.metrics.shot_similarity import METRIC, shot_similarity
-from fabula.evaluation.metrics.vectors import Floats, Joining, Vectors, mean_of_pairs, similarities, unit
-from fabula.evaluation.shots.definitions import Definitions
-from fabula.evaluation.shots.found import read_found
-from fabula.evaluation.shots.report.page import ImageReport, images_report
-from fabula.evaluation.shots.requests import EVALUATING, ImageOptions
-from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
+from fabula.evaluation.metrics.vectors import Floats, Joining, Vectors, similarities, unit
 
 ONE, SLANT, OTHER = np.array([1.0, 0.0]), np.array([0.6, 0.8]), np.array([0.0, 1.0])
 
@@ -64,35 +57,6 @@ def test_similarity_of_drawn_vectors_is_the_cosine_of_scipy() -> None:
     assert found.score.value == pytest.approx(np.mean(wanted), abs=1e-12)
 
 
-def test_similarity_when_evaluated_with_a_small_network_is_shown_and_ranks_nobody(tmp_path: Path) -> None:
-    for library in ("torch", "transformers"):
-        pytest.importorskip(library, reason="the extra metrics is not installed")
-    from fabula.testing.tiny_vision import tiny_settings
-
-    local = tiny_settings("dinov2-l-14", tmp_path / "weights")["local"]
-    shot_set = draw_shot_set(tmp_path / "set", 2)
-    for path in shot_set.rglob("story.json"):
-        script = json.loads(path.read_text("utf-8"))
-        for shot in script["Shots"][:3]:
-            shot["Setting Description"] = {"en": "a mill", "ch": ""}
-        path.write_text(json.dumps(script), "utf-8")
-    outputs = [draw_shot_outputs(tmp_path / name, 2) for name in ("a", "b")]
-    options = ImageOptions(
-        metrics=("shot-similarity",), device="cpu", workers=0,
-        settings=(f'encode_pictures.options={{ "dinov2-l-14" = {{ local = "{local}" }} }}',),
-    )  # fmt: skip
-    assert EVALUATING.evaluate(shot_set, outputs, tmp_path / "run", options).totals["failed"] == 0
-    line = read_found(tmp_path / "run")[0]
-    assert line.pictures is not None and line.pictures["scenes"][:4] == [1, 1, 1, 4]
-    document = images_report(tmp_path / "run", wanted=ImageReport(Definitions(resamples=20)))
-    assert [one.label for one in document.headline.measures] == ["Shot similarity"]
-    assert document.headline.measures[0].better is None
-    assert document.shots is not None and document.shots.leaders is not None and not document.shots.worst
-    places = [row.places["shot_similarity"] for row in document.shots.leaders.rows]
-    assert {one.rank for one in places} == {None}
-    assert all("neither end is better" in (one.why or "") for one in places)
-
-
 # Embeddings and their cosines.
 
 
@@ -115,27 +79,3 @@ def test_similarities_when_no_encoder_is_shared_are_nan_and_never_zero() -> None
     first, second = Vectors.of(a=[(1, 0)], b=[None]), Vectors.of(a=[None], b=[(1, 0)])
     assert np.isnan(similarities(first, second, ("a", "b"))).all()
     assert np.isnan(similarities(first, second, ("c",))).all()
-
-
-def test_unit_of_zeros_is_nan() -> None:
-    assert np.isnan(unit(np.zeros((1, 3)))).all()
-
-
-def test_vectors_when_encoders_have_other_numbers_of_pictures_are_refused() -> None:
-    with pytest.raises(ValueError, match="every picture"):
-        Vectors.of(a=[(1, 0)], b=[(1, 0), (0, 1)])
-
-
-def test_vectors_when_parts_are_joined_and_taken_keep_their_rows() -> None:
-    one, two = Vectors.of(a=[(1, 0)]), Vectors.of(a=[(0, 1), None])
-    both = Vectors.joined([one, two])
-    assert len(both) == 3
-    assert both.known(("a",)).tolist() == [True, True, False]
-    assert both.take([1]).by_encoder["a"].tolist() == [[0.0, 1.0]]
-    assert len(Vectors.joined([])) == 0
-
-
-def test_mean_of_pairs_counts_only_pairs_that_are_known() -> None:
-    table = np.array([[1, 0.5, np.nan], [0.5, 1, 0.7], [np.nan, 0.7, 1]])
-    total, pairs = mean_of_pairs(table)
-    assert (total, pairs) == (pytest.approx(1.2), 2)

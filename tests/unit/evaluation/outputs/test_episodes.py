@@ -1,6 +1,5 @@
 """Videos of episodes on disk: the right one for each shot, and a clear finding for everything else."""
 
-import json
 import os
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from fabula.errors import InputError
 from fabula.evaluation.outputs.checked import require_shots
 from fabula.evaluation.outputs.cut_lists import BadCuts, Span, read_cuts
 from fabula.evaluation.outputs.entities import FATAL, CheckOptions, EpisodeOutputs, check_episodes
-from fabula.media.video import probe
 from fabula.releases.entities.tree import EntitySet, read_entity_set
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_entities import write_outputs
@@ -88,21 +86,6 @@ def test_check_when_shots_are_missing_short_or_broken_lists_them_per_episode(
     assert [issue.message for issue in report.issues if issue.code == "missing-shot"] == [
         "1 of 5 shots have no video: 1:1"
     ]
-
-
-def test_check_when_a_shot_has_several_videos_takes_the_first_mp4_by_name(
-    outputs: Path, entity_set: EntitySet
-) -> None:
-    for name in ("001_001_b.mp4", "001_001_a.mp4", "001_001_0.webm"):
-        write_video(outputs / "ep_a" / name, 8) if name.endswith("mp4") else (outputs / "ep_a" / name).touch()
-    report = check_episodes(outputs, entity_set)
-    assert report.ok
-    assert codes(report) == {"several-videos": 1}
-    (issue,) = report.issues
-    assert issue.message == "4 videos of shot 1:1; 001_001_a.mp4 is used"
-    file = report.by_id["ep_a"].shots[0].file
-    assert file is not None
-    assert file.name == "001_001_a.mp4"
 
 
 def test_check_when_numbers_do_not_fit_the_schedule_tells_which(outputs: Path, entity_set: EntitySet) -> None:
@@ -216,42 +199,3 @@ def test_cut_list_when_it_says_what_cannot_be_is_refused(
     path.write_text(text)
     with pytest.raises(BadCuts, match=told):
         read_cuts(path, 60)
-
-
-def test_check_when_a_cut_list_is_bad_or_there_are_two_counts_all_shots_as_lost(
-    tmp_path: Path, entity_set: EntitySet
-) -> None:
-    folder = film(tmp_path / "film")
-    (folder / "ep_a.cuts.csv").write_text("nothing")
-    report = check_episodes(folder, entity_set)
-    assert invalid(report)["ep_a/1:1"] == "bad_cuts"
-    (folder / "ep_a.cuts.json").write_text("{}")
-    (issue,) = [issue for issue in check_episodes(folder, entity_set).issues if issue.code == "bad-cuts"]
-    assert "keep one" in issue.message
-
-
-def test_check_when_the_folder_holds_methods_names_them(
-    outputs: Path, entity_set: EntitySet, tmp_path: Path
-) -> None:
-    (tmp_path / "all").mkdir()
-    outputs.rename(tmp_path / "all" / "model-x")
-    report = check_episodes(tmp_path / "all", entity_set)
-    (issue,) = [issue for issue in report.issues if issue.code == "nothing-found"]
-    assert "1 method" in issue.message
-    assert issue.cure == "give one of: model-x"
-    with pytest.raises(InputError):
-        check_episodes(tmp_path / "none", entity_set)
-
-
-def test_outputs_check_when_asked_of_episodes_prints_json_and_counts(outputs: Path, episodes: Path) -> None:
-    code, told = check_command(outputs, "--release", episodes / "scripts", "--json")
-    assert code == 0
-    assert json.loads(told)["outputs"][0]["shots_valid"] == 7
-    code, told = check_command(outputs, "--release", episodes, "--cuts-by", "x")
-    assert code == 2
-    assert "transnetv2, histogram" in told
-    assert check_command(outputs, "--release", episodes, "--ocr")[0] == 2
-
-
-def test_videos_when_drawn_have_as_many_frames_as_asked(outputs: Path) -> None:
-    assert probe(outputs / "ep_b" / "001_001.mkv").frames == 12

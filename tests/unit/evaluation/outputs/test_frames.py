@@ -19,7 +19,7 @@ from fabula.evaluation.judging.pictures import (
 from fabula.evaluation.outputs.videos import frame_count
 from fabula.media.images import MediaProblem
 from fabula.schemas.canonical import sha256_bytes
-from fabula.testing.drawn import draw_panel, picture_bytes, write_storyboard, write_video
+from fabula.testing.drawn import write_storyboard, write_video
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,6 @@ def test_prepare_video_when_sound_gives_frames_as_eq_2_says(tmp_path: Path) -> N
     assert len({one.sha256 for one in video.pictures}) == 6
 
 
-def test_prepare_video_when_count_is_stated_takes_so_many(tmp_path: Path) -> None:
-    video = prepare_video(write_video(tmp_path / "one.mp4", 25), ImageSettings(), count=3)
-    assert video.indices == (0, 12, 24)
-
-
 @pytest.mark.parametrize("frames", [1, 3])
 def test_prepare_video_when_shorter_than_four_frames_names_the_problem(tmp_path: Path, frames: int) -> None:
     with pytest.raises(MediaProblem) as raised:
@@ -83,14 +78,6 @@ def test_prepare_storyboard_when_settings_differ_follows_them(tmp_path: Path) ->
             assert one.sha256 == sha256_bytes(one.data)
             assert foreign_chunks(one.data) == ()
         assert prepared == prepare_storyboard(files, settings)
-
-
-def test_prepare_storyboard_when_pictures_are_odd_keeps_the_notes(tmp_path: Path) -> None:
-    path = tmp_path / "01.png"
-    path.write_bytes(picture_bytes(draw_panel(1), "GIF"))
-    assert [note.partition(":")[0] for note in prepare_storyboard([path], ImageSettings())[0].notes] == [
-        "misnamed"
-    ]
 
 
 def test_prepare_storyboard_when_files_are_unusable_lists_all_of_them(tmp_path: Path) -> None:

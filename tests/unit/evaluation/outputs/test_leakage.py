@@ -40,12 +40,6 @@ def test_scan_packet_when_clean_finds_nothing(records: Records, fixed: Sequence[
         assert scan(record, packet(record), fixed=fixed, names=("model-x",)) == []
 
 
-def test_scan_packet_when_question_quotes_the_story_is_clean(records: Records) -> None:
-    record = records[0]
-    question = f"What follows when {record.scenes[1].scene_text}"
-    assert scan_packet(record, question, [f"The question:\n{fenced(question)}"], fixed=FIXED) == []
-
-
 @pytest.mark.parametrize("fixed", [None, FIXED])
 @pytest.mark.parametrize(
     ("take", "path"),
@@ -109,11 +103,6 @@ def test_scan_packet_when_names_are_sent_finds_them(records: Records, text: str)
     assert {kind for kind, _ in found} == {"name"}
 
 
-@pytest.mark.parametrize("label", ["Image 1", "image 2 of 5", "Panel 12:", "Frame 3."])
-def test_scan_packet_when_index_labels_are_sent_is_clean(records: Records, label: str) -> None:
-    assert scan(records[0], packet(records[0], label), fixed=FIXED) == []
-
-
 def noted(format: str, **options: object) -> bytes:
     return picture_bytes(draw_panel(1), format, **options)
 
@@ -143,10 +132,6 @@ def test_scan_packet_when_pictures_carry_more_than_pixels_finds_it(records: Reco
 def test_foreign_chunks_when_pictures_are_prepared_finds_none(format: str) -> None:
     for picture in pictures(format):
         assert foreign_chunks(picture.data) == ()
-
-
-def test_foreign_chunks_when_jpeg_has_several_scans_finds_none() -> None:
-    assert foreign_chunks(noted("JPEG", progressive=True)) == ()
 
 
 def test_fixed_texts_when_prompt_is_rendered_with_marks_gives_what_stands_around_them() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from fabula.builders.katha.scene_prompts import LIMIT, clip_tokens
-from fabula.errors import InputError
 from fabula.evaluation.katha.plans import PLANS, plans, write_plans
 from fabula.evaluation.katha.variants import variant_stories
 from fabula.evaluation.outputs.storyboards import check_outputs
@@ -45,11 +44,6 @@ def test_plan_of_a_variant_when_made_has_a_prompt_of_the_changed_text_that_fits(
             assert scene["text"] == variant.contrastive_scene_text
             assert first in scene["prompt"] and clip_tokens(scene["prompt"]) <= LIMIT
             assert variant.contrastive_scene_text in scene["prompt_long"]
-
-
-def test_plans_when_a_split_is_not_there_are_refused(release, tmp_path) -> None:
-    with pytest.raises(InputError, match="no stories in this split"):
-        write_plans(release, tmp_path / "plans", ["nowhere"])
 
 
 def test_outputs_of_variants_when_there_are_checked_beside_the_stories(release, tmp_path) -> None:

@@ -59,11 +59,6 @@ def test_middle_indices_when_worked_by_hand_are_the_middles_of_equal_parts(frame
     assert middle_indices(frames, count) == expected
 
 
-def test_middle_indices_when_there_are_fewer_frames_refuse():
-    with pytest.raises(ValueError, match="3 of 2 frames"):
-        middle_indices(2, 3)
-
-
 def test_outputs_when_their_unit_is_shot_are_videos_with_the_frames_that_are_asked_for(tmp_path, records):
     report = check_outputs(write_films(tmp_path / "film", records, frames=3), records)
     assert report.ok
@@ -81,24 +76,6 @@ def test_pictures_when_a_video_is_prepared_are_its_middle_frames(tmp_path):
     three = prepare_storyboard([tmp_path / "02.mp4"], ImageSettings(format="png"), frames=3)
     assert [numbers_in(one.data)[1] for one in three] == [1, 2, 3]
     assert [picture.format for picture in pictures_in(tmp_path / "02.mp4", 3)] == ["VIDEO"] * 3
-
-
-def test_outputs_when_no_unit_is_named_take_videos_for_strays(tmp_path, records):
-    folder = write_films(tmp_path / "film", records)
-    (folder / "outputs.json").write_text(json.dumps({"unit": "page"}))
-    report = check_outputs(folder, records)
-    assert {issue.code for issue in report.issues if issue.level == "error"} == {"missing-storyboard"}
-    assert {issue.code for issue in report.issues if issue.level == "warning"} == {"stray-file"}
-
-
-def test_outputs_when_pages_are_pictures_are_read_as_before_and_name_their_unit(outputs, records):
-    plain = check_outputs(outputs, records)
-    assert "unit" not in plain.details()
-    (outputs / "outputs.json").write_text(json.dumps({"unit": "page"}))
-    named = check_outputs(outputs, records)
-    assert named.ok and named.details()["unit"] == "page"
-    assert "frames_each" not in named.details()
-    assert named.sha256 == plain.sha256
 
 
 def test_outputs_when_a_video_is_broken_or_too_short_are_invalid(tmp_path, records):

@@ -71,13 +71,6 @@ def test_outputs_when_shown_under_text_only_are_refused(bench):
         made.score()
 
 
-def test_archive_when_no_method_was_judged_is_refused(bench):
-    made = bench(1)
-    made.ask(lambda *_: True, conditions=("text",))
-    with pytest.raises(InputError, match="outputs of a method"):
-        made.score()
-
-
 def test_split_when_chosen_leaves_the_others_out_and_says_so(bench):
     made = bench(6)
     made.ask(lambda *_: True)
@@ -88,27 +81,6 @@ def test_split_when_chosen_leaves_the_others_out_and_says_so(bench):
     assert scores.notes == (f"{(6 - there) * 18} judgements are about stories that are not scored here",)
     with pytest.raises(ConfigError, match="nowhere"):
         score_folder(made.run, None, quick(), splits=["nowhere"])
-
-
-def test_stories_when_fewer_than_the_manifest_says_are_noted(bench):
-    made = bench(2)
-    made.ask(lambda *_: True)
-    scores = score_folder(made.write(stories={"count": 5}), None, quick())
-    assert scores.notes == ("the manifest says that 5 stories were judged; there are judgements about 2",)
-
-
-@pytest.mark.parametrize("told", [{"invalid": 3, "seeds": "x", "leaks": 1}, {"invalid": [{}, 1]}, [], None])
-def test_subject_when_it_is_of_another_form_is_passed_over(bench, told):
-    made = bench(1)
-    made.ask(lambda *_: True)
-    assert score_folder(made.write({"m": told}), None, quick()).methods["m"].questions["valid"] == 6
-
-
-def test_leaks_when_the_scan_found_some_are_noted(bench):
-    made = bench(1)
-    made.ask(lambda *_: True)
-    scores = score_folder(made.write({"m": {"leaks": [{"story_id": "x"}]}}), None, quick())
-    assert "leakage scan" in scores.notes[0]
 
 
 def test_stories_when_only_some_of_the_release_were_judged_are_the_only_ones(bench):

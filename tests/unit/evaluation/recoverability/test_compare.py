@@ -63,31 +63,6 @@ def test_compare_when_stories_differ_uses_those_of_both(bench):
     assert compare_folders(first.write(), second.write(), None, QUICK).stories == 3
 
 
-def test_score_command_when_asked_for_json_prints_the_scores(pair):
-    run = pair[1].write()
-    result = CliRunner().invoke(
-        app, ["score", str(run), "--resamples", "50", "--interval", "percentile", "--json"]
-    )
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
-    gap = document["methods"]["m"]["gaps"]["question"]["filtered"]["gap"]
-    assert gap["value"] == pytest.approx(0.5)
-    assert gap["low"] <= 0.5 <= gap["high"]
-    assert document["definitions"]["aggregation"] == "majority"
-
-
-def test_score_command_when_asked_for_lines_prints_points_with_intervals(pair):
-    result = CliRunner().invoke(app, ["score", str(pair[0].write()), "--resamples", "50"])
-    assert result.exit_code == 0, result.output
-    assert "note: 4 stories: too few for intervals and tests, which need 6" in result.stdout
-    assert "STG 0.0\n" in result.stdout
-    result = CliRunner().invoke(
-        app, ["score", str(pair[0].run), "--resamples", "50", "--interval", "percentile"]
-    )
-    assert "STG 0.0 [0.0, 0.0]" in result.stdout
-    assert "72 of 72 replies are answers" in result.stdout
-
-
 def test_score_command_when_tables_are_wanted_writes_matches_and_masks(pair, tmp_path):
     made = pair[1]
     target = tmp_path / "tables"
@@ -101,12 +76,6 @@ def test_score_command_when_tables_are_wanted_writes_matches_and_masks(pair, tmp
     assert {row["answer"] for row in matches if not row["matched"]} == {"nobody knows"}
     assert sum(not row["image"] for row in questions) == 12
     assert all(row["filtered"] and row["common"] and not row["ambiguous"] for row in questions)
-
-
-def test_score_command_when_a_definition_is_unknown_says_which_there_are(pair):
-    result = CliRunner().invoke(app, ["score", str(pair[0].write()), "--nonresponse", "ignored"])
-    assert result.exit_code == 2
-    assert "incorrect or excluded" in result.output
 
 
 def test_compare_command_when_the_same_folder_is_given_twice_finds_no_difference(pair):
@@ -133,12 +102,6 @@ def test_compare_command_when_one_folder_is_given_compares_the_methods_in_it(ben
     compared = fabula.compare(made.run)
     assert str(compared).splitlines() == run_cli("compare", made.run).splitlines()
     assert repr(compared) == "Comparison(tables: comparison)"
-
-
-def test_compare_command_when_one_folder_has_one_method_says_that_there_is_nothing_to_compare(pair):
-    result = CliRunner().invoke(app, ["compare", str(pair[1].write())])
-    assert result.exit_code == 1
-    assert "name a second evaluation to compare with" in result.output
 
 
 def run_cli(*arguments: object) -> str:

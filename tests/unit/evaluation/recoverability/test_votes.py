@@ -1,18 +1,14 @@
 """Votes and judges: majority, ties, silence, weights; labels by the most frequent one."""
 
-import json
 from itertools import product
 
 import numpy as np
 import pytest
 
-from fabula.errors import ConfigError, InputError
-from fabula.evaluation.events import votes
-from fabula.evaluation.recoverability import columns, recoverability
+from fabula.errors import ConfigError
+from fabula.evaluation.recoverability import columns
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.items import DIMENSIONS
-from fabula.evaluation.recoverability.recoverability import Rate, values_of
-from fabula.evaluation.recoverability.score import read_weights
+from fabula.evaluation.recoverability.recoverability import values_of
 
 
 def raw_image(scores, judge=None):
@@ -82,13 +78,6 @@ def test_weights_when_given_decide_and_must_name_every_judge(bench, tmp_path):
     assert raw_image(made.score()) == 0.0
     with pytest.raises(ConfigError, match="no weight for b, c"):
         made.score(Definitions(weights={"a": 1.0}, resamples=0))
-
-
-def test_weights_when_fitted_on_another_split_are_refused(tmp_path):
-    path = tmp_path / "weights.json"
-    path.write_text(json.dumps({"split": "public_test", "weights": {"a": 1}}))
-    with pytest.raises(InputError, match="validation split only"):
-        read_weights(path)
 
 
 def test_labels_when_three_judges_disagree_go_to_the_most_frequent(bench):
@@ -213,33 +202,7 @@ def test_scores_when_shown_as_json_hold_no_number_for_what_is_undefined(bench):
     assert score["reason"] == "no question was counted"
 
 
-def test_robustness_when_there_are_too_few_methods_says_why(bench):
-    made = bench(4)
-    made.ask(lambda *_: True, ("a", "b"))
-    robustness = made.score().robustness
-    assert robustness["half_data"]["mean"] is None
-    assert robustness["filtering"]["raw_filtered"]["reason"] == "1 method; at least 3 are needed"
-    assert [one["judges"] for one in robustness["judges"]] == [["a", "b"]]
-
-
 # Scores of storyboards as values: their formulas by hand, ranges, and what the named values are of.
-
-FAMILIES = {
-    "recoverability": recoverability.METRICS,
-    "ambiguity": (columns.AMBIGUITY,),
-    "moral target": columns.MORAL,
-    "pairs": columns.PAIRS,
-}
-
-
-@pytest.mark.parametrize("rates", FAMILIES.values(), ids=FAMILIES)
-def test_rates_when_declared_say_all_that_is_read_from_them(rates: tuple[Rate, ...]) -> None:
-    assert len({rate.name for rate in rates}) == len({rate.label for rate in rates}) == len(rates)
-    for rate in rates:
-        assert rate.version == 1 and rate.needs and rate.why and rate.range[1] == 1
-        assert (rate.range[0] == -1) == (
-            "gap" in rate.name
-        )  # differences can be below 0, and so can their intervals
 
 
 def test_moral_target_when_worked_by_hand_has_rates_and_gap() -> None:
@@ -261,14 +224,3 @@ def test_pairs_when_worked_by_hand_have_accuracy_confusion_and_gap() -> None:
 def test_rates_when_nothing_is_counted_have_no_value() -> None:
     assert np.isnan(values_of(columns.MORAL, np.zeros(5))).all()
     assert np.isnan(values_of(columns.PAIRS, np.zeros((3, 10)))).all()
-
-
-def test_named_values_are_of_each_dimension_and_of_all() -> None:
-    named = recoverability.named()
-    assert len(named) == 3 * len(DIMENSIONS) + len(recoverability.METRICS)
-    assert list(named)[-6:] == [rate.name for rate in recoverability.METRICS]
-    assert all(named[f"gap.{name}"] is recoverability.GAP for name in DIMENSIONS)
-
-
-def test_completion_when_declared_is_better_high_and_silence_low() -> None:
-    assert (votes.METRIC.better, votes.NONRESPONSE.better) == ("high", "low")

@@ -19,7 +19,7 @@ from fabula.evaluation.stats.agreement import (
     krippendorff_alpha,
     observed_agreement,
 )
-from fabula.evaluation.stats.bootstrap import draws, resampled_sums
+from fabula.evaluation.stats.bootstrap import draws
 from fabula.evaluation.stats.correlation import (
     NAMES,
     correlate,
@@ -28,7 +28,7 @@ from fabula.evaluation.stats.correlation import (
     spearman,
 )
 from fabula.evaluation.stats.paired import EXACT, Pair, paired, signed_rank
-from fabula.evaluation.stats.ranks import TOLERANCE, levelled, mean_ranks, rank_intervals, ranks, scale_of
+from fabula.evaluation.stats.ranks import levelled, mean_ranks, rank_intervals, ranks, scale_of
 from fabula.evaluation.stats.uncertainty import Uncertainty
 
 X = [2.0, 4.0, 6.0, 8.0, 10.0, 3.0, 7.0, 1.0]
@@ -76,11 +76,6 @@ def test_correlation_when_undefined_says_why(x, y):
     found = correlate("pearson", x, y)
     assert found.value is None
     assert found.reason
-
-
-def test_correlation_when_lengths_differ_is_an_error():
-    with pytest.raises(ValueError, match="same length"):
-        correlate("pearson", [1, 2, 3], [1, 2])
 
 
 def test_rank_correlations_when_compared_with_spearman_are_the_same():
@@ -138,11 +133,6 @@ def test_cohen_kappa_when_compared_is_that_of_scikit_learn(weights: str) -> None
     assert cohen_kappa(table, weights) == pytest.approx(wanted)
 
 
-def test_cohen_kappa_when_worked_by_hand_is_that() -> None:
-    # 35 of 50 agree, 0.7; by chance 0.5 * 0.6 + 0.5 * 0.4 = 0.5; (0.7 - 0.5) / (1 - 0.5) = 0.4
-    assert cohen_kappa(np.array([[20.0, 5.0], [10.0, 15.0]])) == pytest.approx(0.4)
-
-
 def test_agreement_when_perfect_is_one_and_in_any_order_the_same() -> None:
     perfect = np.array([[3.0, 0.0], [0.0, 3.0], [3.0, 0.0]])
     assert fleiss_kappa(perfect) == krippendorff_alpha(perfect) == observed_agreement(perfect) == 1.0
@@ -170,10 +160,6 @@ def test_ranks_when_values_differ_count_those_that_are_better() -> None:
     assert ranks(np.array([0.2, 0.9, 0.5]), higher=False).tolist() == [1, 3, 2]
 
 
-def test_ranks_when_values_are_alike_are_shared() -> None:
-    assert ranks(np.array([3.0, 4.0, 4.0 + 1e-13, 1.0])).tolist() == [3, 1, 1, 4]
-
-
 def test_interval_when_one_is_always_better_is_its_rank_alone() -> None:
     table = np.array([[0.9, 0.1], [0.8, 0.3], [0.7, 0.2]])
     assert rank_intervals(table, resamples=200) == ((1, 1), (2, 2))
@@ -192,21 +178,6 @@ def test_interval_when_counted_out_by_hand_is_that_of_the_drawings() -> None:
     second = float((means[:, 1] > means[:, 0]).mean())
     assert second == pytest.approx(0.25, abs=0.03)
     assert rank_intervals(table, resamples=4000) == ((1, 2), (1, 2))
-
-
-@pytest.mark.parametrize("table", [np.empty((0, 3)), np.empty((3, 0))])
-def test_interval_when_there_is_nothing_is_none(table: np.ndarray) -> None:
-    assert rank_intervals(table) == ()
-    assert rank_intervals(np.ones((2, 2)), resamples=0) == ()
-
-
-def test_drawings_when_asked_for_again_are_the_same_and_cannot_be_changed() -> None:
-    (first,), (second,) = list(draws(5, 100)), list(draws(5, 100))
-    assert (first == second).all() and (first.sum(axis=1) == 5).all()
-    with pytest.raises(ValueError, match="read-only"):
-        first[0, 0] = 7
-    assert resampled_sums(np.ones((5, 1)), 100).tolist() == [[5.0]] * 100
-    assert list(draws(5, 0)) == []
 
 
 WHOLE = lcm(*range(1, 13))
@@ -238,13 +209,6 @@ def test_values_when_equal_up_to_rounding_become_equal_and_zero() -> None:
     assert levelled(np.zeros((0, 3))).shape == (0, 3)
     rows = levelled(np.array([[third, 1.0, close], [close, third, 1.0]]))
     assert rows[:, 0].tolist() == rows[[0, 1], [2, 1]].tolist()
-
-
-def test_values_when_they_differ_by_more_than_rounding_stay_apart() -> None:
-    # 1/999,999 - 1/1,000,000 is the least difference of two fractions with denominators up to a million
-    apart = np.array([1 / 999_999, 1 / 1_000_000, 1e9, 1e9 + 0.1, 1e15, 1e15 + 1])
-    assert TOLERANCE < 1 / 999_999 - 1 / 1_000_000
-    assert (levelled(apart) == apart).all()
 
 
 def test_all_fractions_when_made_as_differences_of_others_have_the_ranks_of_the_exact_ones() -> None:

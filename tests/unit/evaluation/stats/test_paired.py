@@ -7,11 +7,7 @@ import pytest
 from scipy import stats
 from scipy.stats import rankdata, ttest_1samp, wilcoxon
 
-from fabula.errors import ConfigError
 from fabula.evaluation.stats.bootstrap import (
-    divided,
-    draws,
-    mean_of_known,
     percentile_interval,
     resampled_sums,
     two_sided_p,
@@ -77,13 +73,6 @@ def test_comparison_when_percentiles_are_asked_for_has_those_of_the_papers_for_a
     assert found.p_wilcoxon == 0.125
 
 
-def test_comparison_when_nothing_is_resampled_has_no_interval_and_names_none():
-    differences = np.random.default_rng(2).normal(size=40)
-    (found,) = paired([Pair("a", "b", differences)], "story", Uncertainty(resamples=0))
-    assert (found.interval, found.low, found.p_bootstrap) == (None, None, None)
-    assert found.p_wilcoxon is not None
-
-
 @pytest.mark.parametrize("constant", [0.0, 0.25])
 def test_comparison_when_all_differences_are_the_same_has_a_p_value_above_zero(constant):
     (found,) = paired([Pair("a", "b", np.full(8, constant))], "prompt", Uncertainty())
@@ -130,20 +119,6 @@ def test_winner_when_only_one_test_tells_two_apart_is_nobody():
     assert found.winner(higher=False) == "b"
     (few,) = paired([Pair("a", "b", strong[:5])], "story", Uncertainty())
     assert few.winner(higher=True) is None
-
-
-def test_json_when_written_names_the_units_and_what_was_compared():
-    (found,) = paired([Pair("a", "b", np.ones(31), {"metric": "csd"})], "story", Uncertainty())
-    document = found.as_json()
-    assert document["metric"] == "csd"
-    assert document["stories"] == 31
-    assert {"p_bootstrap", "p_bootstrap_corrected", "correction", "interval"} <= document.keys()
-
-
-@pytest.mark.parametrize("wrong", [{"interval": "wide"}, {"correction": "none"}, {"resamples": -1}])
-def test_uncertainty_when_a_choice_does_not_exist_says_so(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Uncertainty(**wrong)
 
 
 # Wilcoxon's signed-rank test: a published example, scipy, and every assignment of signs counted out.
@@ -197,12 +172,6 @@ def test_test_when_all_are_zero_says_nothing() -> None:
 # Resampling, intervals, p-values, corrections and effect sizes.
 
 
-def test_draws_when_made_draw_as_many_stories_as_there_are():
-    blocks = list(draws(50, 300, 42))
-    assert all((block.sum(axis=1) == 50).all() for block in blocks)
-    assert sum(len(block) for block in blocks) == 300
-
-
 def test_sums_when_columns_are_resampled_together_are_paired():
     columns = np.random.default_rng(0).random((40, 1))
     sums = resampled_sums(np.hstack([columns, 2 * columns]), 200, 42)
@@ -230,11 +199,6 @@ def test_interval_when_some_values_are_unknown_leaves_them_out():
     assert np.isnan(low[1])
 
 
-def test_interval_when_nothing_was_drawn_is_unknown():
-    low, high = percentile_interval(np.zeros((0, 3)))
-    assert np.isnan(low).all() and np.isnan(high).all()
-
-
 @pytest.mark.parametrize(
     ("differences", "p"),
     [([1.0] * 99, 2 / 100), ([-1.0] * 49 + [1.0] * 50, 1.0), ([0.0] * 9, 1.0)],
@@ -251,8 +215,3 @@ def test_cohen_d_when_worked_by_hand_is_mean_over_deviation():
     # differences 1, 2, 3: mean 2, standard deviation 1
     assert cohen_d(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
     assert np.isnan(cohen_d(np.array([0.5, 0.5])))
-
-
-def test_divided_when_nothing_was_counted_is_unknown():
-    assert np.isnan(divided(np.array([1.0]), np.array([0.0])))[0]
-    assert mean_of_known(np.array([1.0, np.nan, 3.0])) == 2.0

@@ -113,17 +113,6 @@ def test_errors_when_nothing_was_labelled_or_a_matcher_has_no_verdict_say_so(
     assert scores["false_accepts"].reason == "no wrong answer was compared"
 
 
-def test_csv_when_read_is_the_same_as_json_lines(questions: dict[str, Question], tmp_path: Path) -> None:
-    answers = [Labelled("kb25k_0001_q1", 'he said "no", twice', True), Labelled("kb25k_0002_q1", "=x", False)]
-    as_csv, as_lines = tmp_path / "a.csv", tmp_path / "a.jsonl"
-    as_csv.write_text(
-        'question_id,answer,correct,note\nkb25k_0001_q1,"he said ""no"", twice",Yes,x\n'
-        "kb25k_0002_q1,'=x,0,\n"
-    )
-    as_lines.write_text("".join(json.dumps(vars(answer)) + "\n" for answer in answers))
-    assert read_labelled(as_csv, questions) == read_labelled(as_lines, questions) == tuple(answers)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
@@ -144,8 +133,3 @@ def test_file_when_a_line_is_wrong_is_named_with_what_to_do(
     assert (told in str(raised.value) and "correct" in str(raised.value)) or "its questions" in str(
         raised.value
     )
-
-
-def test_file_when_it_is_not_there_says_so(questions: dict[str, Question], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        read_labelled(tmp_path / "nothing.csv", questions)

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 import pytest
 
 from fabula.engine.run_options import RunOptions
-from fabula.errors import BelowThreshold, ConfigError, InputError
+from fabula.errors import BelowThreshold, InputError
 from fabula.evaluation.judging.packets import question_packets
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.score import judged_folder, scores_of
 from fabula.experiments.evaluators.deriving import derive, read_sidecar, write_by_model, writing_request
 from fabula.experiments.evaluators.elements import Pool, elements_of
@@ -41,21 +39,6 @@ BY_MODEL = [name for name in EVALUATORS if evaluator_of(name).prompt is not None
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     return drawn_release(tmp_path_factory.mktemp("evaluators") / "release")
-
-
-@pytest.mark.parametrize("name", EVALUATORS)
-def test_evaluator_when_registered_says_what_it_is(name: str) -> None:
-    evaluator = evaluator_of(name)
-    assert evaluator.name == name and evaluator.title and evaluator.construction and evaluator.card
-    assert set(evaluator.dimensions) <= set(DIMENSIONS)
-    assert evaluator.localises == (len(evaluator.dimensions) > 1)
-    assert (evaluator.prompt is None) == (evaluator.read is None)
-    assert evaluator.reuses or evaluator.build is not None
-
-
-def test_evaluator_when_unknown_names_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="object-overlap"):
-        evaluator_of("nothing")
 
 
 @pytest.mark.parametrize("name", BY_RULES)
@@ -129,26 +112,6 @@ def test_release_when_derived_is_asked_from_like_any_and_says_how_it_was_made(
     assert (folder / "release.json").read_bytes() == before
 
 
-def test_release_when_of_the_full_protocol_keeps_questions_and_pairs(
-    release: Release, tmp_path: Path
-) -> None:
-    made = load(derive(release, evaluator_of("katha"), tmp_path / "a"))
-    assert made.records == release.records and made.variants == release.variants
-    without = load(derive(release, evaluator_of("katha-without-contrastives"), tmp_path / "b"))
-    assert without.records == release.records and without.variants == ()
-
-
-def test_rules_when_a_story_is_in_another_language_leave_it_out_with_a_reason(
-    release: Release, tmp_path: Path
-) -> None:
-    first, *rest = release.records
-    hindi = first.model_copy(update={"language": "hi"})
-    made = derive(replace(release, records=(hindi, *rest)), evaluator_of("tifa"), tmp_path / "tifa")
-    assert read_sidecar(made).left_out == {first.story_id: "rules have words for en, not hi"}
-    with pytest.raises(InputError, match="not hi"):
-        derive(replace(release, records=(hindi,)), evaluator_of("tifa"), tmp_path / "none")
-
-
 @pytest.mark.parametrize("name", BY_MODEL)
 def test_model_when_it_writes_questions_is_a_run_that_is_not_paid_twice(
     release: Release, tmp_path: Path, name: str
@@ -201,11 +164,6 @@ def test_reply_when_it_cannot_be_is_told_to_the_model(
         with pytest.raises(BelowThreshold):
             write_by_model(request)
     assert any(told in text for text in asked)
-
-
-def test_evaluator_when_no_model_writes_for_it_says_so(release: Release, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no model writes"):
-        writing_request(release.path, evaluator_of("object-overlap"), tmp_path, "openai:x", RunOptions())
 
 
 def test_outputs_when_judged_with_an_evaluators_questions_are_scored_with_its_graph(

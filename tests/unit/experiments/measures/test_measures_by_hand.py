@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fabula.errors import InputError
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.stats.uncertainty import Uncertainty
@@ -23,10 +22,9 @@ from fabula.experiments.measures.human_correlation import (
 from fabula.experiments.measures.leakage import leakage
 from fabula.experiments.measures.loading import judged_as
 from fabula.experiments.measures.localisation import localise_dimensions, localise_transitions
-from fabula.experiments.measures.plants import Plant, read_plants
+from fabula.experiments.measures.plants import Plant
 from fabula.experiments.measures.reliability import corrected, correlations, reliability
 from fabula.experiments.measures.sensitivity import sensitivity
-from fabula.experiments.measures.shares import share_score
 from fabula.experiments.measures.views import View, view_scores
 from fabula.releases.loading import load
 from fabula.schemas.judgement import HumanRow
@@ -91,11 +89,6 @@ def test_transitions_when_worked_by_hand_are_those_of_the_story():
     assert (several.value.value, several.chance.value) == (pytest.approx(1 / 3), 0.5)
 
 
-def test_localisation_when_nothing_was_planted_has_no_value():
-    score = localise_dimensions([], PLAIN).value
-    assert (score.value, score.status) == (None, "undefined")
-
-
 def test_sensitivity_and_false_alarms_when_worked_by_hand_count_totals_that_fall():
     planted = [fall({}, total) for total in (0.2, 0.0, -0.1, 0.5)]
     controls = [fall({}, total, loss="none") for total in (0.0, 0.0, 0.1)]
@@ -157,13 +150,6 @@ def test_view_when_worked_by_hand_averages_dimensions_or_questions(tmp_path):
     assert view_scores(pooled, FEW).together["pair_accuracy"].status == "undefined"
     nothing = View(whole.judged, np.zeros_like(whole.kept))
     assert view_scores(nothing, FEW).together["gap"].status == "undefined"
-
-
-def test_share_when_stories_have_several_rows_resamples_stories():
-    rows = [("a", 1.0, 2.0), ("a", 1.0, 2.0), ("b", 0.0, 4.0)]
-    score = share_score(rows, Uncertainty(resamples=200, interval="percentile"), "nothing")
-    assert (score.value, score.counts["stories"]) == (0.25, 2)
-    assert (score.low, score.high) == (0.0, 0.5)  # both stories b, both stories a
 
 
 def test_correlation_with_people_when_worked_by_hand_is_that_of_ranks():
@@ -281,20 +267,3 @@ def test_reliability_when_stories_differ_is_high_and_without_difference_near_zer
     assert score.low < 0 < score.high
     assert reliability(none, "text", PLAIN).status == "undefined"  # text is always right: all are alike
     assert none.judged.items.stories == score.counts["storyboards"] == 60
-
-
-def test_plants_when_lines_are_wrong_are_all_named(tmp_path):
-    path = tmp_path / "plants.jsonl"
-    good = {"story_id": "a", "seed": 42, "loss": "removed", "panels": [2], "transition": [2, 3],
-            "dimensions": ["causal"], "method": "m", "more": 1}  # fmt: skip
-    path.write_text(
-        "\n".join(json.dumps(row) for row in (good, {**good, "dimensions": ["style"]}, {"loss": "x"}))
-    )
-    with pytest.raises(InputError) as raised:
-        read_plants(path)
-    assert "style is no scored dimension" in str(raised.value) and f"{path}:3" in str(raised.value)
-    path.write_text(json.dumps(good) + "\n")
-    (plant,) = read_plants(path)
-    assert (plant.links, plant.panels, plant.is_control) == ((2,), (2,), False)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_plants(tmp_path / "nothing.jsonl")

@@ -51,12 +51,6 @@ def expected_sensitivity(hits: int, error: float) -> float:
     return sum(chance for total, chance in sums.items() if total > 0)
 
 
-def test_expectation_when_judges_never_err_or_guess_is_certainty_or_chance():
-    assert expected(2, 0.0) == pytest.approx(1) and expected(2, 0.5) == pytest.approx(2 / 6)
-    assert expected(1, 0.5) == pytest.approx(1 / 6)
-    assert expected(0, 0.3) == 0
-
-
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """Error rate -> the row of the full protocol, and of the protocol without dimensions."""
@@ -98,16 +92,6 @@ def test_localisation_when_a_judge_guesses_is_chance_within_its_interval(rows):
     assert rows[0.3][0].scores["localisation"].low > chance
 
 
-def test_localisation_when_no_dimension_is_named_is_chance_exactly(rows):
-    for error in rows:
-        _, pooled = rows[error]
-        assert pooled.scores["localisation"].value == pytest.approx(
-            pooled.scores["localisation_chance"].value
-        )
-        assert pooled.scores["detected"].value == 0
-    assert rows[0.0][1].scores["sensitivity"].value == 1.0
-
-
 def test_false_alarms_when_unchanged_outputs_were_judged_once_have_no_value(tmp_path):
     made = write_planted(tmp_path, 3, LOSSES, 0.0)
     (row,) = planted_measures({"katha": made.run}, read_plants(made.plants), DEFINITIONS)
@@ -116,9 +100,3 @@ def test_false_alarms_when_unchanged_outputs_were_judged_once_have_no_value(tmp_
     assert row.left_out == {"there is no unchanged storyboard beside it": 3}
     assert row.scores["localisation"].value == 1.0
     assert (row.scores["localisation"].low, row.scores["localisation"].high) == (None, None)  # three stories
-
-
-def test_json_when_written_has_every_value(rows):
-    row = rows[0.1][0].as_json()
-    assert row["evaluator"] == "katha" and set(row["losses"]) == set(LOSSES)
-    assert row["scores"]["localisation"]["counts"] == {"stories": STORIES, "plants": 2 * STORIES}

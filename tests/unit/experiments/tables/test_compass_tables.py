@@ -7,10 +7,8 @@ import pytest
 
 from fabula.baselines.compass.frozen import Conditions, Frozen, Search, Setting, write_frozen
 from fabula.baselines.compass.scoring import Weights
-from fabula.errors import InputError
 from fabula.evaluation.archive.protocols import release_sha256
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.experiments.tables.page import study_page
 from fabula.experiments.tables.registry import make_tables
 from fabula.experiments.tables.results import read_results
 from fabula.testing.simulated_evaluations import write_simulated
@@ -128,30 +126,3 @@ def test_protocol_and_held_out_when_made_are_those_of_the_frozen_file(compass):
         ("Held-out judge prompts, same questions", False),
         ("Held-out judge prompts, held-out questions", True),
     ]
-
-
-def test_page_when_semantic_compass_was_applied_shows_where_it_helps_most_and_least(compass):
-    results = read_results(compass, FEW)
-    page = study_page(results, make_tables(results))
-    section = next(section for section in page.sections if section.name == "compass")
-    assert [story.label for story in section.stories] == [
-        "Semantic Compass helps most", "Semantic Compass helps least",
-    ]  # fmt: skip
-    assert [method.label for method in section.stories[0].methods] == [
-        "Base, first seed", "Candidate rerank only", "Full Semantic Compass",
-    ]  # fmt: skip
-    assert [plot.name for plot in section.plots] == ["compass"]
-
-
-def test_compass_when_not_applied_or_changed_says_so(compass):
-    document = compass / "compass" / "compass.json"
-    good = document.read_bytes()
-    document.write_bytes(good[:-3])
-    with pytest.raises(InputError, match=r"compass\.json: this is not what applying a frozen file wrote"):
-        read_results(compass, FEW)
-    document.unlink()
-    assert "tuned and not applied yet" in read_results(compass, FEW).absent["compass"]
-    frozen = compass / "compass" / "frozen.json"
-    frozen.write_bytes(frozen.read_bytes().replace(b"0.25", b"0.26"))
-    with pytest.raises(InputError, match="changed after it was frozen"):
-        read_results(compass, FEW)

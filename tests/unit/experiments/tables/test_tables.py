@@ -6,14 +6,13 @@ import json
 
 import pytest
 
-from fabula.errors import ConfigError, InputError
+from fabula.errors import InputError
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.report.formats import written
 from fabula.experiments.tables.registry import (
     ABSENT,
     TABLES,
     absent_table,
-    chosen,
     make_tables,
     study_tables,
     write_tables,
@@ -96,60 +95,6 @@ def test_invalid_generations_when_pictures_were_refused_list_seed_reply_and_reas
     assert len(tables["invalid_generations"].rows) == 3
 
 
-def test_setup_tables_when_made_say_what_was_done(small, closed):
-    study = small(
-        2, seeds=(42, 123), unseeded=("fine",), renderers={"fine": closed},
-        failed=(("direct+fine", "kb25k_0001", None),),
-    )  # fmt: skip
-    tables = make_tables(read_results(study.folder, FEW)).tables
-    pipelines = rows_of(tables["pipelines"])
-    assert pipelines["direct+fine"].values["closed"] == "GPT image 2"
-    assert pipelines["direct+fine"].values["version"] == "not told"
-    assert pipelines["direct+plain"].values["closed"] is None
-    assert "no generator to be compared" in pipelines["direct+plain"].values["fairness"]
-    assert list(pipelines)[:2] == ["direct+plain", "direct+fine"]  # closed systems come last
-    seeds = rows_of(tables["run_seeds"])
-    assert seeds["direct+plain"].values["seeds"] == "42, 123"
-    assert seeds["direct+fine"].values == {
-        "runs": "1", "seeds": "one run without a seed", "rule": "the one run", "notes": "as asked for",
-    }  # fmt: skip
-    controls = rows_of(tables["controls_of_study"])
-    assert "direct+fine: 1 of 2" in controls["Invalid generations"].values["here"]
-    assert controls["Closed systems"].values["here"] == "GPT image 2: references"
-    costs = rows_of(tables["picture_costs"])["direct+fine"].values
-    # two stories of five pictures at 0.04 USD
-    assert (costs["asked"], costs["made"], costs["refused"], costs["usd"]) == (10, 9, 1, 0.4)
-
-
-def test_tables_when_an_oracle_was_asked_for_gold_stories_only_count_no_failures(small, cells):
-    plans = {("direct", "plain"): cells["direct", "plain"], ("oracle", "plain"): cells["direct", "fine"]}
-    study = small(6, cells=plans, only={"oracle+plain": (0, 2)})
-    rows = rows_of(make_tables(read_results(study.folder, FEW)).tables["leaderboard"])
-    assert rows["oracle+plain"].scores["invalid_rate"].value == 0.0
-    assert rows["oracle+plain"].note == (
-        "oracle plan on gold stories, an upper bound; asked for 2 of 6 stories"
-    )  # fmt: skip
-
-
-def test_tables_when_there_are_two_stories_have_no_interval_and_no_p(small):
-    made = make_tables(read_results(small(2).folder, FEW))
-    scores = [
-        score
-        for table in made.tables.values()
-        if hasattr(table, "measures")
-        for row in table.rows
-        for name, score in row.scores.items()
-    ]
-    assert scores and all(score.low is None and score.high is None for score in scores)
-    tests = [
-        row.scores[name].value
-        for table in ("planner_effects", "renderer_effects")
-        for row in made.tables[table].rows
-        for name in ("p_wilcoxon", "p_bootstrap")
-    ]
-    assert tests and set(tests) == {None}
-
-
 def test_tables_when_nothing_was_judged_are_listed_with_the_reason(small):
     study = small(2)
     (study.folder / "evaluation" / "judgements.jsonl").unlink()
@@ -159,20 +104,6 @@ def test_tables_when_nothing_was_judged_are_listed_with_the_reason(small):
     assert "judges were not asked yet" in listed["leaderboard"]
     assert set(made.tables) | set(listed) == {table.name for table in TABLES}
     assert study_tables(study.folder)[-1].name == ABSENT
-
-
-def test_chosen_when_named_by_number_or_name_are_those(small):
-    assert [table.name for table in chosen(["52"])] == ["leaderboard"]
-    assert [table.number for table in chosen(["53"])] == ["53"] * 4
-    assert [table.name for table in chosen(["latent_gaps", "52"])] == ["leaderboard", "latent_gaps"]
-    with pytest.raises(ConfigError, match="there is no table 99"):
-        chosen(["99"])
-
-
-def test_registry_when_read_names_each_table_once_and_as_it_is_made(tables):
-    names = [table.name for table in TABLES]
-    assert len(names) == len(set(names))
-    assert all(table.name == name for name, table in tables.items())
 
 
 def test_write_tables_when_done_again_gives_the_same_files_and_drops_stale_ones(small):
@@ -244,15 +175,3 @@ def test_read_results_when_files_are_broken_says_which_line_and_what_to_do(small
         read_results(study.folder)
     with pytest.raises(InputError, match="this is no study folder"):
         read_results(tmp_path)
-
-
-def test_read_results_when_the_archive_is_broken_or_the_release_is_gone_says_so(small):
-    study = small(2)
-    (study.folder / "release").rename(study.folder / "moved")
-    with pytest.raises(ConfigError, match="--release"):
-        read_results(study.folder)
-    assert read_results(study.folder, release=study.folder / "moved").judged is not None
-    path = study.folder / "evaluation" / "judgements.jsonl"
-    path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(InputError, match=r"judgements\.jsonl"):
-        read_results(study.folder, release=study.folder / "moved")

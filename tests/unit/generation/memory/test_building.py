@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from fabula.engine.manifest import read_manifest
-from fabula.errors import ConfigError, InputError
 from fabula.generation.memory.bank import Bank, read_bank, told_of
 from fabula.generation.memory.budget import MemoryBudget
 from fabula.generation.memory.keys import KEYS
@@ -99,15 +98,6 @@ def test_bank_when_drawn_has_every_entity_with_its_files_and_all_pass(episodes: 
     assert "Bank of entities" in (tmp_path / "run" / "bank.html").read_text("utf-8")
 
 
-def test_bank_when_built_twice_or_again_is_the_same_bytes(episodes: Path, tmp_path: Path) -> None:
-    drawn(episodes, tmp_path / "one")
-    drawn(episodes, tmp_path / "two", workers=1)
-    first = content(tmp_path / "one")
-    assert first == content(tmp_path / "two") and len(first) > 20
-    drawn(episodes, tmp_path / "one")
-    assert content(tmp_path / "one") == first
-
-
 def test_budget_when_counted_is_exact_at_least_and_at_most(
     episodes: Path, tmp_path: Path, served: str, model: MemoryModel
 ) -> None:
@@ -171,26 +161,6 @@ def test_bank_when_text_only_has_descriptions_and_asks_nobody(
     assert {entry.record.status for entry in bank.entries()} == {"text_only"}
     assert {entry.record.made for entry in bank.entries()} == {"words"} and not model.asked
     assert all(not entry.record.files for entry in bank.entries())
-
-
-def test_bank_when_not_verified_takes_the_first_try(episodes: Path, tmp_path: Path, served: str,
-                                                    model: MemoryModel) -> None:  # fmt: skip
-    build_memory(episodes, tmp_path / "run", scripted(served, without_verification=True))
-    statuses = {entry.record.status for entry in read_bank(tmp_path / "run").entries()}
-    assert statuses == {"unverified", "part_of"} and model.asked["memory/verify_picture"] == 0
-
-
-def test_request_when_options_exclude_each_other_says_so(episodes: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--text-only"):
-        memory_request(episodes, tmp_path / "r", options(text_only=True, from_outputs=tmp_path))
-    with pytest.raises(ConfigError, match="--from-outputs"):
-        memory_request(episodes, tmp_path / "r", options(boxes=tmp_path / "b"))
-    with pytest.raises(ConfigError, match="no model is named that makes the pictures"):
-        memory_request(episodes, tmp_path / "r", options())
-    with pytest.raises(ConfigError, match="makes no pictures"):
-        memory_request(episodes, tmp_path / "r", options(image="openai:gpt-4.1"))
-    with pytest.raises(InputError, match="there is no bank"):
-        read_bank(tmp_path)
 
 
 _RUN = """

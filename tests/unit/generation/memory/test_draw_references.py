@@ -1,24 +1,21 @@
 """Drawing references: planted bad portraits are rejected, retried on the stated grounds, and counted."""
 
 import asyncio
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from PIL import Image
-from pydantic import ValidationError
 
 from fabula.engine.stage import Answer, Ask, Item, Made, NoAnswer, Tools
 from fabula.generation.memory.draw_references import run
 from fabula.generation.memory.draw_settings import DrawSettings
 from fabula.generation.memory.judge_pictures import QUESTIONS
 from fabula.generation.memory.keys import KEYS, rgb_of
-from fabula.generation.memory.references import Part, Reference
+from fabula.generation.memory.references import Reference
 from fabula.generation.render_pictures import LABEL
 from fabula.models.chat import Image as ChatImage
 from fabula.models.generators.request import PictureRequest
@@ -149,29 +146,6 @@ def test_portrait_when_nothing_ever_passes_is_kept_marked_and_told() -> None:
     assert made["taken"]["round"] == 2, "what rules reject comes last, though nobody looked closer at it"
 
 
-def test_portrait_when_three_retries_are_given_goes_on_to_orange_and_when_none_stops() -> None:
-    desk = Desk(lambda _key, _number: "hole")
-    drawn(desk, retries=3)
-    assert desk.grounds == ["green", "magenta", "blue", "orange"] and desk.counts == {"picture": 12}
-    once = Desk(lambda _key, _number: "hole")
-    drawn(once, retries=0)
-    assert once.counts == {"picture": 3}
-
-
-def test_grounds_when_a_part_wears_the_key_avoid_it() -> None:
-    about = reference(parts=(Part(name="the cape", description="Emerald cape."),))
-    desk = Desk(lambda _key, _number: "hole")
-    drawn(desk, about)
-    assert desk.grounds == ["orange", "magenta", "blue"]
-
-
-def test_verification_when_switched_off_takes_the_first_try_as_it_is() -> None:
-    desk = Desk(lambda _key, _number: "hole")
-    made = drawn(desk, viewer=VIEWER, verify=False)
-    assert desk.counts == {"picture": 3} and made["status"] == "unverified"
-    assert made["reason"] == "nobody was to check it" and made["taken"]["checks"]
-
-
 def test_pictures_when_refused_are_outcomes_and_the_next_ground_is_tried() -> None:
     desk = Desk(lambda key, _: "refused" if key == "green" else None)
     made = drawn(desk)
@@ -205,29 +179,3 @@ def test_candidates_when_asked_for_have_seeds_of_their_own_and_the_ground_in_the
     assert all(request.prompt.startswith("A portrait.\n") and request.scene is None for request in asked)
     assert {(request.width, request.height) for request in asked} == {(768, 1024)}
     assert "#ff00b8" in asked[3].prompt and "magenta" in asked[3].prompt
-
-
-def test_pictures_when_kept_are_in_the_store_by_their_hash(tmp_path: Path) -> None:
-    made = drawn(Desk(), store=tmp_path / "store")
-    names = {row[name] for row in made["tries"][0]["candidates"] for name in ("file", "cutout")}
-    names.add(made["taken"]["grid"])
-    assert names == {path.name for path in (tmp_path / "store").iterdir()}
-    with Image.open(tmp_path / "store" / made["taken"]["cutout"]) as cut:
-        assert cut.mode == "RGBA" and cut.size == (120, 160)
-    assert json.dumps(made), "all of it is plain JSON"
-
-
-def test_settings_when_a_model_does_another_thing_are_refused() -> None:
-    with pytest.raises(ValidationError, match="makes no pictures"):
-        DrawSettings(model="openai:gpt-4.1")
-    with pytest.raises(ValidationError, match="answers no questions"):
-        DrawSettings(viewer="image:openai:gpt-image-2")
-    assert DrawSettings(model="image:drawn:faithful", viewer="openai:x").models() == (
-        "image:drawn:faithful", "openai:x",
-    )  # fmt: skip
-    assert DrawSettings(viewer="openai:x").models() == (), "without pictures nobody looks at any"
-
-
-def test_verdict_questions_when_listed_name_every_failure_of_the_paper() -> None:
-    codes: Sequence[str] = tuple(QUESTIONS.values())
-    assert {"missing_parts", "transparent", "leftovers", "wrong_traits"} <= set(codes)

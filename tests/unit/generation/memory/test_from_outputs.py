@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fabula.errors import InputError
 from fabula.generation.memory.bank import Bank, read_bank
-from fabula.generation.memory.boxes import read_boxes
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory
 from fabula.testing.drawn_videos import write_frames
 from fabula.testing.written_episodes import SHOTS, write_episodes, written_episode
@@ -85,12 +83,6 @@ def test_reference_when_outputs_are_given_is_the_first_frame_of_the_first_shot_t
     assert garden.record.status == "unverified" and garden.record.made == "outputs"
 
 
-def test_reference_when_no_shot_has_a_video_fails_and_is_told(folder: Path) -> None:
-    cup = built(folder).entry("ep_a", "object", "the red cup")
-    assert cup is not None and cup.record.status == "failed"
-    assert cup.record.reason == "no shot that should show it has a video" and not cup.record.files
-
-
 def test_reference_when_a_box_is_given_is_cut_by_it(folder: Path) -> None:
     from PIL import Image
 
@@ -103,18 +95,3 @@ def test_reference_when_a_box_is_given_is_cut_by_it(folder: Path) -> None:
     with Image.open(ana.folder / "portrait.png") as image:
         assert image.size == (96, 48)
     assert near(colour_of(bank, "character", "Ana"), tuple(part // 2 for part in COLOURS["001_002"]))
-
-
-def test_boxes_when_lines_are_none_are_all_told(tmp_path: Path) -> None:
-    path = tmp_path / "boxes.jsonl"
-    good = {"episode_id": "e", "shot": "1:1", "type": "object", "name": "x", "box": [0, 0, 1, 1]}
-    path.write_text(
-        "\n".join([json.dumps(good), "", json.dumps({**good, "box": [0.5, 0, 0.5, 1]}), "{}"]), "utf-8"
-    )
-    with pytest.raises(InputError) as caught:
-        read_boxes(path)
-    assert [str(problem.where).rpartition(":")[2] for problem in caught.value.problems] == ["3", "4"]
-    with pytest.raises(InputError, match="cannot be read"):
-        read_boxes(tmp_path / "none")
-    path.write_text(json.dumps(good), "utf-8")
-    assert list(read_boxes(path)) == ["e"]

@@ -8,47 +8,35 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, features
 
-from fabula.errors import ConfigError, MissingRequirement
+from fabula.errors import MissingRequirement
 from fabula.generation.memory import labels
 from fabula.generation.memory.bank import read_bank
-from fabula.generation.memory.keying import components, cut_by_colour, cut_by_mask, ground_of
+from fabula.generation.memory.keying import components, cut_by_colour, ground_of
 from fabula.generation.memory.keys import KEYS, grounds_for, rgb_of
 from fabula.generation.memory.labels import (
     can_shape,
     check_labels,
-    font_files,
     font_for,
     is_shaped,
     labelled,
-    scripts_of,
 )
 from fabula.generation.memory.pictures import (
     CELL,
     DARK,
     LIGHT,
-    checkered,
     grid_of,
     on_checkers,
-    opened_rgba,
     panorama_of,
-    png_bytes,
     thirds_of,
 )
-from fabula.generation.memory.pipeline import MemoryOptions, build_memory, memory_request
+from fabula.generation.memory.pipeline import MemoryOptions, build_memory
 from fabula.models.vision.registry import open_vision
-from fabula.models.vision.segmenters import LAYOUTS, SAM2_SOURCE, load_sam2
+from fabula.models.vision.segmenters import LAYOUTS, load_sam2
 from fabula.models.vision.types import Points, Segmenter
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_portraits import COAT, draw_portrait
 from fabula.testing.tiny_vision import tiny_settings
 from fabula.testing.written_episodes import SHOTS, write_episodes, written_episode
-
-
-def test_checkers_when_drawn_change_every_sixteen_pixels() -> None:
-    ground = checkered((40, 33))
-    assert [ground.getpixel(at) for at in ((0, 0), (15, 15), (16, 0), (0, 16), (16, 16), (39, 32))] == [
-        LIGHT, LIGHT, DARK, DARK, LIGHT, LIGHT,
-    ]  # fmt: skip
 
 
 def test_cut_out_when_on_checkers_shows_them_through_its_holes() -> None:
@@ -87,14 +75,6 @@ def test_panorama_when_of_another_shape_is_its_middle_and_thirds_are_equal() -> 
     }  # fmt: skip
 
 
-def test_png_when_made_twice_is_the_same_bytes_without_metadata() -> None:
-    image = Image.new("RGBA", (5, 4), (1, 2, 3, 128))
-    image.info["comment"] = "secret"
-    data = png_bytes(image)
-    assert data == png_bytes(image.copy()) and b"secret" not in data
-    assert opened_rgba(data, "x").tobytes() == image.tobytes()
-
-
 # Grounds: the order in which they are tried.
 
 
@@ -118,12 +98,6 @@ def test_grounds_when_colours_are_worn_avoid_them(
     description: str, retries: int, grounds: tuple[str, ...]
 ) -> None:
     assert grounds_for(description, retries) == grounds
-
-
-def test_rgb_when_given_a_colour_is_its_three_parts() -> None:
-    assert rgb_of("#00b140") == (0, 177, 64)
-    with pytest.raises(ValueError, match="hex"):
-        rgb_of("green")
 
 
 # Cutting by colour: masks of drawn pictures whose areas are known.
@@ -189,16 +163,6 @@ def test_cut_when_clothes_come_near_the_ground_tells_them_as_tinted() -> None:
     assert cut.mask[70, 60] and cut.tinted[70, 60] and not cut.tinted[25, 60]
 
 
-def test_cut_when_a_mask_is_given_keeps_what_it_says() -> None:
-    mask = np.zeros((160, 120), dtype=bool)
-    mask[20:120, 30:90] = True
-    mask[50:60, 50:60] = False
-    cut = cut_by_mask(draw_portrait(GREEN), mask, "someone@1", GREEN)
-    assert cut.by == "someone@1" and np.array_equal(np.asarray(cut.image)[..., 3] == 255, mask)
-    assert int(cut.enclosed.sum()) == 100 and cut.ground == 1.0
-    assert cut.tinted.any(), "ground within the mask is a leftover of the key"
-
-
 def test_components_when_parts_touch_at_corners_are_one() -> None:
     mask = np.zeros((6, 6), dtype=bool)
     mask[0:2, 0:2] = mask[2, 2] = mask[5, 5] = True
@@ -247,14 +211,6 @@ def test_label_when_arabic_is_joined_differs_from_its_letters_apart() -> None:
     assert not np.array_equal(joined, apart)
 
 
-def test_label_when_right_to_left_begins_at_the_right() -> None:
-    needs("אא..")
-    columns = ink(labelled(FACE, "א......")).any(axis=0)
-    rows_left, rows_right = (ink(labelled(FACE, "א......"))[:, part].any(axis=1).sum()
-                             for part in (slice(0, 100), slice(100, 200)))  # fmt: skip
-    assert columns.any() and rows_right > rows_left, "the letter is high, the full stops are low"
-
-
 @pytest.mark.parametrize("name", [NAMES["ARABIC"], NAMES["DEVANAGARI"], "משה"])
 def test_label_when_letters_cannot_be_joined_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "check", lambda _: False)
@@ -271,28 +227,6 @@ def test_label_when_no_font_has_the_letters_names_what_to_install(monkeypatch: p
     with pytest.raises(MissingRequirement, match="so it is with 1 more"):
         check_labels(["Ana", "李小龙", "शिक्षक", "李小龙"])
     assert font_for("Ana") == "", "the font that Pillow carries has plain Latin"
-
-
-def test_label_when_the_name_is_far_too_long_is_small_and_cut() -> None:
-    sheet = labelled(FACE, "Somebody whose titles fill more than the whole of a page " * 3)
-    columns = np.flatnonzero(ink(sheet).any(axis=0))
-    assert columns[0] >= 4 and columns[-1] < 196
-
-
-def test_label_when_the_cut_out_is_transparent_has_a_white_ground() -> None:
-    sheet = labelled(Image.new("RGBA", (64, 64)), "Ana")
-    assert sheet.mode == "RGB" and np.asarray(sheet)[:64].min() == 255
-
-
-def test_scripts_when_a_name_mixes_them_are_listed_once() -> None:
-    assert scripts_of("李小龙 (Bruce Lee) 李") == ("CJK", "LATIN")
-    assert is_shaped("Ana شهرزاد") and not is_shaped("Ana 李")
-
-
-def test_fonts_when_listed_have_the_preferred_ones_first() -> None:
-    files = [path.name for path in font_files()]
-    known = [name for name in labels.PREFERRED if name in files]
-    assert files[: len(known)] == known and len(files) == len(set(files))
 
 
 # SAM 2 in the place of the key's colour: real classes with small random weights, plumbing only.
@@ -327,12 +261,6 @@ def test_segmenter_when_points_differ_gives_masks_of_the_pictures_size(weights: 
     assert model.segment([], []) == []
 
 
-def test_segmenter_when_no_folder_is_named_says_what_is_needed() -> None:
-    with pytest.raises(MissingRequirement, match="no folder with them is named"):
-        load_sam2(Place())
-    assert SAM2_SOURCE.revision == "", "no commit is claimed that nobody looked at"
-
-
 def test_bank_when_a_segmenter_is_named_is_cut_by_it_and_says_so(weights: Path, tmp_path: Path) -> None:
     write_episodes(tmp_path / "set", [written_episode("ep_a", SHOTS[:1])])
     sets: dict[str, object] = {
@@ -351,12 +279,3 @@ def test_bank_when_a_segmenter_is_named_is_cut_by_it_and_says_so(weights: Path, 
     assert ana.record.status in ("verified", "unverified") and ana.record.checks
     with Image.open(ana.folder / "cutout.png") as cut:
         assert cut.mode == "RGBA" and cut.size == (128, 160)
-
-
-def test_request_when_there_is_no_such_segmenter_says_so(tmp_path: Path) -> None:
-    write_episodes(tmp_path / "set", [written_episode("ep_a", SHOTS[:1])])
-    with pytest.raises(ConfigError, match="there is no such model"):
-        memory_request(
-            tmp_path / "set", tmp_path / "run",
-            MemoryOptions(image="image:drawn:faithful", segmenter="sam99", device="cpu"),
-        )  # fmt: skip

@@ -35,9 +35,3 @@ def test_page_when_written_shows_every_entity_and_how_it_came_about(tmp_path: Pa
     assert "Its edges are clean." in page and "leftovers (A pink rim.)" in page
     assert "shown by" in page and "not verified" in page and "<script" not in page and 'src="http' not in page
     assert "Asked: picture" in page
-
-
-def test_page_when_texts_hold_markup_shows_it_as_text(tmp_path: Path) -> None:
-    document = written_episode()
-    document["story_overview"] = "<script>alert(1)</script>"
-    assert "<script>" not in page_of(tmp_path, MemoryModel(), document)

@@ -10,18 +10,15 @@ from PIL import Image
 from fabula.generation.memory.checks import (
     CheckLimits,
     Subject,
-    bounds_of,
     check_cut,
-    check_panorama,
     composition,
     passes,
-    touching,
 )
 from fabula.generation.memory.keying import CutOut, cut_by_colour, cut_by_mask
 from fabula.generation.memory.keys import KEYS, rgb_of
 from fabula.generation.memory.owners import classify_by_rules
 from fabula.generation.memory.scripts import MemoryScript, ScriptEntity, ScriptShot, script_of
-from fabula.generation.memory.words import colours_worn, head_phrase, is_many, singulars, sort_of, style_in
+from fabula.generation.memory.words import colours_worn, head_phrase, singulars, sort_of, style_in
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.drawn_portraits import FAULTS, Fault, draw_portrait
 from fabula.testing.written_episodes import written_episode
@@ -47,11 +44,6 @@ def test_sort_when_the_head_noun_is_listed_goes_by_it(name: str, sort: str) -> N
     assert found is not None and found[0] == sort
 
 
-@pytest.mark.parametrize("name", ["the quux", "李小龙的剑", "", "42"])
-def test_sort_when_no_word_is_listed_says_nothing(name: str) -> None:
-    assert sort_of(name) is None
-
-
 def test_head_phrase_when_there_is_more_than_the_head_ends_with_it() -> None:
     assert head_phrase("the mannequin in a robe") == ("the", "mannequin")
     assert head_phrase("stacks of old books") == ("old", "books")
@@ -62,11 +54,6 @@ def test_singulars_when_an_ending_may_be_a_plural_gives_every_reading() -> None:
     assert {"puppy", "puppie"} <= set(singulars("puppies"))
     assert "knife" in set(singulars("knives"))
     assert list(singulars("s")) == ["s"]
-
-
-def test_is_many_when_a_name_counts_things_or_ends_in_s() -> None:
-    assert is_many("the metal keys") and is_many("a pair of dice")
-    assert not is_many("the red cup") and not is_many("the wine glass") and not is_many("")
 
 
 def test_colours_worn_when_words_or_their_parts_are_listed() -> None:
@@ -174,15 +161,6 @@ def test_description_when_no_header_introduces_is_the_registrys_and_the_header_g
     assert by_name["Ben"].described_by == "registry" and by_name["Ben"].description.startswith("Tall boy")
 
 
-def test_entity_when_the_registry_lacks_it_is_known_by_name_and_told() -> None:
-    document = copy.deepcopy(written_episode())
-    document["entity_schedule"]["1:1"]["objects"].append("the tin whistle")
-    script = read(document)
-    whistle = next(entity for entity in script.entities if entity.name == "the tin whistle")
-    assert (whistle.label, whistle.description, whistle.described_by) == (None, "the tin whistle", "name")
-    assert script.unregistered == ("object:the tin whistle",)
-
-
 def test_entity_when_no_shot_schedules_it_is_told_and_gets_no_reference() -> None:
     document = copy.deepcopy(written_episode())
     document["entity_descriptions"]["Object 9"] = {
@@ -228,15 +206,6 @@ def test_checks_when_clothes_of_one_ground_stand_before_another_pass() -> None:
     assert failed(cut_by_colour(draw_portrait(GREEN, "key-coloured clothes"), GREEN)) == ["pieces"]
 
 
-def test_checks_when_nothing_or_everything_is_subject_fail_by_area() -> None:
-    assert failed(cut_of(np.zeros((50, 40), dtype=bool))) == ["area"]
-    assert failed(cut_of(np.ones((50, 40), dtype=bool))) == ["area", "border"]
-
-
-def test_checks_when_the_ground_is_another_colour_fail_by_ground() -> None:
-    assert "ground" in failed(cut_by_colour(draw_portrait((120, 120, 120)), GREEN))
-
-
 def test_pieces_when_an_object_hovers_or_is_two_tells_them_apart() -> None:
     above = np.zeros((100, 100), dtype=bool)
     above[20:40, 40:60] = above[50:70, 40:60] = True
@@ -246,20 +215,6 @@ def test_pieces_when_an_object_hovers_or_is_two_tells_them_apart() -> None:
     assert failed(cut_of(above), CHECKED_ANA) == ["pieces"]
     many = check_cut(cut_of(beside), Subject("object", "the metal keys"), CheckLimits())
     assert next(check for check in many if check.code == "pieces").passed is None and passes(many)
-
-
-def test_touching_when_a_mask_meets_edges_is_the_share_of_each() -> None:
-    mask = np.zeros((10, 20), dtype=bool)
-    mask[0, 5:10] = mask[9, 0:4] = True
-    # Upper: 5 of 20. Lower: 4 of 20. Left: one of ten rows.
-    assert touching(mask) == {"upper": 0.25, "lower": 0.2, "left": 0.1, "right": 0.0}
-
-
-def test_bounds_when_a_mask_has_something_are_half_open() -> None:
-    mask = np.zeros((10, 20), dtype=bool)
-    mask[2:5, 3:9] = True
-    assert bounds_of(mask) == (3, 2, 9, 5)
-    assert bounds_of(np.zeros((4, 4), dtype=bool)) is None
 
 
 def test_composition_when_a_figure_is_right_is_one_and_falls_with_each_part() -> None:
@@ -275,13 +230,3 @@ def test_composition_when_a_figure_is_right_is_one_and_falls_with_each_part() ->
     moved = np.roll(good, -20, axis=1)
     assert composition(cut_of(moved), "character") == pytest.approx((1 + 0.6 + 1) / 3)
     assert composition(cut_of(np.zeros((9, 9), dtype=bool)), "character") == 0.0
-
-
-def test_panorama_when_blank_fails_and_when_of_another_shape_is_told() -> None:
-    blank = check_panorama(Image.new("RGB", (1536, 512), (80, 90, 100)))
-    assert [(check.code, check.passed) for check in blank] == [("contrast", False), ("shape", True)]
-    half = Image.new("RGB", (100, 100), (20, 20, 20))
-    half.paste((220, 220, 220), (0, 0, 50, 100))
-    other = check_panorama(half)
-    assert [(check.code, check.passed) for check in other] == [("contrast", True), ("shape", None)]
-    assert "100 x 100" in other[1].note and passes(other)

@@ -13,10 +13,10 @@ from fabula.generation.memory import labels
 from fabula.generation.memory.bank import BankEntry, read_bank
 from fabula.generation.memory.keys import KEYS, rgb_of
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory, memory_budget, memory_request
-from fabula.generation.memory.write_bank import entity_folder, episode_folder, kept_entities, look_at
+from fabula.generation.memory.write_bank import kept_entities, look_at
 from fabula.media.images import MediaProblem
 from fabula.testing.drawn_portraits import draw_portrait, png_of
-from fabula.testing.memory_model import MemoryModel, draw_place
+from fabula.testing.memory_model import MemoryModel
 from fabula.testing.model_server import ModelServer
 from fabula.testing.written_episodes import write_episodes, written_episode
 
@@ -103,22 +103,6 @@ def test_portrait_when_a_person_gives_it_with_opacity_is_cut_by_that(folder: Pat
     assert after.record.segmenter == "person" and after.record.bounds == (20, 10, 60, 80)
 
 
-def test_panorama_when_a_person_replaces_it_is_cut_into_thirds_again(folder: Path) -> None:
-    hall = entry(folder, "location", "The Kitchen")
-    (hall.folder / "panorama.png").write_bytes(png_of(draw_place()))
-    build(folder)
-    after = entry(folder, "location", "The Kitchen")
-    colours = []
-    for view in ("left", "centre", "right"):
-        path = after.view(view)  # type: ignore[arg-type]
-        assert path is not None
-        with Image.open(path) as third:
-            assert third.size == (512, 512)
-            colours.append(third.getpixel((256, 400)))
-    assert colours == [(160, 60, 60), (60, 160, 60), (60, 60, 160)]
-    assert after.record.by_person == ("panorama.png",)
-
-
 def test_entity_when_locked_stays_as_it_is_and_nobody_is_asked_though_all_else_changes(folder: Path) -> None:
     ben = entry(folder, "character", "Ben")
     record = json.loads((ben.folder / "entity.json").read_text("utf-8"))
@@ -171,17 +155,6 @@ def test_file_when_a_person_puts_no_picture_there_is_told_with_its_place(folder:
         read_bank(folder / "run")
 
 
-def test_episode_when_it_is_no_longer_chosen_leaves_the_list_and_keeps_its_entities(tmp_path: Path) -> None:
-    write_episodes(tmp_path / "set")
-    build(tmp_path)
-    assert set(read_bank(tmp_path / "run").by_id) == {"ep_a", "ep_b"}
-    build(tmp_path, episodes=("ep_b",), replace_sources=True)
-    assert set(read_bank(tmp_path / "run").by_id) == {"ep_b"}
-    assert (tmp_path / "run/bank/ep_a/character-Ana/portrait.png").is_file()
-    build(tmp_path)
-    assert set(read_bank(tmp_path / "run").by_id) == {"ep_a", "ep_b"}
-
-
 def test_names_when_they_cannot_be_drawn_stop_the_build_before_anything_is_paid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,12 +166,3 @@ def test_names_when_they_cannot_be_drawn_stop_the_build_before_anything_is_paid(
     assert not (tmp_path / "run").exists()
     build(tmp_path, without_labels=True)
     assert entry(tmp_path, "character", "李小龙").file("labelled.png") is None
-
-
-def test_folders_when_names_lose_letters_stay_apart() -> None:
-    assert entity_folder("object", "the red cup") == "object-the_red_cup"
-    assert entity_folder("character", "Ana-Li") != entity_folder("character", "Ana Li")
-    assert entity_folder("character", "Ana_Li") != entity_folder("character", "Ana Li")
-    assert entity_folder("character", "李小龙") != entity_folder("character", "李小虎")
-    assert entity_folder("character", "Zoë").startswith("character-Zoe-")
-    assert episode_folder("a__b") == "a__b" and episode_folder("ä") != episode_folder("a")

@@ -2,23 +2,19 @@
 
 import asyncio
 import os
-import re
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError
 from fabula.models.chat import CallFault, Image, Reply
 from fabula.models.generators.command import CommandImages, CommandVideos
 from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import MARK, Redactor
 from fabula.models.options import ModelOptions
-from fabula.models.registry import check_adapter
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import plain_png
 
@@ -36,7 +32,6 @@ pathlib.Path({seen!r}).write_text(json.dumps(kept))
 {body}
 """
 WRITES = f"pathlib.Path(out).write_bytes(bytes.fromhex('{PNG.hex()}'))"
-Run = Callable[..., Reply]
 
 
 def is_gone(process: int) -> bool:
@@ -117,26 +112,6 @@ def test_program_when_all_is_chosen_gets_it_in_words_and_files(program: Program)
     assert seen["negative"] == "cats"
     assert seen["references"] == [["001.png", PNG.hex()], ["002.jpg", b"second".hex()]]
     assert (made.seed, made.steps, made.unsupported) == (7, 9, ())
-
-
-def test_program_when_it_has_no_place_for_a_choice_is_not_told_and_that_is_recorded(program: Program) -> None:
-    made = read_generated(program.run(WRITES, ["--width", "{width}"], seed=7, width=320, height=200).text)
-    assert program.seen["rest"] == ["--width", "320"]
-    assert (made.seed, made.unsupported) == (None, ("seed", "size"))
-
-
-def test_program_when_a_choice_has_no_value_leaves_its_list_out(program: Program) -> None:
-    program.run(WRITES, ["--seed", "{seed}"], "--last")
-    assert program.seen["rest"] == ["--last"]
-    with pytest.raises(CallFault, match=r'\["--seed", "\{seed\}"\], which is then left out') as caught:
-        program.run(WRITES, "{seed}")
-    assert caught.value.kind == "unsupported"
-
-
-def test_video_when_made_has_its_duration(program: Program) -> None:
-    body = "pathlib.Path(out).write_bytes(b'\\0\\0\\0\\x18ftypmp42' + bytes(8)); assert out.endswith('.mp4')"
-    made = read_generated(program.run(body, ["{seconds}"], adapter=CommandVideos, seconds=4.0).text)
-    assert (made.file.media_type, made.unsupported, program.seen["rest"]) == ("video/mp4", (), ["4"])
 
 
 @pytest.mark.parametrize(
@@ -231,12 +206,6 @@ def test_program_when_what_it_started_keeps_the_pipe_is_not_waited_for(
     os.kill(int(left.read_text()), signal.SIGKILL)
 
 
-def test_program_when_it_ends_takes_what_it_started_with_it(program: Program, tmp_path: Path) -> None:
-    left = tmp_path / "left"
-    program.run(STARTS.format(first="pass", left=str(left)) + WRITES)
-    assert is_gone(int(left.read_text()))
-
-
 def test_program_when_its_call_is_cancelled_is_ended(program: Program, tmp_path: Path) -> None:
     at_work = tmp_path / "at_work"
     program.options = {"call_timeout": 60.0}
@@ -295,46 +264,3 @@ def test_secrets_when_in_the_environment_stay_out_of_the_program_unless_named(
     environment = program.seen["env"]
     assert "OTHER_API_KEY" not in environment
     assert (environment["MY_TOKEN"], environment["CUDA_VISIBLE_DEVICES"]) == ("planted-mine-0123456789", "1")
-
-
-def test_file_when_the_program_writes_a_secret_into_it_loses_it(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_TOKEN", "planted-mine-0123456789")
-    program.options = {"extra": {"env": ["MY_TOKEN"]}}
-    reply = program.run("open(out, 'w').write('token ' + os.environ['MY_TOKEN'])")
-    assert read_generated(reply.text).file.data == b"token " + MARK.encode()
-
-
-def test_key_when_the_command_differs_is_another(program: Program) -> None:
-    request = PictureRequest("image:command:mine", "a fox").chat()
-    keys = {
-        ModelOptions(extra=extra).apply(request).key()
-        for extra in ({"command": ["a"]}, {"command": ["b"]}, {"command": ["a"], "version": "2"})
-    }
-    assert len(keys) == 3
-
-
-def test_folder_when_the_call_is_over_is_gone(program: Program) -> None:
-    program.run(WRITES, "{out}")
-    assert not Path(program.seen["rest"][0]).parent.exists()
-
-
-@pytest.mark.parametrize(
-    ("spec", "extra", "said"),
-    [
-        ("image:drawn:picture", {}, "drawn has no renderer picture"),
-        ("video:drawn:picture", {}, "drawn has no renderer picture"),
-        ("image:command:mine", {}, "command"),
-        ("image:command:mine", {"command": ["sh", "{prompt_file}"]}, "{out} is missing"),
-        ("video:command:mine", {"command": ["no-such-program", "{prompt_file}", "{out}"]}, "is not there"),
-    ],
-)
-def test_adapter_when_renderer_or_program_is_wrong_is_refused_before_any_call(
-    spec: str, extra: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(ConfigError, match=re.escape(said)):
-        check_adapter(parse_spec(spec), ModelOptions(extra=extra))
-    check_adapter(parse_spec("image:drawn:faithful"))
-    fine = ModelOptions(extra={"command": ["sh", "{prompt_file}", "{out}"]})
-    check_adapter(parse_spec("image:command:mine"), fine)

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import MissingRequirement
 from fabula.models.chat import CallFault, Reply
-from fabula.models.generators import diffusers_images
 from fabula.models.generators.diffusers_images import DiffusersImages
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import Redactor
-from fabula.models.options import ModelOptions, options_for
-from fabula.models.prices import price_of
+from fabula.models.options import ModelOptions
 from fabula.models.spec import parse_spec
 from fabula.testing.model_server import plain_png
 from fabula.testing.tiny_pipelines import write_flux, write_sdxl
@@ -91,19 +88,6 @@ def test_sdxl_when_choices_are_not_taken_records_them(sdxl: Path) -> None:
     assert rich.file == plain.file, "what is recorded as not taken changes nothing"
 
 
-def test_sdxl_when_no_seed_is_chosen_tells_the_one_that_it_drew(sdxl: Path) -> None:
-    (drawn,) = made(sdxl, {})
-    assert drawn.seed is not None
-    (again,) = made(sdxl, {"seed": drawn.seed})
-    assert again.file == drawn.file
-
-
-def test_sdxl_when_the_prompt_is_longer_than_it_reads_says_so(sdxl: Path) -> None:
-    (reply,) = ask(sdxl, {"prompt": "a fox " * 30, "seed": 1})
-    # Two marks, and four letters to a pair of words, as the tiny vocabulary has letters only.
-    assert reply.detail == "the prompt has 122 tokens, and the text encoder reads the first 77"
-
-
 def test_flux_when_its_guidance_is_off_heeds_no_negative_prompt(flux: Path) -> None:
     plain, negative = made(flux, {"seed": 5}, {"seed": 5, "negative": "cat"})
     assert (negative.unsupported, negative.file == plain.file) == (("negative",), True)
@@ -134,11 +118,6 @@ def test_options_when_wrong_are_named(sdxl: Path, extra: dict[str, Any], words: 
     assert caught.value.kind == "unsupported" and words in caught.value.message
 
 
-def test_folder_when_it_holds_no_pipeline_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CallFault, match="is no pipeline that diffusers can load"):
-        ask(tmp_path, {})
-
-
 def test_call_when_given_up_stops_the_pipeline(sdxl: Path) -> None:
     spec = parse_spec(f"image:diffusers:{sdxl}")
     options = ModelOptions(extra={"device": "cpu"})
@@ -155,17 +134,3 @@ def test_call_when_given_up_stops_the_pipeline(sdxl: Path) -> None:
         return [reply]
 
     assert asyncio.run(play())[0].outcome == "ok"
-
-
-def test_library_when_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diffusers_images, "find_spec", lambda _: None)
-    with pytest.raises(MissingRequirement, match=r"fabula\[generate\]"):
-        DiffusersImages(parse_spec("image:diffusers:x"), ModelOptions(), Redactor())
-
-
-def test_settings_when_usual_are_those_of_one_machine() -> None:
-    spec = parse_spec("image:diffusers:x")
-    options = options_for(spec, {})
-    assert (options.concurrency, options.call_timeout) == (1, 3600.0)
-    price = price_of(spec, options)
-    assert price is not None and price.source == "it runs on this machine, and nobody charges for it"

@@ -12,10 +12,10 @@ from scipy.stats import binom
 
 from fabula.errors import ConfigError
 from fabula.generation.plans import plan_named
-from fabula.models.chat import CallFault, ChatRequest, Message
+from fabula.models.chat import CallFault
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.drawing import draw_scene
-from fabula.models.generators.drawn.phrases import phrases_of, scene_of
+from fabula.models.generators.drawn.phrases import scene_of
 from fabula.models.generators.drawn.png import encode_png
 from fabula.models.generators.drawn.reading import codes_in, read_marks
 from fabula.models.generators.drawn.scene import DrawnScene, Mark
@@ -61,22 +61,6 @@ def test_faithful_when_asked_draws_everything_and_says_where() -> None:
     }
 
 
-def test_picture_when_asked_for_twice_is_the_same_bytes() -> None:
-    first, second = (ask("image:drawn:storyboard", scene=SCENE, seed=42) for _ in range(2))
-    assert first.packed() == second.packed()
-
-
-def test_storyboard_when_it_forgets_says_what_and_leaves_it_out_of_the_pixels() -> None:
-    made = [ask("image:drawn:storyboard", scene=SCENE, seed=seed) for seed in range(12)]
-    for picture in made:
-        assert "ant" in texts(picture, "drawn")
-        assert sorted(texts(picture, "drawn") + texts(picture, "forgotten")) == sorted(
-            ["ant", "leaf", "The ant rides the leaf to the bank."]
-        )
-        assert codes_in(picture.file.data) == {code_of(text) for text in texts(picture, "drawn")}
-    assert len({tuple(texts(picture, "forgotten")) for picture in made}) > 1
-
-
 def test_storyboard_when_many_marks_are_asked_for_forgets_a_quarter_of_those_that_are_no_characters() -> None:
     """Of 1,000 marks a binomial of share 1/4 forgets 205 to 297 in all but one of 1,000 cases."""
     marks = [Mark(kind="must_show", text=f"thing {number}") for number in range(20)]
@@ -89,23 +73,6 @@ def test_storyboard_when_many_marks_are_asked_for_forgets_a_quarter_of_those_tha
     assert (low, high) == (206, 296)
     assert low <= len(forgotten) <= high
     assert "ant" not in forgotten
-
-
-def test_storyboard_when_prompt_is_another_forgets_other_things() -> None:
-    marks = tuple(Mark(kind="must_show", text=f"thing {number}") for number in range(20))
-    scene = DrawnScene(marks=marks).as_json()
-    lost = [
-        texts(ask("image:drawn:storyboard", prompt, scene=scene, seed=1), "forgotten")
-        for prompt in ("a", "b")
-    ]
-    assert lost[0] != lost[1]
-
-
-def test_choices_when_they_are_not_taken_are_named() -> None:
-    made = ask("image:drawn:faithful", scene=SCENE, seed=7, steps=20, negative="blood", width=300, height=260)
-    assert made.unsupported == ("seed", "steps", "negative")
-    assert (made.seed, made.width, made.height) == (None, 300, 260)
-    assert ask("image:drawn:storyboard", scene=SCENE, seed=7).seed == 7
 
 
 def test_name_when_it_is_unknown_is_refused_with_those_that_there_are() -> None:
@@ -128,33 +95,6 @@ def test_request_when_it_cannot_be_drawn_is_a_fault_of_its_own(chosen: dict[str,
     with pytest.raises(CallFault, match=message) as caught:
         ask("image:drawn:faithful", **chosen)
     assert caught.value.kind == "bad_request"
-
-
-def test_request_when_it_is_a_question_is_refused() -> None:
-    model = open_model(parse_spec("image:drawn:faithful"), ModelOptions(), Redactor())
-    with pytest.raises(CallFault, match="answers no questions"):
-        asyncio.run(model.complete(ChatRequest("image:drawn:faithful", (Message("user", ("Why?",)),))))
-
-
-def test_prompt_when_there_is_no_scene_is_drawn_by_its_phrases() -> None:
-    made = ask("image:drawn:faithful", "The ant slips. A dove watches; the water is cold.")
-    assert texts(made, "drawn") == ["The ant slips", "A dove watches", "the water is cold"]
-    assert made.truth is not None
-    assert made.truth["drawn_from"] == "prompt"
-
-
-def test_prompt_when_its_lines_have_labels_gives_marks_of_their_kinds() -> None:
-    prompt = """Scene 2 of 5 of a storyboard, one picture without any writing in it.
-Scene: The dove dozes.
-Characters, looking the same in every scene: dove; ant.
-Action: The ant bites; the dove flies up.
-- cause: The ant saw the net.
-It leads to the next scene; prepare:"""
-    assert [(mark.kind, mark.text) for mark in scene_of(prompt).marks] == [
-        ("must_show", "The dove dozes"), ("character", "dove"), ("character", "ant"),
-        ("action", "The ant bites; the dove flies up"), ("cause", "The ant saw the net"),
-    ]  # fmt: skip
-    assert phrases_of("The ant bites; the dove flies up.") == ("The ant bites", "the dove flies up")
 
 
 @pytest.mark.parametrize("name", ["rule", "scene", "transition-aware"])
@@ -185,11 +125,6 @@ def changed(first: Image.Image, last: Image.Image, box: tuple[int, int, int, int
     return float((np.abs(parts[0] - parts[1]).max(axis=2) > 24).mean())
 
 
-def test_video_when_its_duration_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(CallFault, match="up to 30 seconds, not 60"):
-        ask("video:drawn:faithful", scene=SCENE, seconds=60.0)
-
-
 # Files of drawn pictures: the same bytes for the same pixels, and readable by every decoder.
 
 
@@ -208,16 +143,6 @@ def test_png_when_decoded_by_another_library_has_the_same_pixels(seed: int) -> N
     pixels = np.repeat(blocks, 9, axis=1)[:, :width]
     pixels[height // 2 :] = pixels[height // 2]  # rows like the one before
     assert (decoded(encode_png(Image.fromarray(pixels))) == pixels).all()
-
-
-def test_png_when_there_are_more_colours_than_a_palette_holds_is_stored_whole() -> None:
-    pixels = np.random.default_rng(1).integers(0, 256, (90, 300, 3), dtype=np.uint8)
-    assert (decoded(encode_png(Image.fromarray(pixels))) == pixels).all()
-
-
-def test_png_when_it_is_of_one_colour_is_small() -> None:
-    """512 rows: 'none' and a run of 512 once, then 'up' and a run of zeros, a few bytes each."""
-    assert len(encode_png(Image.new("RGB", (512, 512), (1, 2, 3)))) < 5000
 
 
 def test_png_when_written_is_these_bytes_on_every_machine() -> None:

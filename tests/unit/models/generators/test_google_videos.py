@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from fabula.models.chat import CallFault, ChatRequest, Image, Reply
-from fabula.models.generators.google_interactions import problem_in, resolution
 from fabula.models.generators.google_videos import GoogleVideos
 from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import Redactor
@@ -141,23 +140,6 @@ def test_call_when_its_time_is_over_may_have_been_paid_and_goes_on_with_the_same
     assert steps(server).count("create") == 1
 
 
-def test_call_when_given_up_from_outside_goes_on_with_the_same_video(server: ModelServer) -> None:
-    class Stuck(Clock):
-        async def sleep(self, seconds: float) -> None:
-            if not self.waits:
-                self.waits.append(seconds)
-                await asyncio.sleep(60)
-
-    async def twice(model: GoogleVideos) -> Reply:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1.0):
-                await model.complete(REQUEST.chat())
-        return await model.complete(REQUEST.chat())
-
-    assert read_generated(play(server, twice, Stuck()).text).file.data == MP4
-    assert steps(server) == ["create", "look", "fetch"]
-
-
 def test_call_when_the_same_is_wanted_twice_at_once_creates_two(server: ModelServer) -> None:
     async def both(model: GoogleVideos) -> list[Reply]:
         return list(await asyncio.gather(*(model.complete(REQUEST.chat()) for _ in range(2))))
@@ -187,28 +169,6 @@ def state(**members: Any) -> Callable[[Asked], Any]:
     return lambda asked: NotJson(body) if asked.step == "look" else None
 
 
-def test_file_when_it_lies_inline_is_read(server: ModelServer) -> None:
-    data = base64.b64encode(MP4).decode()
-    content = {"type": "video", "data": data, "mime_type": "video/mp4"}
-    server.faults = state(steps=[{"type": "thought"}, {"type": "model_output", "content": [content]}])
-    assert read_generated(ask(server).text).file.data == MP4
-    assert steps(server) == ["create", "look"]
-
-
-@pytest.mark.parametrize(
-    "form", ["files/{name}", "{url}/v1beta/files/{name}", "{url}/v1beta/files/{name}:download"]
-)
-def test_file_when_its_address_is_a_name_or_whole_is_fetched(server: ModelServer, form: str) -> None:
-    def named(asked: Asked) -> Any:
-        name = asked.path.rpartition("/")[2]
-        uri = form.format(url=server.url, name=name)
-        return state(output_video={"type": "video", "uri": uri})(asked)
-
-    server.faults = named
-    assert read_generated(ask(server).text).file.data == MP4
-    assert server.log[-1].asked.target.endswith(":download?alt=media") or "{url}" in form
-
-
 def test_key_when_the_file_lies_elsewhere_is_not_sent_there(server: ModelServer) -> None:
     with ModelServer() as other:
         server.faults = state(output_video={"type": "video", "uri": f"{other.url}/v1beta/files/x:download"})
@@ -234,35 +194,6 @@ def test_state_when_it_has_no_video_says_what_became_of_it(
     server.faults = state(**members)
     reply = ask(server)
     assert reply.outcome == outcome and detail in (reply.detail or "")
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ({"code": "INTERNAL", "message": "oops"}, "server_error"),
-        ({"code": "https://x/errors/resource_exhausted", "message": "later"}, "rate_limited"),
-        ({"code": 503, "message": "later"}, "server_error"),
-    ],
-)
-def test_state_when_the_service_itself_failed_is_a_fault(
-    server: ModelServer, error: dict[str, Any], kind: str
-) -> None:
-    server.faults = state(status="failed", errors=[error])
-    with pytest.raises(CallFault) as caught:
-        ask(server)
-    assert caught.value.kind == kind
-
-
-def test_problem_when_there_is_none_is_none() -> None:
-    assert problem_in({"status": "completed", "errors": []}) is None
-
-
-@pytest.mark.parametrize(
-    ("size", "word"),
-    [((1280, 720), "720p"), ((1080, 1920), "1080p"), ((3840, 2160), "4k"), ((640, 360), "360p")],
-)
-def test_resolution_when_a_size_is_given_is_the_next_lower(size: tuple[int, int], word: str) -> None:
-    assert resolution(*size) == word
 
 
 def test_first_frame_when_there_is_one_is_the_only_picture_and_references_are_recorded(

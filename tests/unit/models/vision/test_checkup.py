@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,17 +18,14 @@ from fabula.models.vision.measured import (
     Measurement,
     as_document,
     measurements,
-    read_measurements,
     vision_plan,
 )
 from fabula.models.vision.needs import Lack, VisionSettings, listed
-from fabula.models.vision.registry import MODELS
 from fabula.models.vision.stored import weights_folder
 from fabula.models.vision.types import Box
 from fabula.models.vision.weights import Place
 from fabula.testing import table_detector
 from fabula.testing.table_detector import ColourEncoder, ColourPredictor, TableDetector
-from fabula.testing.tiny_vision import tiny_settings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,12 +35,6 @@ TABLE = "fabula.testing.table_detector:"
 
 def statuses(name: str) -> dict[str, str]:
     return {finding.step: finding.status for finding in check_models([name], Place(), {}).findings}
-
-
-@pytest.mark.parametrize("loader", ["load_colour_encoder", "load_brightness", "load_colour_classes"])
-def test_check_when_a_model_is_sound_finds_nothing_wrong(loader: str) -> None:
-    found = statuses(TABLE + loader)
-    assert set(found.values()) == {"ok"} and {"load", "shape", "batches"} <= found.keys()
 
 
 def test_check_when_a_detector_finds_nothing_on_the_drawings_warns() -> None:
@@ -94,23 +85,6 @@ def test_check_when_a_model_breaks_a_promise_says_which(
     assert step in failed and check.has("failed") and not check.as_json()["passed"]
 
 
-def test_check_when_every_model_of_ours_is_there_finds_no_promise_broken(
-    needs_installed: Any, tmp_path: Path
-) -> None:
-    needs_installed("torch", "transformers", "torchvision", "insightface", "onnx", "ultralytics")
-    elsewhere = ("inception-v3", "musiq-spaq")  # in the contract test: large, of an extra of its own
-    names = [model.name for model in registry.MODELS if model.name not in elsewhere]
-    settings = {name: tiny_settings(name, tmp_path / name) for name in names}
-    check = check_models(names, Place(), settings)
-    # Random weights find what they like: what is found, and values beyond the usual, are warnings at most.
-    wrong = [(one.model, one.step) for one in check.findings if one.status in ("failed", "missing")]
-    # Vectors of small networks are shorter than those of the published ones.
-    clip = [(f"clip-vit-{size}", step) for size in ("l-14", "b-32") for step in ("shape", "texts")]
-    encoders = ("dinov2-l-14", "dinov2-base", "csd-vit-l", "dino-b-16")
-    assert wrong == [*clip, *((name, "shape") for name in encoders)]
-    assert {finding.model for finding in check.findings} == set(names)
-
-
 def test_check_when_a_library_is_missing_says_so_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "find_spec", lambda _: None)
     check = check_models(["csd-vit-l", f"{TABLE}load_colour_encoder", "none"], Place(), {})
@@ -118,16 +92,6 @@ def test_check_when_a_library_is_missing_says_so_and_goes_on(monkeypatch: pytest
     assert (first.status, first.fix) == ("missing", 'pip install "fabula[metrics]"')
     assert last.status == "failed" and "there is no such model" in last.detail
     assert any(line.startswith("ok       fabula.testing") for line in check.lines())
-
-
-def test_check_when_a_flow_network_is_sound_looks_at_shape_batches_and_movement(tmp_path: Path) -> None:
-    pytest.importorskip("torchvision", reason="the extra metrics is not installed")
-    settings = tiny_settings("raft-large", tmp_path)
-    found = {
-        one.step: one for one in check_models(["raft-large"], Place(), {"raft-large": settings}).findings
-    }
-    assert [found[step].status for step in ("load", "shape", "batches")] == ["ok", "ok", "ok"]
-    assert "8 and 0 are true" in found["movement"].detail, "random weights see no movement"
 
 
 # What models lack, told once for all that want it.
@@ -190,19 +154,6 @@ def test_plan_when_a_model_was_measured_tells_memory_and_hours() -> None:
     assert entry["measured"][0] == {**asdict(CPU), "hours": 1.0}
 
 
-def test_plan_when_nobody_measured_says_unknown() -> None:
-    record(CPU)
-    lines = list(vision_plan([Looking(names=("dinov2-base", "own:model"), dtype="bfloat16")], 10).lines())
-    assert lines == [
-        f"{name} on cpu, bfloat16: memory and time are unknown, nobody measured them"
-        for name in ("dinov2-base", "own:model")
-    ]
-
-
-def test_plan_when_nobody_looks_is_empty() -> None:
-    assert list(vision_plan([ModelSettings()]).lines()) == []
-
-
 def test_measurements_when_made_on_this_machine_go_before_those_of_others() -> None:
     shipped = measurements()
     assert shipped
@@ -218,15 +169,3 @@ def test_measurements_when_the_file_is_damaged_name_it() -> None:
     path.write_text('[{"model": "x"}]')
     with pytest.raises(ConfigError, match=FILE):
         vision_plan([Looking()])
-
-
-def test_measurements_when_shipped_are_of_models_that_there_are() -> None:
-    names = {model.name for model in MODELS}
-    for each in measurements():
-        assert each.model in names
-        assert each.seconds > 0
-        assert each.ram > 10**8
-        assert (each.gpu is None) == (each.device == "cpu")
-    assert read_measurements(json.dumps(as_document(measurements()))) == sorted(
-        measurements(), key=lambda each: [str(value) for value in asdict(each).values()]
-    )

@@ -8,8 +8,7 @@ import pytest
 
 from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.registry import open_vision
-from fabula.models.vision.store import VectorStore
-from fabula.models.vision.types import Encoder, TextEncoder, TextRows
+from fabula.models.vision.types import Encoder, TextEncoder
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import CAST, draw_reference
 from fabula.testing.tiny_vision import tiny_settings
@@ -48,20 +47,6 @@ def load(weights: Path) -> Encoder:
     return load_clip(Place(), weights)
 
 
-def test_clip_gives_unit_vectors_whatever_the_batch_and_the_order(
-    weights: Path, pictures: "list[Image]"
-) -> None:
-    model = load(weights)
-    whole = model.encode(pictures)
-    assert whole.shape == (9, 16)
-    assert np.allclose(np.linalg.norm(whole, axis=1), 1.0, atol=1e-5)
-    alone = np.concatenate([model.encode([picture]) for picture in pictures])
-    turned = model.encode(pictures[::-1])[::-1]
-    assert np.abs(whole - alone).max() <= model.card.tolerance
-    assert np.abs(whole - turned).max() <= model.card.tolerance
-    assert np.abs(whole[0] - whole[1]).max() > model.card.tolerance
-
-
 def test_clip_gives_what_the_library_gives_for_the_same_pixels(
     weights: Path, pictures: "list[Image]"
 ) -> None:
@@ -72,27 +57,6 @@ def test_clip_gives_what_the_library_gives_for_the_same_pixels(
         raw = module(pixel_values=torch.from_numpy(Preparation(28, 28).pixels(pictures))).image_embeds
     wanted = (raw / raw.norm(dim=1, keepdim=True)).numpy()
     assert np.abs(load(weights).encode(pictures) - wanted).max() < 1e-5
-
-
-def test_clip_when_weights_are_missing_or_damaged_says_what_is_needed(weights: Path, tmp_path: Path) -> None:
-    with pytest.raises(MissingRequirement, match="openai/clip-vit-large-patch14"):
-        load(tmp_path / "none")
-    damaged = tmp_path / "damaged"
-    damaged.mkdir()
-    for file in weights.iterdir():
-        content = file.read_bytes()
-        (damaged / file.name).write_bytes(content[:100] if file.suffix == ".safetensors" else content)
-    with pytest.raises(MissingRequirement, match="weights"):
-        load(damaged)
-
-
-def test_place_when_there_is_no_such_device_names_those_there_are() -> None:
-    if torch.cuda.is_available():
-        pytest.skip("this machine has the device")
-    with pytest.raises(ConfigError, match="cpu"):
-        Place("cuda").checked()
-    with pytest.raises(ConfigError, match="float32"):
-        Place("cpu", "float16").checked()
 
 
 # The text side of CLIP through the real classes: its tokens, its vectors, and weights that lack a part.
@@ -136,23 +100,6 @@ def test_texts_when_too_long_are_cut_behind_and_say_by_how_much(clip: TextEncode
     assert np.abs(found.rows[0] - clip.encode_texts(["a" * 74]).rows[0]).max() > 1e-4
 
 
-def test_texts_when_they_spell_out_the_marks_do_not_end_there(clip: TextEncoder) -> None:
-    plain, marked = clip.encode_texts(["a b", "a <|endoftext|> b"]).rows
-    assert np.abs(plain - marked).max() <= 1e-6
-
-
-def test_weights_when_they_lack_the_text_tower_say_so_at_the_first_text(tmp_path: Path) -> None:
-    config = transformers.CLIPVisionConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=28,
-        patch_size=14, projection_dim=16,
-    )  # fmt: skip
-    transformers.CLIPVisionModelWithProjection(config).save_pretrained(tmp_path)
-    model = open_vision(CLIP, Place(), {"local": tmp_path}, "text encoder")
-    assert isinstance(model, TextEncoder)
-    with pytest.raises(MissingRequirement, match="weights of openai/clip-vit-large-patch14"):
-        model.encode_texts(["a wolf"])
-
-
 def test_weights_when_tensors_are_missing_are_refused_not_made_up(text_weights: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -171,13 +118,3 @@ def test_model_when_it_reads_no_text_is_refused_where_one_is_needed() -> None:
         ConfigError, match=r"the kind text encoder is needed here, and this is: encoder[\s\S]*clip-vit-l-14"
     ):
         open_vision(place, Place(), kind="text encoder")
-
-
-def test_store_when_texts_come_again_has_them_and_what_was_cut(clip: TextEncoder) -> None:
-    with VectorStore() as store:
-        first = store.texts(clip, ["a wolf", "b" * 100, "a wolf"], 1)
-        assert (store.counts.made, first.cut) == (2, (0, 25, 0))
-        again = store.texts(clip, ["b" * 100], 1)
-        assert store.counts.made == 2 and again.cut == (25,)
-        assert np.array_equal(again.rows[0], first.rows[1])
-        assert isinstance(again, TextRows)

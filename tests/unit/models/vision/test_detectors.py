@@ -1,18 +1,15 @@
 """Detectors of characters and of people, and the segmenter: what is prepared, kept and refused."""
 
 import io
-from importlib.util import find_spec
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from fabula.errors import ConfigError
-from fabula.models.vision.detectors import Asked, fitted, load_grounding_dino
+from fabula.models.vision.detectors import fitted, load_grounding_dino
 from fabula.models.vision.segmenters import SAM2_CARD, Sam2
-from fabula.models.vision.types import Box, Points, cut
+from fabula.models.vision.types import Box, Points
 from fabula.models.vision.weights import Place
 from fabula.testing.drawn_shots import draw_shot, onstage
 from fabula.testing.tiny_vision import tiny_settings
@@ -37,22 +34,6 @@ def shot() -> "Image":
 def test_fitted_keeps_the_ratio_within_both_limits(size: tuple[int, int], wanted: tuple[int, int]) -> None:
     # 800 * 640 / 480 = 1066.7 -> 1066; 1333 * 500 / 2000 = 333.25 -> 333, 333 * 4 = 1332.
     assert fitted(size, (800, 1333)) == wanted
-
-
-def test_text_is_lower_case_with_one_full_stop() -> None:
-    for prompt in ("Character", " character. ", "character"):
-        assert Asked(prompt, 0.25, None, (800, 1333)).text == "character."
-
-
-def test_cut_when_the_box_lies_over_the_edge_keeps_what_is_inside(shot: "Image") -> None:
-    part = cut(shot, Box(-5.5, 10.9, 60.9, 500))
-    assert part is not None and part.size == (60, 170)
-    trimmed = cut(shot, Box(100, 0, 200, 100), "trimmed")
-    assert trimmed is not None and trimmed.size == (98, 98)
-    assert cut(shot, Box(320, 0, 400, 50)) is None
-    assert cut(shot, Box(10.2, 10, 10.9, 50)) is None
-    grey = cut(shot.convert("L"), Box(0, 0, 20, 20))
-    assert grey is not None and grey.mode == "RGB"
 
 
 @pytest.fixture(scope="module")
@@ -92,39 +73,6 @@ def test_grounding_dino_gives_what_the_library_makes_of_the_same_pixels(
     for box, other in zip(boxes, wanted, strict=True):
         assert box.score == pytest.approx(other.score, abs=1e-5)
         assert (box.left, box.bottom) == pytest.approx((other.left, other.bottom), abs=0.05)
-
-
-def test_grounding_dino_when_settings_change_changes_boxes_and_identity(
-    tiny: dict[str, Any], shot: "Image"
-) -> None:
-    every = load_grounding_dino(Place(), **{**tiny, "threshold": 0.0})
-    none = load_grounding_dino(Place(), **{**tiny, "threshold": 1.0})
-    fewer = load_grounding_dino(Place(), **{**tiny, "threshold": 0.0, "suppression": 0.3})
-    other = load_grounding_dino(Place(), **{**tiny, "threshold": 0.0, "prompt": "person"})
-    counts = [len(model.detect([shot])[0]) for model in (every, none, fewer)]
-    assert counts[0] == 12 and counts[1] == 0 and 0 < counts[2] <= 12
-    assert len({model.identity for model in (every, none, fewer, other)}) == 4
-    assert other.detect([shot])[0][0].label == "person"
-    kept = fewer.detect([shot])[0]
-    assert all(a.overlap(b) <= 0.3 for a in kept for b in kept if a is not b)
-
-
-def test_people_when_the_numbers_are_not_for_it_says_so(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="the extra metrics is not installed")
-    if find_spec("ultralytics") is None:  # looked for, not imported: it replaces PIL.Image.open
-        pytest.skip("the extra metrics is not installed")
-    from fabula.models.vision.detectors import load_people
-
-    with pytest.raises(ConfigError, match="float32 for the detector of people"):
-        load_people(Place("cpu", "bfloat16"), tmp_path / "x.pt")
-
-
-def test_rows_when_a_panorama_is_shown_do_not_break(tiny: dict[str, Any]) -> None:
-    from PIL import Image
-
-    model = load_grounding_dino(Place(), **tiny)
-    found = model.detect([Image.fromarray(np.zeros((6, 600, 3), np.uint8)), Image.new("L", (5, 5))])
-    assert len(found) == 2
 
 
 def test_segmenter_when_asked_gives_points_by_side_and_keeps_the_mask_that_is_rated_best() -> None:

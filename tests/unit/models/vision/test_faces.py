@@ -1,6 +1,5 @@
 """Faces through the real classes of insightface, on graphs that are built here and know where faces are."""
 
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ pytest.importorskip("insightface", reason="the extra metrics is not installed")
 pytest.importorskip("onnx", reason="the extra metrics is not installed")
 pytest.importorskip("cv2", reason="the extra metrics is not installed")
 
-from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision.face_encoders import load_adaface, load_arcface, load_facenet
 from fabula.models.vision.faces import (
     ARCFACE,
@@ -75,27 +73,6 @@ def test_finder_when_thresholds_fall_stops_at_the_first_that_finds_a_face(weight
     every = load_faces(Place(), weights["detector"], (0.15,))
     assert [round(box.score, 2) for box in every.detect([picture])[0]] == [0.39, 0.27, 0.18]
     assert finder.identity != every.identity
-
-
-def test_finder_when_the_network_takes_any_size_finds_the_same(
-    weights: dict[str, Path], tmp_path: Path
-) -> None:
-    free = load_faces(Place(), write_face_detector(tmp_path / "free.onnx", fixed=False))
-    picture = draw_faces([(4, 5, 180), (12, 9, 240)], (500, 300))
-    assert free.detect([picture]) == load_faces(Place(), weights["detector"]).detect([picture])
-
-
-def test_finder_when_a_picture_is_a_line_finds_nothing(weights: dict[str, Path]) -> None:
-    from PIL import Image
-
-    assert load_faces(Place(), weights["detector"]).detect([Image.new("RGB", (900, 1), "red")]) == [()]
-
-
-def test_finder_when_the_file_is_another_network_says_so(weights: dict[str, Path], tmp_path: Path) -> None:
-    without = write_face_detector(tmp_path / "without.onnx", points=False)
-    for wrong in (without, weights["local"]):
-        with pytest.raises(MissingRequirement, match="scrfd_10g_bnkps"):
-            load_faces(Place(), wrong)
 
 
 def test_choice_when_several_faces_are_there_is_as_named() -> None:
@@ -173,14 +150,6 @@ def test_encoder_sees_exactly_what_its_definition_says(weights: dict[str, Path],
     assert model.card.dimensions == 16 and (definition in model.identity)
 
 
-def test_encoder_when_there_is_no_face_has_no_vector(weights: dict[str, Path]) -> None:
-    model = load_arcface(Place(), weights["local"], weights["detector"])
-    rows = model.encode([draw_faces([]), draw_faces([(7, 8, 250)])])
-    assert np.isnan(rows[0]).all() and np.isfinite(rows[1]).all()
-    assert np.isnan(model.encode([draw_faces([])])).all()
-    assert model.encode([]).shape == (0, 16)
-
-
 def test_encoder_when_the_choice_is_another_takes_another_face(weights: dict[str, Path]) -> None:
     first = load_arcface(Place(), weights["local"], weights["detector"])
     largest = load_arcface(Place(), weights["local"], weights["detector"], choice="largest")
@@ -201,30 +170,3 @@ def test_encoders_of_one_detector_look_for_faces_once(
     for model in models:
         model.encode([picture, picture])
     assert len(looked) == 1
-
-
-def test_encoder_when_the_network_takes_other_sizes_or_gives_no_vectors_says_so(
-    weights: dict[str, Path],
-) -> None:
-    with pytest.raises(MissingRequirement, match=r"\(n, 3, 112, 112\)"):
-        load_adaface(Place(), weights["wide"], weights["detector"])
-    with pytest.raises(MissingRequirement, match=r"\(n, 3, 160, 160\)"):
-        load_facenet(Place(), weights["local"], weights["detector"])
-    with pytest.raises(MissingRequirement, match="adaface"):
-        load_adaface(Place(), weights["detector"], weights["detector"])
-    with pytest.raises(MissingRequirement, match="nobody fetched them yet"):
-        load_facenet(Place(), None, weights["detector"])
-
-
-def test_encoder_when_numbers_or_device_are_not_for_it_says_so(weights: dict[str, Path]) -> None:
-    for place in (Place("cpu", "bfloat16"), Place("mps")):
-        with pytest.raises(ConfigError, match="cpu or cuda in float32"):
-            load_faces(place, weights["detector"])
-
-
-def test_finder_when_insightface_is_missing_names_the_extra(
-    weights: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "insightface.model_zoo.scrfd", None)
-    with pytest.raises(MissingRequirement, match=r"fabula\[metrics\]"):
-        load_faces(Place(), tmp_path / "other.onnx")

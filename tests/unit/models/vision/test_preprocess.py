@@ -42,12 +42,6 @@ def test_pixels_of_any_size_have_the_networks_size(size: tuple[int, int]) -> Non
         assert Preparation(16, 16).pixels([Image.new(mode, size)]).shape == (1, 3, 16, 16)
 
 
-def test_text_says_every_step() -> None:
-    text = Preparation(256, 224, resampling="bilinear").text()
-    assert "shorter side 256, centre crop 224, bilinear" in text
-    assert "stretched to 378 x 378" in Preparation(378, 0, "stretched").text()
-
-
 # Boxes: areas, overlaps, and what is suppressed.
 
 
@@ -57,11 +51,6 @@ def test_box_overlap_is_intersection_over_union() -> None:
     assert one.overlap(Box(20, 20, 30, 30)) == 0.0
     assert one.overlap(one) == 1.0
     assert Box(0, 0, 0, 0).overlap(Box(0, 0, 0, 0)) == 0.0
-
-
-def test_box_within_a_picture_is_clamped() -> None:
-    assert Box(-5, -5, 50, 8, 0.5, "cat").within(20, 10) == Box(0, 0, 20, 8, 0.5, "cat")
-    assert Box(30, 0, 40, 8).within(20, 10).area == 0.0
 
 
 def test_suppressed_keeps_the_best_of_overlapping_boxes_whatever_their_order() -> None:
@@ -85,23 +74,6 @@ def pictures() -> "list[Image]":
     from PIL import Image
 
     return [Image.open(io.BytesIO(draw_reference(key))).convert("RGB") for key, *_ in CAST]
-
-
-def test_dinov2_gives_unit_vectors_whatever_the_batch(tmp_path: Path, pictures: "list[Image]") -> None:
-    from fabula.models.vision.networks import load_dinov2
-
-    torch.manual_seed(1)
-    config = transformers.Dinov2Config(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=224, patch_size=56
-    )
-    transformers.Dinov2Model(config).save_pretrained(tmp_path)
-    model = load_dinov2(Place(), tmp_path)
-    found = model.encode(pictures)
-    assert found.shape == (3, 32)
-    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
-    alone = np.concatenate([model.encode([picture]) for picture in pictures])
-    assert np.abs(found - alone).max() <= model.card.tolerance
-    assert model.card.revision != "47b73eefe95e8d44ec3623f8890bd894b6ea2d6c"
 
 
 @pytest.fixture
@@ -145,16 +117,6 @@ def test_aesthetic_gives_one_value_a_picture_and_says_which_definition(
     assert found.shape == (3, 1)
     assert np.abs(found - x.numpy()).max() < 1e-5
     assert definition in model.identity
-
-
-def test_aesthetic_when_the_head_is_missing_or_another_says_so(siglip: Path, tmp_path: Path) -> None:
-    from fabula.models.vision.predictors import load_aesthetic
-
-    with pytest.raises(MissingRequirement, match=r"aesthetic_predictor_v2_5\.pth"):
-        load_aesthetic(Place(), siglip)
-    torch.save(head_state((0, 2, 4, 6)), tmp_path / "short.pth")
-    with pytest.raises(MissingRequirement, match="8 tensors instead of 10"):
-        load_aesthetic(Place(), siglip, tmp_path / "short.pth")
 
 
 def test_inception_gives_probabilities_and_the_definitions_differ(

@@ -16,8 +16,7 @@ from fabula.errors import ConfigError, MissingRequirement
 from fabula.models.vision import known, weights
 from fabula.models.vision.checkup import check_models
 from fabula.models.vision.fetching import fetch, survey
-from fabula.models.vision.known import values_of
-from fabula.models.vision.registry import MODELS, check_vision, names, open_vision
+from fabula.models.vision.registry import check_vision, names, open_vision
 from fabula.models.vision.stored import Source, weights_folder
 from fabula.models.vision.types import Detector
 from fabula.models.vision.weights import Place, fetch_file, fetch_pretrained, load_pretrained, revision_of
@@ -30,11 +29,6 @@ TABLE = "fabula.testing.table_detector:load_table_detector"
 def test_open_when_a_loader_is_named_by_its_place_gives_its_model() -> None:
     model = open_vision(TABLE, Place(), kind="detector")
     assert isinstance(model, TableDetector) and isinstance(model, Detector)
-
-
-def test_open_when_the_model_is_of_another_kind_says_which() -> None:
-    with pytest.raises(ConfigError, match="the kind predictor is needed here, and this is: detector"):
-        open_vision(TABLE, Place(), kind="predictor")
 
 
 def test_open_when_a_library_prints_keeps_standard_output_clean(
@@ -61,16 +55,6 @@ def test_open_when_nobody_has_the_name_lists_those_there_are(name: str) -> None:
 def test_check_when_a_setting_is_wrong_names_it_and_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"lokal: .*the settings are: none"):
         check_vision(TABLE, {"lokal": tmp_path})
-
-
-def test_check_when_a_library_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fabula.models.vision import registry
-
-    monkeypatch.setattr(registry, "find_spec", lambda _: None)
-    for model in MODELS:
-        if model.libraries:
-            with pytest.raises(MissingRequirement, match=r"fabula\[metrics\]"):
-                check_vision(model.name)
 
 
 def test_plug_in_when_installed_adds_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,22 +152,6 @@ def test_known_when_values_are_recorded_compares_and_names_what_changed(
     assert found()[0] == "failed" and "other weights than recorded: other, now" in found()[1]
 
 
-def test_known_when_nothing_is_recorded_for_everybody_lists_every_model() -> None:
-    table = json.loads(Path(known.__file__).with_name(known.FILE).read_text())
-    assert set(table) == {model.name for model in MODELS}
-
-
-def test_values_when_a_face_encoder_is_given_needs_no_detected_face(tmp_path: Path) -> None:
-    for library in ("insightface", "onnx", "cv2"):
-        pytest.importorskip(library, reason="the extra metrics is not installed")
-    from fabula.testing.tiny_vision import tiny_settings
-
-    model = open_vision("arcface-r100", Place(), tiny_settings("arcface-r100", tmp_path))
-    values = values_of(model)
-    assert len(values) == 3 and all(len(row) == 8 for row in values.values())
-    assert values["picture 1"] != values["picture 2"]
-
-
 def test_check_when_weights_came_from_a_folder_says_that_they_are_ready_and_sound(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="the extra metrics is not installed")
     from fabula.testing.tiny_vision import tiny_settings
@@ -267,35 +235,6 @@ def test_hub_when_nobody_answers_is_asked_once_for_all_files(
         with pytest.raises(MissingRequirement, match="cannot be reached"):
             fetch_pretrained(Source("some/model", HUB_COMMIT))
         assert asked.knocks == 1
-
-
-def test_hub_when_the_answer_is_old_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with door(monkeypatch, tmp_path) as asked:
-        assert weights.unreachable() is not None
-        place, (_, found) = next(iter(weights._asked.items()))
-        weights._asked[place] = (weights.time.monotonic() - weights.BELIEVED, found)
-        assert weights.unreachable() is not None
-        assert asked.knocks == 2
-
-
-def test_hub_when_it_answers_at_all_counts_as_reached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    with door(monkeypatch, tmp_path, answer):
-        assert weights.unreachable() is None
-        with pytest.raises(MissingRequirement, match="on the Hub"):
-            fetch_file(Source("some/repo", HUB_COMMIT, "a.onnx"))
-
-
-def test_hub_when_offline_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    with door(monkeypatch, tmp_path) as asked:
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-        with pytest.raises(MissingRequirement, match="HF_HUB_OFFLINE"):
-            fetch_file(Source("some/repo", HUB_COMMIT, "a.onnx"))
-        assert asked.knocks == 0
 
 
 def test_hub_when_a_file_is_cached_is_asked_only_where_nothing_pins_it(

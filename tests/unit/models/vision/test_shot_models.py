@@ -1,15 +1,11 @@
 """DINO, RAFT, LAION's heads and MUSIQ against their libraries and arithmetic by hand, with random weights."""
 
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from fabula.errors import MissingRequirement
-from fabula.models.vision import musiq
 from fabula.models.vision.drawings import draw_pair
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.weights import Place
@@ -132,12 +128,6 @@ def test_raft_when_sides_do_not_fit_repeats_edges_and_equals_torchvision(
     assert "/float32/" in model.identity and model.identity.endswith("/2-updates")
 
 
-def test_raft_when_pictures_differ_in_size_says_which(tmp_path: Path, drawings: "list[Image]") -> None:
-    model: Any = open_vision("raft-large", Place(), tiny_settings("raft-large", tmp_path))
-    with pytest.raises(ValueError, match="pictures of one size"):
-        model.flows([(drawings[0], drawings[1].resize((128, 128)))])
-
-
 @pytest.mark.parametrize("name", ["laion-b-32", "laion-l-14"])
 def test_laion_when_a_picture_is_rated_equals_the_linear_layer_on_the_unit_vector(
     tmp_path: Path, drawings: "list[Image]", name: str
@@ -152,15 +142,6 @@ def test_laion_when_a_picture_is_rated_equals_the_linear_layer_on_the_unit_vecto
         wanted = head(torch.nn.functional.normalize(tower(pixel_values=pixels).image_embeds, dim=-1))
     assert np.abs(model.predict(drawings) - wanted.numpy()).max() < 1e-5
     assert model.predict(drawings).shape == (2, 1) and "+" in model.card.revision
-
-
-def test_laion_when_the_head_is_of_another_width_says_so(tmp_path: Path) -> None:
-    settings = tiny_settings("laion-b-32", tmp_path)
-    torch.save(torch.nn.Linear(768, 1).state_dict(), tmp_path / "other.pth")
-    with pytest.raises(MissingRequirement, match=r"sa_0_4_vit_b_32_linear\.pth"):
-        open_vision("laion-b-32", Place(), {**settings, "head": tmp_path / "other.pth"})
-    with pytest.raises(MissingRequirement, match="nobody fetched them yet"):
-        open_vision("laion-b-32", Place(), {"local": settings["local"]})
 
 
 def test_musiq_when_a_picture_is_large_is_shown_it_as_vbench_does(
@@ -179,26 +160,3 @@ def test_musiq_when_a_picture_is_large_is_shown_it_as_vbench_does(
     with torch.no_grad():
         wanted = [float(theirs(tensor / 255)) for tensor in tensors]
     assert np.abs(model.predict([large, small]).ravel() - wanted).max() < 1e-4
-
-
-def test_musiq_when_loaded_says_once_that_its_use_is_limited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Network(torch.nn.Linear):  # in the place of pyiqa's
-        def __init__(self, pretrained: bool) -> None:
-            assert not pretrained
-            super().__init__(2, 1)
-
-    library = ModuleType("pyiqa.archs.musiq_arch")
-    library.MUSIQ = Network  # type: ignore[attr-defined]
-    for name in ("pyiqa", "pyiqa.archs"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    monkeypatch.setitem(sys.modules, library.__name__, library)
-    torch.save(Network(pretrained=False).state_dict(), tmp_path / "musiq.pth")
-    musiq._tell_terms.cache_clear()
-    for _ in range(2):
-        musiq.load_musiq(Place(), tmp_path / "musiq.pth")
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert said.err.startswith("note: musiq-spaq is for noncommercial use only")

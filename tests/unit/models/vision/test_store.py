@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.errors import ConfigError, TargetError
 from fabula.models.vision.shared_rows import SharedRows
 from fabula.models.vision.store import VectorStore, group_key, vector_key
 from fabula.models.vision.types import Card, Rows, identity_of
@@ -51,12 +50,6 @@ def test_rows_when_asked_again_come_from_the_store_bit_for_bit(tmp_path: Path) -
     assert model.seen == 40
 
 
-def test_rows_of_equal_pictures_are_made_once() -> None:
-    model = MeanColour()
-    rows = VectorStore().rows(model, pictures(1) * 5)
-    assert (model.seen, rows.shape) == (1, (5, 3))
-
-
 def test_rows_of_another_revision_are_made_anew() -> None:
     store, images = VectorStore(), pictures(2)
     store.rows(MeanColour(), images)
@@ -73,10 +66,6 @@ def test_rows_without_anything_to_encode_stay_nan() -> None:
         assert np.isnan(store.rows(MeanColour(), [black])).all()
 
 
-def test_rows_of_no_picture_are_none() -> None:
-    assert VectorStore().rows(MeanColour(), []).shape == (0, 0)
-
-
 def test_store_above_its_limit_lets_the_longest_unused_go() -> None:
     store, images, model = VectorStore(limit=12 * 20), pictures(30), MeanColour()
     store.rows(model, images[:20])
@@ -88,14 +77,6 @@ def test_store_above_its_limit_lets_the_longest_unused_go() -> None:
     assert store.counts.made == 0
     store.rows(model, images[5:20])
     assert store.counts.made == 5  # 23 rows of 12 bytes, back to nine tenths of 20
-
-
-@pytest.mark.parametrize("batch", [1, 7, 64])
-def test_rows_do_not_depend_on_the_batch(batch: int) -> None:
-    images = pictures(20)
-    assert VectorStore().rows(MeanColour(), images, batch).tobytes() == (
-        VectorStore().rows(MeanColour(), images).tobytes()
-    )
 
 
 def test_vector_key_tells_pixels_size_and_encoder_apart() -> None:
@@ -175,20 +156,3 @@ def test_store_when_a_shared_row_is_cut_or_changed_makes_it_again(tmp_path: Path
         store.kept(KEYS, range(5), make)
         assert store.counts.made == 3
     assert sorted(shared.read(KEYS)) == KEYS
-
-
-def test_store_when_the_environment_names_a_place_uses_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VECTORS, str(tmp_path / "shared"))
-    with VectorStore.of_user() as store:
-        store.kept(KEYS, range(5), make)
-    assert sum(path.is_file() for path in (tmp_path / "shared").rglob("*")) == 5
-
-
-def test_shared_rows_when_the_place_cannot_be_used_say_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nosuch"):
-        rows_at("nosuch://bucket")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(TargetError, match=VECTORS):
-        rows_at(str(tmp_path / "file")).write({KEYS[0]: make([1])[0]})

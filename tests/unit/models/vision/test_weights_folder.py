@@ -1,25 +1,21 @@
 """Weights in their folder: fetched over loopback, resumed, pinned, brought from elsewhere."""
 
 import hashlib
-import json
-import pickle
 import threading
-from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fabula.errors import MissingRequirement
 from fabula.models.vision import download, weights
 from fabula.models.vision.facenet_export import write_onnx
-from fabula.models.vision.fetching import bring, check_files, fetch, survey
+from fabula.models.vision.fetching import bring
 from fabula.models.vision.stored import Source, pinned, stored, weights_folder
-from fabula.models.vision.weights import fetch_file, load_pretrained, load_state, revision_of
+from fabula.models.vision.weights import fetch_file, load_pretrained, revision_of
 
 torch = pytest.importorskip("torch", reason="the extra metrics is not installed")
 
@@ -168,24 +164,6 @@ def test_bring_when_the_content_is_not_the_recorded_one_keeps_nothing(publisher:
         assert stored(wrong) is None and not pinned(wrong)
 
 
-def test_bring_when_a_host_cannot_be_reached_tries_it_once(
-    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import httpx2
-
-    tried = []
-
-    def refuse(_: str, address: str, **__: Any) -> None:
-        tried.append(address)
-        raise httpx2.ConnectError("no way")
-
-    monkeypatch.setattr(httpx2, "stream", refuse)
-    for name in ("a.pth", "b.pth"):
-        with pytest.raises(ConnectionError, match=r"example\.invalid cannot be reached"):
-            bring(Source("example.invalid/x", file=name, address=f"http://example.invalid/{name}"))
-    assert len(tried) == 1
-
-
 def test_bring_when_files_come_from_a_folder_goes_by_what_the_client_noted(tmp_path: Path) -> None:
     place = tmp_path / "brought" / "some--model"
     notes = place / ".cache" / "huggingface" / "download"
@@ -204,35 +182,6 @@ def test_bring_when_files_come_from_a_folder_goes_by_what_the_client_noted(tmp_p
     assert revision_of(MODEL, None) == COMMIT
     with pytest.raises(FileNotFoundError, match=r"no some--other/config\.json"):
         bring(replace(MODEL, repo="some/other"), tmp_path / "brought")
-
-
-def test_fetch_when_some_cannot_be_had_brings_the_rest_and_says_why(tmp_path: Path) -> None:
-    name = "sa_0_4_vit_b_32_linear.pth"
-    torch.save(torch.nn.Linear(512, 1).state_dict(), tmp_path / name)
-    found = survey(["laion-b-32"])
-    assert [row.state for row in found.rows] == ["to fetch", "to fetch"]
-    made = fetch(found, tmp_path)
-    assert [row.state for row in made.rows] == ["failed", "fetched"]
-    assert "openai--clip-vit-base-patch32/config.json" in made.rows[0].why
-    (source, said, sound), *rest = check_files("laion-b-32")
-    assert sound and not rest and source.file == name and "1 of them not recorded before" in said
-    json.dumps(made.as_json())
-
-
-def test_state_when_a_checkpoint_holds_options_and_numbers_beside_tensors_is_read(tmp_path: Path) -> None:
-    """CSD's has those of its training."""
-    tensors = {"module.backbone.x": torch.ones(2)}
-    numbers = {"best": np.float64(0.5), "epochs": np.int64(3)}
-    torch.save({"model_state_dict": tensors, "args": Namespace(lr=0.1), **numbers}, tmp_path / "a.bin")
-    assert list(load_state(Source("a"), tmp_path / "a.bin")) == ["backbone.x"]
-
-    class Harm:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return print, ("executed",)
-
-    (tmp_path / "b.bin").write_bytes(pickle.dumps(Harm()))
-    with pytest.raises(MissingRequirement, match="more than tensors"):
-        load_state(Source("a"), tmp_path / "b.bin")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the exporter, which has the plainer graph

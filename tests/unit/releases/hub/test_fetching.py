@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 
-import fabula
-from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, HubUnavailable, InputError, TargetError
-from fabula.kinds.verbs import load, pack, publish, verify
+from fabula.kinds.verbs import load, verify
 from fabula.releases.hub.fetch import fetch, fetch_repository, release_folder
-from fabula.releases.options import PackOptions
 from fabula.releases.pack.packing import PackResult
 from fabula.schemas.canonical import pretty_bytes
 from fabula.schemas.layout import RELEASE, SUMS
@@ -147,15 +144,6 @@ def test_fetching_when_reference_is_malformed_refuses_at_once(client: Any, text:
     assert client.hub.log == ()
 
 
-def test_fetching_when_tag_and_version_differ_refuses(published: Any) -> None:
-    repository = published.hub.repository(REPO)
-    repository.tags["0.3.0"] = repository.tags["0.1.0"]
-    with pytest.raises(InputError, match=r"a release of version 0\.1\.0 under this tag"):
-        fetch(f"{REPO}@0.3.0", None, published.source)
-    repository.tags["paper"] = repository.tags["0.1.0"]
-    assert fetch(f"{REPO}@paper", None, published.source).version == "0.1.0"
-
-
 def test_fetching_when_repository_is_no_release_says_so(client: Any) -> None:
     commit = client.hub.put("user/other", {"data.csv": b"a,b\n"})
     with pytest.raises(InputError, match="a release made by Fabula"):
@@ -213,25 +201,6 @@ def test_fetching_when_release_document_is_odd_refuses(client: Any, files: Any) 
         fetch(f"{REPO}@{commit}", None, client.source)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe{}", b"[" * 100_000])
-def test_fetching_when_release_document_cannot_be_read_refuses(client: Any, content: bytes) -> None:
-    commit = client.hub.put(REPO, {RELEASE: content})
-    with pytest.raises(InputError):
-        fetch(f"{REPO}@{commit}", None, client.source)
-
-
-def test_fetching_when_disk_has_no_room_refuses_before_loading(
-    published: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Usage:
-        free = 30_000
-
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage)
-    with pytest.raises(TargetError, match="the disk has 30,000 free"):
-        fetch(f"{REPO}@0.1.0", None, published.source)
-    assert published.hub.asked("lfs-download") == []
-
-
 def test_fetching_when_disk_fills_meanwhile_removes_what_it_loaded(
     published: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,14 +217,6 @@ def test_fetching_when_disk_fills_meanwhile_removes_what_it_loaded(
         fetch(f"{REPO}@0.1.0", None, published.source)
     assert [path.suffix for path in published.cache.glob("releases/*/*/*")] == [".lock"]
     assert not fetch(f"{REPO}@0.1.0", None, published.source).cached
-
-
-def test_fetching_when_copy_place_is_taken_refuses(published: Any, tmp_path: Path) -> None:
-    place = tmp_path / "dist" / "fables-0.1.0"
-    place.mkdir(parents=True)
-    (place / "other.txt").write_text("-")
-    with pytest.raises(TargetError, match="a folder with files"):
-        fetch(f"{REPO}@0.1.0", tmp_path / "dist", published.source)
 
 
 def test_fetching_when_hub_is_none_or_offline_says_so(
@@ -281,25 +242,6 @@ def test_release_folder_when_text_is_a_version_fetches_it_and_a_folder_stays(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "user" / "fables@0.1.0").mkdir(parents=True)
     assert release_folder(f"{REPO}@0.1.0") == Path(f"{REPO}@0.1.0")
-
-
-def test_suite_when_published_and_loaded_by_its_version_is_the_same(
-    client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    seeds = tmp_path / "seeds.jsonl"
-    prompts = (
-        "A dog rolls over, begs for a treat, and then catches it.",
-        "A man opens a door, and then leaves.",
-    )
-    seeds.write_text("".join(json.dumps({"prompt": prompt}) + "\n" for prompt in prompts), "utf-8")
-    build_suite([seeds], tmp_path / "run", SuiteOptions(workers=0, created_at="2026-01-01T00:00:00Z"))
-    folder = pack(tmp_path / "run", tmp_path / "suite", PackOptions("0.1.0", license="CC-BY-4.0")).folder
-    publish(folder, client.to("user/suite"))
-    monkeypatch.setenv("HF_ENDPOINT", client.hub.url)
-    fetched = fabula.load("user/suite@0.1.0")
-    assert [record.unit for record in fetched.records] == [
-        record.unit for record in fabula.load(folder).records
-    ]
 
 
 def test_fetching_when_two_want_the_same_loads_it_once(published: Any) -> None:

@@ -68,13 +68,6 @@ def test_table_when_fetched_comes_alone_and_is_what_the_release_says(
     assert int(count) == versions[0].counts["scenes"]
 
 
-def test_split_when_fetched_comes_without_the_others(published: Any, contents: Any) -> None:
-    found = fetch(VERSION, None, part(published, "stories", "train"))
-    assert set(contents(found.folder)) == {CARD, "LICENSE", RELEASE, "data/stories/train.parquet"}
-    assert published.hub.asked("lfs-download") == ["lfs-download"]
-    assert not fetch(VERSION, None, part(published, "stories")).cached
-
-
 @pytest.mark.parametrize(
     ("config", "split", "words"),
     [
@@ -164,16 +157,6 @@ def test_release_when_streamed_and_tampered_with_is_refused_at_that_record(
         list(streamed)
 
 
-def test_release_when_streamed_from_nowhere_says_so(published: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"the versions are: 0\.1\.0"):
-        fabula.load(f"{REPO}@9.9.9", streaming=True)
-    with pytest.raises(InputError, match="nothing there"):
-        fabula.load(tmp_path / "none", streaming=True)
-    commit = published.hub.put("user/other", {RELEASE: b'{"kind": "katha"}'})
-    with pytest.raises(InputError, match="with a version"):
-        fabula.load(f"user/other@{commit}", streaming=True)
-
-
 def test_publishing_when_the_hub_cannot_speak_xet_uses_lfs(
     client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,12 +172,3 @@ def test_publishing_when_the_hub_cannot_speak_xet_uses_lfs(
     publish(versions[1].folder, client.to())
     assert client.hub.asked("xet-token") == []
     assert client.hub.asked("lfs-upload")
-
-
-def test_publishing_when_the_question_about_xet_finds_the_hub_busy_asks_again(
-    client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HF_HUB_DISABLE_XET", raising=False)
-    client.hub.faults = {"xet-token": [Refused(503), Refused(429), None]}
-    publish(versions[0].folder, client.to())
-    assert len(client.hub.asked("xet-token")) == 3 and len(client.pauses) == 2

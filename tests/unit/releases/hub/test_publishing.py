@@ -167,14 +167,6 @@ def test_publishing_when_a_fault_stays_says_so_and_goes_on_later_without_duplica
     assert repository.tags == {"0.1.0": repository.branches["main"]}
 
 
-def test_publishing_when_hub_asks_to_wait_waits_at_least_as_long(client: Any, versions: Versions) -> None:
-    client.hub.faults = {"commit": [Refused(429, retry_after=7), Refused(503, retry_after=2)]}
-    publish(versions[0].folder, client.to())
-    # 7 s and a jitter of 0.75 s, which is at most the first pause; then 2 s and again at most 1 s.
-    assert client.pauses == [7.75, 3.0]
-    assert client.told[0].startswith("cannot commit the files yet: status 429")
-
-
 def test_publishing_when_upload_was_cut_sends_again_only_what_is_missing(
     client: Any, versions: Versions
 ) -> None:
@@ -216,21 +208,6 @@ def test_publishing_when_tag_points_elsewhere_refuses(client: Any, versions: Ver
     assert client.hub.asked(*WRITES) == []
 
 
-def test_publishing_when_tag_appears_meanwhile_elsewhere_says_so(client: Any, versions: Versions) -> None:
-    service = client.hub.service
-    answer = service.answer
-
-    def interfere(call: Any) -> Any:
-        if call.route == "tag":
-            repository = client.hub.repository(REPO)
-            repository.tags["0.1.0"] = repository.commit_of("main").parent
-        return answer(call)
-
-    service.answer = interfere
-    with pytest.raises(TargetError, match="made by somebody else meanwhile"):
-        publish(versions[0].folder, client.to())
-
-
 def test_publishing_when_same_version_has_other_content_refuses(
     client: Any, versions: Versions, tmp_path: Path
 ) -> None:
@@ -239,12 +216,6 @@ def test_publishing_when_same_version_has_other_content_refuses(
     other = pack(run, tmp_path / "other", PackOptions("0.1.0", name="fables", allow_drafts=True)).folder
     with pytest.raises(TargetError, match="published already, with other content"):
         publish(other, client.to())
-
-
-def test_publishing_when_repository_is_further_refuses_to_go_back(client: Any, versions: Versions) -> None:
-    publish(versions[1].folder, client.to())
-    with pytest.raises(TargetError, match=r"already has version 0\.2\.0, which is newer"):
-        publish(versions[0].folder, client.to())
 
 
 def test_publishing_when_release_follows_another_version_of_that_number_refuses(
@@ -275,14 +246,6 @@ def test_publishing_when_repository_holds_something_else_refuses(client: Any, ve
         publish(versions[0].folder, client.to("user/loose"))
 
 
-def test_publishing_when_private_is_asked_of_a_public_repository_refuses(
-    client: Any, versions: Versions
-) -> None:
-    client.hub.put(REPO, {"notes.txt": b"-"})
-    with pytest.raises(TargetError, match="the repository is public"):
-        publish(versions[0].folder, client.to(private=True))
-
-
 def test_publishing_when_private_makes_a_repository_that_strangers_do_not_see(
     client: Any, versions: Versions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,17 +254,6 @@ def test_publishing_when_private_makes_a_repository_that_strangers_do_not_see(
     monkeypatch.setenv("HF_TOKEN", "hf_unknown_token")
     with pytest.raises((ConfigError, HubUnavailable), match="HF_TOKEN"):
         publish(versions[0].folder, client.to())
-
-
-@pytest.mark.parametrize(
-    "repo", ["user/a/b", "user", "", "user/", "/mine", "user/a--b", "user/../x", "user/ä", "u ser/x"]
-)
-def test_publishing_when_repository_name_is_malformed_refuses_at_once(
-    client: Any, versions: Versions, repo: str
-) -> None:
-    with pytest.raises(ConfigError, match="--repo"):
-        publish(versions[0].folder, client.to(repo))
-    assert client.hub.log == ()
 
 
 def damage_line(folder: Path, helpers: Any) -> None:
@@ -341,13 +293,6 @@ def test_publishing_when_an_imported_package_holds_hidden_stories_says_so(
     helpers.edit_json(folder / "release.json", lambda document: document.update(visibility="whole"))
     with pytest.raises(InputError, match="an imported package with hidden-test stories"):
         publish(folder, client.to())
-
-
-def test_publishing_when_folder_is_the_hidden_one_refuses(client: Any, packed: PackResult) -> None:
-    assert packed.hidden is not None
-    with pytest.raises(InputError, match="hidden-test stories"):
-        publish(packed.hidden, client.to())
-    assert client.hub.log == ()
 
 
 def test_publishing_when_folder_is_a_clone_sends_nothing_of_the_hub(

@@ -77,19 +77,6 @@ def test_publishing_when_a_stand_in_wrote_records_refuses_unless_it_is_allowed(
     assert publish(folder, replace(client.to(), allow_stand_in=True)).committed
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["notaurl", "ftp://127.0.0.1", "http://", "http://u:s3cret@[x", "http://a:0"]
-)
-def test_publishing_when_endpoint_is_malformed_says_so_before_the_release_is_looked_at(
-    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", endpoint)
-    for ask in (publish, plan_publishing):
-        with pytest.raises(HubUnavailable, match="HF_ENDPOINT: expected the web address of a Hub") as caught:
-            ask(tmp_path / "nothing there", replace(client.to(), endpoint=None))
-        assert "s3cret" not in str(caught.value)
-
-
 # Asking again: how long, how often, and what is looked at first.
 
 
@@ -116,23 +103,6 @@ def test_pauses_when_hub_does_not_say_double_up_to_the_longest() -> None:
         retries(pauses, longest=5.0).run("step", failing(*[down] * 9))  # type: ignore[arg-type]
     # Six attempts, five pauses; with the largest draw 1, 2, 4 s, then the longest.
     assert pauses == [1.0, 2.0, 4.0, 5.0, 5.0]
-
-
-def test_pauses_when_hub_says_are_at_least_as_long_and_not_for_ever() -> None:
-    pauses: list[float] = []
-    busy = HubFault("busy", "slow down", retry_after=30.0)
-    assert retries(pauses).run("step", failing(busy)) == "asked"  # type: ignore[arg-type]
-    assert pauses == [31.0]
-    with pytest.raises(HubFault):
-        retries(pauses, patience=10.0).run("step", failing(busy))  # type: ignore[arg-type]
-    assert pauses == [31.0]
-
-
-def test_asking_again_when_fault_does_not_pass_is_left_out() -> None:
-    pauses: list[float] = []
-    with pytest.raises(HubFault):
-        retries(pauses).run("step", failing(HubFault("refused", "no")))  # type: ignore[arg-type]
-    assert pauses == []
 
 
 def test_asking_again_when_it_may_be_done_looks_first() -> None:

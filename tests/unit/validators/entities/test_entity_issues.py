@@ -280,16 +280,3 @@ def test_read_entity_set_when_one_rule_is_broken_reports_the_pinned_issues(code:
 
 def test_a_sound_set_breaks_no_rule(tmp_path: Path) -> None:
     assert read_entity_set(write_episodes(tmp_path / "data"))[1].counts == {}
-
-
-def test_cases_when_listed_cover_every_code_and_nothing_else() -> None:
-    assert CHANGES.keys() | FILES.keys() == CODES.keys()
-    assert not CHANGES.keys() & FILES.keys()
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(CODES)
-
-
-def test_codes_when_documented_have_a_meaning_and_a_cure_in_one_line() -> None:
-    for name, code in CODES.items():
-        assert code.meaning.endswith("."), name
-        assert code.cure, name
-        assert "\n" not in code.cure + code.meaning, name

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from fabula.builders.events.check_conditions import SPEC
-from fabula.kinds.events import MARKS
 from fabula.kinds.verbs import validate
 from fabula.models.keys import MARK
 from fabula.releases.events.suites import suite_bytes
 from fabula.schemas.events import video_name
-from fabula.validators.events.rules import CODES
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "validators" / "suites"
 SUITE = "all_prompts.json"
@@ -146,15 +143,6 @@ def test_a_sound_suite_breaks_no_rule_alone_and_in_a_folder(tmp_path: Path) -> N
         assert (report.counts, report.checked) == ({}, {"prompts": 2, "events": 5})
 
 
-def test_cases_when_listed_cover_every_code_and_nothing_else() -> None:
-    assert CASES.keys() == CODES.keys()
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == set(CODES)
-
-
-def test_conditions_of_the_build_are_rules_with_the_same_names() -> None:
-    assert {code.replace("_", "-") for code in SPEC.reject_codes} <= CODES.keys()
-
-
 @pytest.mark.parametrize(
     "content",
     [b"", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"A.mp4": {}, "A.mp4": {}}', b'{"A": "\\ud800"}'],
@@ -175,9 +163,3 @@ def test_a_folder_when_its_files_are_damaged_names_each(tmp_path: Path) -> None:
         (SUITE, "form"),
         ("prompts.jsonl:1", "form"),
     ]
-
-
-def test_other_paths_are_no_suites(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("{}\n")
-    paths = (tmp_path, tmp_path / "a.jsonl", tmp_path / "none.json")
-    assert [MARKS.match(path) for path in paths] == [False] * 3

@@ -3,35 +3,22 @@
 After a change that is meant: UPDATE_GOLDEN=1 make test PYTEST_ARGS="-k test_compose"
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from fabula.generation.memory.shots.check_layout import layout_faults
 from fabula.generation.memory.shots.compose import Cutout, compose, soft
-from fabula.generation.memory.shots.known import known_entities
 from fabula.generation.memory.shots.layout import (
     Beside,
     Keyframe,
     ShotCast,
-    cast_of,
     places_of,
     plain_layout,
     standing_at,
 )
-from fabula.generation.memory.shots.packets import Condition, packet_of, scripted_shots
-from fabula.generation.memory.shots.strips import render_strips
-from fabula.media.images import encode_image
-from fabula.schemas.entities import EntityEpisode
-from fabula.testing.written_episodes import written_episode
-from fabula.validators.entities.view import view_of
 
-GOLDEN = Path(__file__).parents[4] / "golden" / "keyframes"
 SIZE = (140, 80)
 """Seven cells of 20 pixels."""
 
@@ -41,18 +28,6 @@ def figure(width: int, height: int, colour: tuple[int, int, int], height_of: flo
     image = Image.new("RGBA", (width + 20, height + 20), (0, 0, 0, 0))
     ImageDraw.Draw(image).rectangle((10, 10, 9 + width, 9 + height), fill=(*colour, 255))
     return Cutout(image, height=height_of)
-
-
-def place() -> Image.Image:
-    """A square with a grid of colours, by which scaling and cutting show."""
-    image = Image.new("RGB", (64, 64))
-    draw = ImageDraw.Draw(image)
-    for row in range(8):
-        for column in range(8):
-            draw.rectangle(
-                (8 * column, 8 * row, 8 * column + 7, 8 * row + 7), fill=(30 * column, 30 * row, 128)
-            )
-    return image
 
 
 CAST = {
@@ -119,39 +94,6 @@ def test_object_when_somebody_uses_it_stands_beside_them_where_the_next_cell_is_
     assert free["object:the cup"][0] == 46 - 12 and free["object:the lamp"][0] == 93 - 3
 
 
-def test_place_when_it_has_another_shape_fills_the_frame() -> None:
-    image = compose(keyframe({}), {}, place(), SIZE).image
-    # 64 x 64 becomes 140 x 140; of the 60 rows too many, 45 are cut off at the top. The grid's column 0 ends
-    # at 17.5, its row 8 * 140 / 64 = 17.5 high: row 45 + 79 = 124 is in the last one, 7.
-    assert image.size == SIZE
-    assert image.getpixel((5, 79)) == (0, 210, 128) and image.getpixel((135, 79)) == (210, 210, 128)
-    assert image.getpixel((5, 2)) == (0, 60, 128)
-
-
-SCENES = {
-    "two-and-a-cup": (keyframe({"Ana": 2, "Ben": 5}, Beside(name="the cup", user="Ana")), True),
-    "crowd": (
-        keyframe({"Ana": 0, "Ben": 1}, Beside(name="the lamp"), Beside(name="the cup", user="Ben")),
-        True,
-    ),
-    "no-place": (keyframe({"Ben": 3}), False),
-}
-
-
-@pytest.mark.parametrize("name", SCENES)
-def test_keyframe_when_composed_again_is_the_same_pixel_by_pixel(name: str) -> None:
-    scene, has_place = SCENES[name]
-    image = compose(scene, CAST, place() if has_place else None, SIZE).image
-    path = GOLDEN / f"{name}.png"
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode_image(image, format="png"))
-    with Image.open(path) as golden:
-        assert np.array_equal(np.asarray(image), np.asarray(golden.convert("RGB")))
-    again = compose(scene, CAST, place() if has_place else None, SIZE).image
-    assert encode_image(again, format="png") == encode_image(image, format="png")
-
-
 # The plain layout: schedules worked by hand, and any schedule at all.
 
 NAMES = tuple(f"Person{letter}" for letter in "ABCDEFGHIJ")
@@ -213,21 +155,3 @@ def test_layouts_when_anything_is_scheduled_keep_every_rule(
 
 
 # The storyboard of layouts: what it shows, and that texts of episodes stay texts.
-
-
-def test_strips_when_a_text_has_marks_of_pages_show_them_as_text() -> None:
-    document = written_episode()
-    hostile = "</p><script>alert(1)</script> Ana enters from the left. \u202e"
-    document["scenes"][0]["action_descriptions"][0] = document["scenes"][0]["video_prompts"][0] = hostile
-    document["entity_schedule"]["1:1"]["objects"] = ['<img src=x onerror="x">']
-    script = EntityEpisode.model_validate(document)
-    known = known_entities("ep<b>", script, None)
-    scripted = next(iter(scripted_shots(view_of("ep<b>", script))))
-    layout = plain_layout(cast_of(scripted.shot, known.alone, None))
-    packet = packet_of(scripted, known, layout, [None] * len(layout.keyframes), Condition())
-    page = render_strips([(packet, Path("nowhere"))], [])
-    assert "<script" not in page and "<img" not in page and "ep<b>" not in page
-    assert "&lt;script&gt;" in page and "<bdi" in page
-    assert "Nobody says what they look like" in page
-    assert "No model was asked; the layouts cost nothing." in page
-    assert 'class="plan"' in page and 'aria-label="Ana centre; The Kitchen from the front"' in page

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from fabula.errors import ConfigError, TargetError
-from fabula.generation.memory.shots.exports import bundled_forms, export_packets, read_form
+from fabula.generation.memory.shots.exports import export_packets
 from fabula.generation.memory.shots.pipeline import PacketOptions, make_packets
 from fabula.generation.memory.shots.place_packets import PlacedPacket, read_packets
 from fabula.schemas.plain_files import json_lines
@@ -38,11 +38,6 @@ def packets(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlacedPacket, ...
     options = PacketOptions(workers=0, created_at="2026-01-01T00:00:00Z")
     make_packets(folder / "memory", folder / "run", options, folder / "set")
     return read_packets(folder / "run")
-
-
-def test_forms_when_listed_are_these_and_can_be_read() -> None:
-    assert bundled_forms() == ("image-video", "storymem")
-    assert all(read_form(name).file for name in bundled_forms())
 
 
 def test_image_video_when_exported_has_a_line_for_each_shot_with_files_that_are_there(
@@ -133,10 +128,3 @@ def test_form_when_it_is_wrong_is_refused_and_nothing_is_written(
     with pytest.raises(ConfigError, match=words):
         export_packets(packets, str(tmp_path / "mine.toml"), tmp_path / "out", {})
     assert not (tmp_path / "out").exists()
-
-
-def test_name_or_value_when_unknown_is_refused(packets: tuple[PlacedPacket, ...], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="image-video, storymem"):
-        export_packets(packets, "nothing", tmp_path / "out", {})
-    with pytest.raises(ConfigError, match="it has: seconds"):
-        export_packets(packets, "image-video", tmp_path / "out", {"minutes": 1})

@@ -12,15 +12,12 @@ import pytest
 from PIL import Image
 from PIL import Image as Pictures
 
-from fabula.errors import ConfigError, InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.entities.requests import EVALUATING, EpisodeOptions
 from fabula.generation.memory.shots.generate_shots import Ended, GenerateSettings, last_frame, request_of
 from fabula.generation.memory.shots.generating import (
     GeneratedShots,
     ShotOptions,
-    estimate_shots,
-    generate_request,
     generate_shots,
     place_videos,
 )
@@ -92,20 +89,6 @@ def test_videos_when_made_lie_as_evaluations_read_them_and_pass_last_frames_on(
     assert len(truth) == 7 and truth[0]["truth"]["drawn_from"] == "scene"
     report = generate_shots(world / "packets-full", done.run, options_for())
     assert {stage.name: stage.ran for stage in report.stages} == {"load_packets": 0, "generate_shots": 0}
-
-
-def test_videos_when_placed_again_replace_what_an_earlier_run_left(world: Path, tmp_path: Path) -> None:
-    done = generated(world, tmp_path, episodes=("ep_b",))
-    (done.outputs / "ep_b/001_002.mkv").write_bytes(b"old")
-    (done.outputs / "ep_z").mkdir()
-    (done.outputs / "ep_z/001_001.mp4").write_bytes(b"another episode")
-    place_videos(done.run, done.outputs)
-    assert sorted(path.name for path in (done.outputs / "ep_b").iterdir()) == ["001_001.mp4", "001_002.mp4"]
-    assert (done.outputs / "ep_z/001_001.mp4").is_file()
-    (done.run / "store" / rows(done.run)["ep_b 1:1"]["file"]).unlink()
-    (done.outputs / "ep_b/001_001.mp4").unlink()
-    with pytest.raises(InputError, match="gone from the run's store"):
-        place_videos(done.run, done.outputs)
 
 
 def test_request_when_a_shot_goes_on_has_memory_in_order_and_the_frame_apart(world: Path) -> None:
@@ -279,18 +262,3 @@ def test_run_when_it_ends_in_the_middle_of_an_episode_goes_on_at_that_shot(
         "Ana walks across The Garden, shading her eyes.", "Ana gives Ben the red cup in The Garden.",
     ]  # fmt: skip
     assert {row["outcome"] for row in rows(tmp_path / "run").values()} == {"made"}
-
-
-def test_estimate_when_asked_for_counts_a_call_for_each_shot(world: Path, tmp_path: Path) -> None:
-    plan = estimate_shots(generate_request(world / "packets-full", tmp_path / "run", options_for()))
-    assert plan.calls == 7 and not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("model", [None, "image:drawn:faithful", "openai:gpt-4.1"])
-def test_model_when_it_makes_no_videos_is_refused(world: Path, tmp_path: Path, model: str | None) -> None:
-    with pytest.raises(ConfigError, match="a model that makes videos"):
-        generate_request(world / "packets-full", tmp_path / "run", options_for(model=model))
-    with pytest.raises(ConfigError, match="packets"):
-        generate_request(tmp_path / "nowhere", tmp_path / "run", options_for())
-    with pytest.raises(ConfigError, match="ep_z"):
-        generate_shots(world / "packets-full", tmp_path / "run", options_for(episodes=("ep_z",)))

@@ -9,7 +9,7 @@ from fabula.generation.memory.bank import Owner
 from fabula.generation.memory.shots.drawn_scene import drawn_scene, looks_of, made_up_look
 from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
 from fabula.generation.memory.shots.layout import cast_of, goes_on, plain_layout
-from fabula.generation.memory.shots.packets import Condition, Packet, camera_words, packet_of, scripted_shots
+from fabula.generation.memory.shots.packets import Condition, Packet, packet_of, scripted_shots
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import written_episode
 from fabula.validators.entities.view import view_of
@@ -178,17 +178,6 @@ def test_packet_when_memory_is_taken_away_lacks_just_that_and_says_so(
     assert (last.memory, last.keyframes) == (condition.memory, False)
     assert last.lost == () and last.prompt == packets()[-1].prompt
     assert (last.first_frame is None) == (condition.memory == "text")
-
-
-def test_camera_words_when_it_turns_say_where() -> None:
-    first, second = (packet.layout for packet in packets()[:2])
-    assert camera_words(first) == "The camera sees the place from the front and does not turn."
-    (keyframe,) = second.keyframes
-    turned = keyframe.model_copy(update={"angle": "left", "pan": "left"})
-    assert camera_words(second.model_copy(update={"keyframes": (turned,)})) == (
-        "It goes on from the shot before without a cut. The camera sees the place from the left side,"
-        " it pans to the left."
-    )
 
 
 def test_looks_when_memory_is_taken_away_are_made_up_or_kept_from_the_frame_before() -> None:

@@ -1,6 +1,5 @@
 """The run that makes packets, from a drawn bank to folders: by rules and by a scripted model."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import pytest
 
 from fabula.engine.report import RunReport
-from fabula.errors import BudgetStop, ConfigError, InputError
-from fabula.generation.memory.bank import EntityRecord, Owner
-from fabula.generation.memory.shots.compose_keyframes import VIEWS
+from fabula.errors import ConfigError
+from fabula.generation.memory.bank import Owner
 from fabula.generation.memory.shots.pipeline import (
     PacketOptions,
     estimate_packets,
@@ -18,7 +16,7 @@ from fabula.generation.memory.shots.pipeline import (
     packets_request,
     read_heights,
 )
-from fabula.generation.memory.shots.place_packets import place_packets, read_packets
+from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.schemas.plain_files import json_lines
 from fabula.testing import layout_agent
 from fabula.testing.memory_banks import write_bank
@@ -93,18 +91,6 @@ def test_packets_when_made_lie_in_a_folder_for_each_shot_with_what_they_name(
     assert str(tmp_path) not in page + (tmp_path / "run/packets.jsonl").read_text("utf-8")
 
 
-def test_packets_when_made_twice_are_the_same_bytes(memory: Path, tmp_path: Path) -> None:
-    made(memory, "one")
-    made(memory, "two")
-    assert files(tmp_path / "one/packets") == files(tmp_path / "two/packets")
-    for name in ("layouts.jsonl", "packets.jsonl", "layouts.html"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    before = files(tmp_path / "one/packets")
-    report = made(memory, "one")
-    assert ran(report) == {"load_shots": 0, "plan_layouts": 0, "compose_keyframes": 0, "make_packets": 0}
-    assert files(tmp_path / "one/packets") == before
-
-
 def test_picture_when_a_person_replaces_it_is_in_the_next_packets(memory: Path, tmp_path: Path) -> None:
     made(memory)
     before = files(tmp_path / "run/packets")
@@ -165,32 +151,6 @@ def test_owner_when_it_shows_an_object_is_not_joined_by_it(tmp_path: Path) -> No
         "header",
         "action",
     )
-
-
-def test_bank_when_an_episode_is_not_in_it_is_refused(memory: Path, tmp_path: Path) -> None:
-    for path in sorted((memory / "bank/ep_b").rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    (memory / "bank/ep_b").rmdir()
-    with pytest.raises(InputError, match="ep_b"):
-        made(memory)
-    assert made(memory, "one", episodes=("ep_a",)).totals["made"] == 1
-
-
-def test_picture_when_its_bytes_change_after_the_run_is_not_taken_for_the_packets(
-    memory: Path, tmp_path: Path
-) -> None:
-    made(memory)
-    target = tmp_path / "run/packets/ep_a/001_001/01_portrait.png"
-    target.unlink()
-    source = next(path for path in sorted((memory / "bank/ep_a").glob("*/labelled.png")))
-    source.write_bytes(b"other")
-    with pytest.raises(InputError, match="it was changed"):
-        place_packets(tmp_path / "run")
-
-
-def test_views_when_named_are_the_thirds_of_the_panorama() -> None:
-    assert VIEWS == {"left": "left", "front": "centre", "right": "right"}
-    assert EntityRecord.model_fields["bounds"].default is None
 
 
 @pytest.fixture
@@ -256,18 +216,3 @@ def test_estimate_when_a_model_would_plan_counts_a_call_for_each_shot(
     options = PacketOptions(workers=0, created_at=CREATED, **asking(server))
     plan = estimate_packets(packets_request(memory, tmp_path / "run", options, tmp_path / "set"))
     assert (plan.calls, server.count) == (7, 0) and plan.cost and plan.cost > 0
-
-
-def test_cost_when_it_reaches_its_limit_stops_and_goes_on_later(
-    memory: Path, tmp_path: Path, server: ModelServer
-) -> None:
-    options = PacketOptions(workers=0, created_at=CREATED, **asking(server))
-    plan = estimate_packets(packets_request(memory, tmp_path / "run", options, tmp_path / "set"))
-    highest = sum(stage.highest or 0.0 for stage in plan.stages)
-    with pytest.raises(BudgetStop):  # one call fits, and no seven
-        made(memory, **asking(server, max_cost=1.3 * highest / 7))
-    asked = server.count
-    assert 0 < asked < 7
-    made(memory, **asking(server, max_cost=5.0))
-    assert server.count == 7, "what was answered is not asked again"
-    assert json.loads((tmp_path / "run/report.json").read_text())["totals"]["made"] == 2
