@@ -1,17 +1,14 @@
 """An evaluation and what becomes of it, as objects: replies, scores, comparison, report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
 from ..evaluation.archive.archive import read_manifest
 from ..evaluation.protocol import Compared, Shown
 from ..evaluation.report.formats import Table, grid_of, long_table
-from ..evaluation.report.model import Plot, PlotPoint, ScoreTable
 from ..schemas.judgement import EvaluationManifest
-from ..tables.figure import Figure
 from ..tables.grid import Grid
 from ..tables.tabular import Tabular
 from .calling import as_paths
@@ -68,10 +65,6 @@ class Evaluation(Tabular):
         """Return its scores; see :func:`fabula.score`."""
         return scores_of(self.folder, options)
 
-    def plot(self) -> Figure:
-        """Return a figure of its scores; see :meth:`Scores.plot`."""
-        return self.score().plot()
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Scored(Tabular):
@@ -104,17 +97,6 @@ class _Scored(Tabular):
             name: only the tables of this name; all by default.
         """
         return long_table(self.tables, name)
-
-    def plot(self) -> Figure:
-        """Return a figure of the first table of scores, with 95 % intervals.
-
-        Raises:
-            ConfigError: there is none.
-        """
-        for table in self.tables:
-            if isinstance(table, ScoreTable) and table.rows:
-                return drawn([plot_of(table)])
-        raise ConfigError("plot", what="there is no table of scores to draw", fix="use to_pandas()")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -176,11 +158,6 @@ class Report(_Scored):
         """The page, one file that needs no network."""
         return next(iter(self.written.files.values()))
 
-    def plot(self) -> Figure:
-        """Return the plots of the page; those of its main table where it has none."""
-        plots = self.written.document.plots
-        return drawn(plots) if plots else _Scored.plot(self)
-
 
 def scores_of(folder: Path, options: Mapping[str, Any]) -> Scores:
     """Return the scores of an evaluation; options as :func:`fabula.score` has them."""
@@ -210,35 +187,3 @@ def _counted(name: str, title: str, rows: Any) -> Grid:  # noqa: ANN401 - a part
     columns = tuple(dict.fromkeys(key for part in counts.values() for key in part))
     cells = tuple((label, *(part.get(key, 0) for key in columns)) for label, part in counts.items())
     return Grid(name, title, (name[:-1], *columns), cells)
-
-
-def plot_of(table: ScoreTable) -> Plot:
-    """Return the measures of a table that share the first one's unit, as a plot with intervals.
-
-    A band is a measure, with a mark for each row; where there is one measure, a band is a row.
-    """
-    unit = table.measures[0].unit
-    measures = [measure for measure in table.measures if measure.unit == unit]
-    groups: dict[str, tuple[PlotPoint, ...]] = {}
-    for measure in measures:
-        points = tuple(
-            PlotPoint(
-                series=measure.label if len(measures) == 1 else row.label, score=row.scores[measure.name]
-            )
-            for row in table.rows
-            if measure.name in row.scores
-        )
-        rows = [row.label for row in table.rows if measure.name in row.scores]
-        groups |= {measure.label: points} if len(measures) > 1 else {
-            label: (point,) for label, point in zip(rows, points, strict=True)
-        }  # fmt: skip
-    return Plot(name=table.name, title=table.title, note=table.note, unit=unit, groups=groups)
-
-
-def drawn(plots: Sequence[Plot]) -> Figure:
-    """Return plots of a report as one figure."""
-    from ..evaluation.report.plots import draw, series_of
-
-    return Figure(
-        {plot.title: str(draw(plot)) for plot in plots}, {plot.title: series_of(plot) for plot in plots}
-    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .command import command
-from .common import chosen_form, released, show_tables, warn
+from .common import chosen_form, released, show_tables
 from .exports import usable_set
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def stats(
     *,
     html: Path | None = None,
     split: str | None = None,
-    figures: Path | None = None,
     form: str | None = None,
     as_json: bool = False,
 ) -> int:
@@ -35,9 +34,8 @@ def stats(
 
     Options:
         path: Run, release, JSONL file, suite (.json), shot scripts, episodes.
-        html: Episodes: also write tables and plots as one page here.
+        html: Episodes: also write tables and distributions as one page here.
         split: Episodes: split file of the tiers [that of most episodes].
-        figures: Suites and episodes: also write the paper's figures of them as SVG into this new folder.
 
     Examples:
         fabula stats runs/mine
@@ -45,14 +43,11 @@ def stats(
         fabula stats all_prompts.json
         fabula stats runs/eb --html eb.html
         fabula stats runs/eb --format latex
-        fabula stats all_prompts.json --figures figures
     """
     from ..kinds.verbs import count
 
     form = chosen_form(form, as_json=as_json)
     folder = released(path)
-    if figures is not None:
-        _write_figures(folder, figures)
     code = entity_stats(folder, html, split, form)
     if code is not None:
         return code
@@ -64,32 +59,6 @@ def stats(
     counted = Counted(count(folder))
     show_tables(counted, lambda: counted.tables(for_people=form != "csv"), form)
     return 0
-
-
-def _write_figures(folder: Path, out: Path) -> None:
-    """Write the figures of a suite or of episodes, and say where.
-
-    Raises:
-        ConfigError: the folder holds neither.
-    """
-    from ..kinds import entities, events
-    from ..releases.figures import write_figures
-
-    if entities.MARKS.match(folder):
-        from ..releases.entities.figures import episode_figures
-
-        drawn = episode_figures(usable_set(folder)[0])
-    elif folder.is_file() or events.MARKS.match(folder):
-        from ..releases.events.figures import event_figures
-        from ..releases.events.suites import load_suite
-
-        drawn = event_figures(load_suite(folder))
-    else:
-        raise ConfigError(
-            "--figures", what=f"there are figures of suites and of episodes, and {folder} holds neither",
-            fix="leave it out",
-        )  # fmt: skip
-    warn(f"figures: {out}: {len(write_figures(out, drawn))} SVG files")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from .archive.form import ArchiveForm
 
 if TYPE_CHECKING:
     from ..engine.running import RunKind
+    from ..tables.numbers import Unit
     from .report.formats import Table
-    from .report.model import ReportDocument, Unit
+    from .report.model import ReportDocument
     from .stats.paired import Paired
 
 UNCERTAINTY = ("seed", "interval", "correction")

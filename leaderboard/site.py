@@ -17,14 +17,13 @@ from ..evaluation.report.model import (
     CountRow,
     CountTable,
     Measure,
-    Plot,
-    PlotPoint,
     ReportDocument,
     ScoreTable,
 )
 from ..evaluation.report.page import with_parts
 from ..evaluation.report.writing import write_report
 from ..kinds.evaluations import make_report
+from ..pages.figures import Plot, PlotPoint
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
 from ..schemas.values import Score

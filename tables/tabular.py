@@ -1,11 +1,10 @@
-"""What results have in common: they are tables, for a notebook, a frame, a paper, a figure."""
+"""What results have in common: they are tables, for a notebook, a frame, a paper."""
 
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, MissingRequirement
-from .figure import Figure, bars
 from .grid import Grid, arrow_of, html_of, latex_of
 
 if TYPE_CHECKING:
@@ -60,21 +59,6 @@ class Tabular:
     def to_latex(self) -> str:
         """Return all its tables as LaTeX; the document needs the package booktabs."""
         return latex_of(self.grids())
-
-    def plot(self) -> Figure:
-        """Return a figure of its main table: a bar for each row, by the first column of numbers.
-
-        Raises:
-            ConfigError: it has no numbers.
-        """
-        grid = self._grid(None)
-        for number, column in enumerate(grid.columns):
-            values = [row[number] for row in grid.rows]
-            numbers = [float(value) for value in values if isinstance(value, int | float)]
-            if numbers and len(numbers) == len(values):
-                labels = [str(row[0]) for row in grid.rows]
-                return bars(f"{grid.title}: {column}", labels, numbers)
-        raise ConfigError(grid.title, what="there are no numbers to draw", fix="use to_pandas()")
 
     def _grid(self, name: str | None) -> Grid:
         grids = list(self.grids())

@@ -15,14 +15,13 @@ from ..evaluation.report.model import (
     CountTable,
     Definition,
     Measure,
-    Plot,
-    PlotPoint,
     ReportDocument,
     ScoreRow,
     ScoreTable,
     Verdict,
 )
 from ..evaluation.report.page import Thumbnails
+from ..pages.figures import Plot, PlotPoint
 from ..schemas.values import Score
 
 HOSTILE = (
@@ -69,7 +68,7 @@ def made_report(
         warnings=("One method has a negative gap before filtering.", texts[-1]),
         reading=("The gap is what text tells and the pictures do not. Lower is better.",),
         headline=_headline(methods),
-        plots=_plots(methods),
+        plots=(_plot(methods),),
         details=(_by_dimension(methods),),
         comparisons=(_comparison(methods[0], methods[1]), _comparison(methods[0], methods[2])),
         comparison_note="Wilcoxon signed-rank tests over stories, Bonferroni over 2 comparisons.",
@@ -120,14 +119,7 @@ def _by_dimension(methods: Sequence[str]) -> ScoreTable:
     )  # fmt: skip
 
 
-def _plots(methods: Sequence[str]) -> tuple[Plot, ...]:
-    recovered = {
-        method: (
-            PlotPoint(series="Images", score=score(0.62 - 0.1 * n)),
-            PlotPoint(series="Text", score=score(0.91 - 0.01 * n)),
-        )
-        for n, method in enumerate(methods)
-    }
+def _plot(methods: Sequence[str]) -> Plot:
     gaps = {
         name.replace("_", " ").capitalize(): tuple(
             PlotPoint(
@@ -137,12 +129,8 @@ def _plots(methods: Sequence[str]) -> tuple[Plot, ...]:
         )
         for d, name in enumerate(DIMENSIONS)
     }
-    return (
-        Plot(name="recovered", title="What text and images tell", note="Share of answers.", joined=True,
-             groups=recovered),
-        Plot(name="gaps", title="Gap per dimension", note="Points, with 95 % intervals.", unit="points",
-             groups=gaps),
-    )  # fmt: skip
+    return Plot(name="gaps", title="Gap per dimension", note="Points, with 95 % intervals.", unit="points",
+                groups=gaps)  # fmt: skip
 
 
 def _comparison(first: str, second: str) -> Comparison:

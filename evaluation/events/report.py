@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...pages.figures import Plot, PlotPoint
 from ...releases.events.suites import SUITE, load_suite
 from ...releases.naming import evaluated_name
 from ...schemas.canonical import digest
@@ -13,6 +14,7 @@ from ...schemas.judgement import EvaluationManifest, Judgement
 from ...schemas.plain_files import read_plain
 from ...schemas.text import counted, tallied
 from ...schemas.values import Score
+from ...tables.numbers import if_intervals, label_text
 from ..archive.archive import EVALUATION, sources_of
 from ..report.accounts import Accounts, read_lines
 from ..report.examples import Valued, examples_of
@@ -26,20 +28,14 @@ from ..report.model import (
     Definition,
     Examples,
     Measure,
-    Plot,
-    PlotPoint,
-    Polar,
-    PolarAxis,
-    PolarChart,
     ReportDocument,
     ScoreRow,
     ScoreTable,
-    Sector,
     Verdict,
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
-from ..report.showing import comparison, if_intervals, label_text, resampling_definition
+from ..report.showing import comparison, resampling_definition
 from .compare import event_comparisons, pairs_within
 from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions
@@ -214,7 +210,6 @@ def events_report(
         reading=READING,
         headline=_headline(scores),
         plots=(_plot(scores, loaded),),
-        polar=_polar(scores, loaded),
         examples=_examples(scores.panels, pictures),
         details=(_votings(scores),),
         comparisons=comparisons,
@@ -341,35 +336,6 @@ def _plot(scores: EventScores, suite: Suite) -> Plot:
             for label in labels
         },
     )  # fmt: skip
-
-
-def _polar(scores: EventScores, suite: Suite) -> Polar | None:
-    """Return the rates by class as polar charts (StoryEval, Figure 2); None below three classes."""
-    labels = suite.labels()
-    if len(labels) < 3:
-        return None
-    return Polar(
-        note="A sector's length is the completion rate of a class; the outer circle is 100 %. The line "
-        "across it is its 95 % interval (StoryEval, Figure 2).",
-        axes=tuple(
-            PolarAxis(name=label, label=label_text(label), group="Completion rate", digits=3, full=1.0)
-            for label in labels
-        ),
-        charts=tuple(
-            PolarChart(
-                method=_named(panel),
-                sectors=tuple(_sector(label, panel.classes.get(label)) for label in labels),
-                values={label: panel.classes[label] for label in labels if label in panel.classes},
-            )
-            for panel in scores.panels
-        ),
-    )  # fmt: skip
-
-
-def _sector(label: str, score: Score | None) -> Sector:
-    if score is None:
-        return Sector(name=label, radius=None)
-    return Sector(name=label, radius=score.value, low=score.low, high=score.high)
 
 
 def _votings(scores: EventScores) -> ScoreTable:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from ...schemas.canonical import digest
+from ...tables.numbers import Unit
 from ..metrics.metric import Quantity
-from .model import Example, Examples, Frame, Snap, Unit
+from .model import Example, Examples, Frame, Snap
 
 T = TypeVar("T")
 Level = Literal["low", "middle", "high"]

@@ -9,10 +9,10 @@ from ...schemas.canonical import csv_text
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ...tables.grid import Cell, Grid, latex_of
+from ...tables.numbers import Unit, count_text, interval_text, value_text
 from ..stats.paired import Paired
-from .model import CountTable, Measure, ScoreRow, ScoreTable, Unit
+from .model import CountTable, Measure, ScoreRow, ScoreTable
 from .people import plain_score
-from .showing import count_text, interval_text, value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ...pages.figures import Heat, Plot, Ridges, Scatter
 from ...schemas.judgement import Protocol
 from ...schemas.values import Own, Score
+from ...tables.numbers import Unit
 from ..metrics.metric import Quantity
-from .figure_model import Distribution, Heat, Ridges, Scatter
 
 
 class Place(Own):
@@ -70,7 +71,6 @@ class PolarAxis(Own):
     name: str = Field(description="Name in the data.")
     label: str = Field(description="Name for readers.")
     group: str = Field(description="What it is about; sectors of a group have one colour.")
-    digits: int = Field(description="Digits behind the point.")
     full: float = Field(description="Value that reaches the rim.")
 
 
@@ -79,11 +79,10 @@ class PolarChart(Own):
 
     method: str = Field(description="The method.")
     sectors: tuple[Sector, ...] = Field(description="One per axis, in the same order.")
-    values: dict[str, Score] = Field(description="Score -> its value.")
 
 
 class Polar(Own):
-    """Polar charts of all methods (Table S6)."""
+    """Polar charts of all methods (ViStoryBench, Table S6)."""
 
     note: str = Field(description="How the axes are scaled.")
     axes: tuple[PolarAxis, ...] = Field(description="Anti-clockwise from the top.")
@@ -220,9 +219,7 @@ class ShotsPart(Own):
     every: tuple[ShotRow, ...] = Field(default=(), exclude=True, description="Every shot of every method.")
 
 
-REPORT_VERSION = "1"
-
-Unit = Literal["percent", "points", "number", "plain", "count", "usd", "p"]
+REPORT_VERSION = "2"
 
 
 class Measure(Own):
@@ -292,30 +289,6 @@ class CountTable(Own):
     heading: str = Field(default="Method", description="Heading of the first column.")
     columns: dict[str, str] = Field(description="Name in the data -> name for readers, in order.")
     rows: tuple[CountRow, ...] = Field(description="Rows, in order.")
-
-
-class PlotPoint(Own):
-    """One score of a plot."""
-
-    series: str = Field(description="What its colour and shape stand for, such as a method.")
-    score: Score = Field(description="The score; drawn with its interval where it has one.")
-
-
-class Plot(Own):
-    """Scores on one axis, one band per group, with their intervals."""
-
-    name: str = Field(description="Name in the data.")
-    title: str = Field(description="Caption.")
-    note: str = Field(default="", description="How to read it.")
-    unit: Unit = Field(default="percent", description="Unit of the axis.")
-    joined: bool = Field(default=False, description="Whether the points of a band are joined by a line.")
-    curve: bool = Field(
-        default=False, description="Whether each series is a line through the bands, its intervals shaded."
-    )
-    series: tuple[str, ...] = Field(
-        default=(), exclude=True, description="Series whose marks are these, in order, whichever has points."
-    )
-    groups: dict[str, tuple[PlotPoint, ...]] = Field(description="Band -> its points, in order.")
 
 
 class Comparison(Own):
@@ -486,7 +459,6 @@ class WorstEntities(Own):
 class EpisodesPart(Own):
     """What a report on episodes shows beside tables and plots."""
 
-    polar: Polar | None = Field(default=None, description="Polar charts.")
     worst: tuple[WorstEntities, ...] = Field(default=(), description="The worst entities.")
     note: str = Field(default="", description="How the episodes were chosen, and where pictures come from.")
     episodes: tuple[SeenEpisode, ...] = Field(default=(), description="Those that are shown.")
@@ -519,9 +491,6 @@ class ReportDocument(Own):
     reading: tuple[str, ...] = Field(default=(), description="How to read the main numbers, by sentence.")
     headline: ScoreTable = Field(description="The main numbers.")
     plots: tuple[Plot, ...] = Field(default=(), description="Plots of the results.")
-    polar: Polar | None = Field(
-        default=None, exclude_if=lambda value: value is None, description="Polar charts of all methods."
-    )
     figures: tuple[Ridges | Heat, ...] = Field(
         default=(), exclude_if=lambda value: not value, description="Distributions and strips of the results."
     )
@@ -539,10 +508,10 @@ class ReportDocument(Own):
         default=(), description="What people said, where a calibration lies beside the evaluation."
     )
     people_note: str = Field(default="", description="Who was asked.")
-    people_figures: dict[str, tuple[Plot | Distribution | Scatter, ...]] = Field(
-        default_factory=dict,
+    people_figures: tuple[Scatter, ...] = Field(
+        default=(),
         exclude_if=lambda value: not value,
-        description="Table of what people said -> what is drawn of it.",
+        description="What no table of what people said shows.",
     )
     people_missing: tuple[str, ...] = Field(
         default=(),

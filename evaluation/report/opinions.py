@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...schemas.values import Score
+from ...tables.grid import MINUS
+from ...tables.numbers import label_text
 from .model import Measure, ScoreRow, ScoreTable
 from .people import Calibration, if_any, plain_score, score_of, whole
-from .showing import MINUS, label_text
 
 STEPS = {
     -2: "strongly the baseline", -1: "slightly the baseline", 0: "no preference", 1: "slightly the method",
@@ -62,6 +63,18 @@ def preference_tables(document: Calibration) -> Iterator[ScoreTable]:
     dimensions: Sequence[Preferred] = document.get("preference_dimensions", ())
     yield from _dimensions(dimensions)
     yield from _groups(preferred, dimensions)
+
+
+def missing_preferences(document: Calibration) -> Iterator[str]:
+    """Yield which preferences are not shown, and why."""
+    preferred: Sequence[Preferred] = document["preferences"]
+    if not preferred:
+        yield "Preferences: nobody was asked to compare two methods."
+        return
+    if "preference_dimensions" not in document:
+        yield f"Preferences by dimension: {OLD}."
+    elif not any(entry["groups"] for entry in preferred):
+        yield "Preferences by group of people: no line of a preference names a group."
 
 
 def pairs_of(preferred: Sequence[Preferred]) -> dict[tuple[str, str], list[Preferred]]:

@@ -14,16 +14,16 @@ from markupsafe import Markup
 
 from ...errors import UserError
 from ...media.images import encode, open_picture
+from ...pages.figures import draw_figure, figure_table, legend_of
 from ...pages.page import environment, policy_of, style_of
 from ...pages.text import readable
 from ...schemas.canonical import pretty_bytes
 from ...schemas.text import counted, plural
 from ...schemas.values import Score
-from .figures import draw_figure, legend_of
-from .model import Case, CaseItem, CountTable, Frame, ReportDocument, Unit
-from .ridges import figure_table, forests, strip_of
+from ...tables.grid import DASH
+from ...tables.numbers import Unit, count_text, effect_text, interval_text, label_text, p_text, value_text
+from .model import Case, CaseItem, CountTable, Frame, ReportDocument
 from .shot_cards import SHOT_FILTERS
-from .showing import DASH, count_text, effect_text, interval_text, label_text, p_text, value_text
 
 SIDE, QUALITY = 360, 72
 """Longer side in pixels, and quality, of an embedded picture."""
@@ -167,8 +167,6 @@ def _environment() -> Any:  # noqa: ANN401 - a jinja2.Environment, imported late
         "plot": draw_figure,
         "legend": legend_of,
         "numbers_of": figure_table,
-        "strip": strip_of,
-        "forests": forests,
         "tests": lambda pairs: list(dict.fromkeys(name for pair in pairs for name in pair.p)),
         "standing": _standing,
         "wrong": _wrong,

@@ -9,14 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, TargetError, UserError
+from ...pages.figures import Scatter
 from ...schemas.canonical import pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Score
+from ...tables.numbers import label_text
 from ..archive.archive import JUDGEMENTS, read_manifest
-from .figures import Figure
 from .model import Measure, ScoreRow, ScoreTable
-from .showing import label_text
 
 CALIBRATION = "calibration.json"
 """What a calibration is called that lies beside an archive."""
@@ -38,14 +38,14 @@ class Drawn:
     """What a calibration shows besides its tables.
 
     Attributes:
-        figures: name of a table -> what is drawn of it.
+        figures: what no table shows.
         missing: what is not shown, and why, by sentence.
         columns: what it adds to the table of the main numbers: a column, and method -> its score. A method
             that is not there was not asked about.
         note: how the intervals were made, as a sentence.
     """
 
-    figures: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+    figures: tuple[Scatter, ...] = ()
     missing: tuple[str, ...] = ()
     columns: tuple[tuple[Measure, Mapping[str, Score]], ...] = ()
     note: str = ""
@@ -260,7 +260,7 @@ def score_of(score: Mapping[str, Any]) -> Score:
     Raises:
         ValueError: it is none, or has a number that is not finite.
     """
-    made = Score.model_validate(dict(score))
+    made = Score.model_validate(dict(score), strict=True)
     if not all(math.isfinite(end) for end in (made.value, made.low, made.high) if end is not None):
         raise ValueError("a score that is not finite")
     return made

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import TargetError
+from ...pages.figures import figure_rows
 from ...schemas.canonical import Json, csv_text, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json
-from .figures import figure_rows
+from ...tables.numbers import interval_text, value_text
 from .formats import COLUMNS, Row, numbers, plain, score_rows
-from .model import Plot, ReportDocument, SeenEpisode
+from .model import ReportDocument, SeenEpisode
 from .page import render_page
-from .showing import interval_text, value_text
 
 VERDICTS = (
     "unit", "place", "method", "seed", "why", "item", "group", "question", "valid", "judge", "condition",
@@ -52,12 +52,7 @@ def shots_csv(document: ReportDocument) -> str:
 def _score_rows(document: ReportDocument) -> Iterator[Row]:
     for table in (document.headline, *document.details, *document.agreement, *document.people):
         yield from score_rows(table)
-    of_people = (figure for figures in document.people_figures.values() for figure in figures)
-    for figure in (*document.plots, *document.figures, *of_people):
-        if isinstance(figure, Plot):
-            for group, points in figure.groups.items():
-                for point in points:
-                    yield (f"plot_{figure.name}", group, point.series, *numbers(point.score))
+    for figure in (*document.figures, *document.people_figures):
         for group, series, name, value in figure_rows(figure):
             yield (f"plot_{figure.name}", f"{group} · {series}", name, *plain(value))
     yield from _comparison_rows(document)

@@ -7,8 +7,8 @@ from ...evaluation.archive.archive import read_manifest
 from ...evaluation.archive.replies import archive_notes
 from ...evaluation.recoverability import recoverability
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
-from ...evaluation.report.showing import label_text
 from ...schemas.text import counted
+from ...tables.numbers import label_text
 from ..ablations import tables as measured_tables
 from ..ablations.measuring import Sources
 from ..ablations.setting import Measured

@@ -18,7 +18,7 @@ from ...evaluation.recoverability.items import DIMENSIONS, LATENT, Items
 from ...evaluation.recoverability.method import Method
 from ...evaluation.recoverability.pooling import sums_of
 from ...evaluation.recoverability.recoverability import Rates
-from ...evaluation.report.showing import label_text
+from ...tables.numbers import label_text
 
 Floats = NDArray[np.float64]
 LEAST_VALID = 0.5

@@ -11,9 +11,9 @@ from ...evaluation.recoverability.method import Method
 from ...evaluation.recoverability.recoverability import Rate, share, values_of
 from ...evaluation.recoverability.scores import GapScores, MethodScores
 from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
-from ...evaluation.report.showing import label_text
 from ...schemas.text import counted
 from ...schemas.values import Score
+from ...tables.numbers import label_text
 from .results import StudyResults
 from .table import NO_RATINGS, unmeasured
 

@@ -9,16 +9,17 @@ from typing import Any
 from ...errors import TargetError
 from ...evaluation.recoverability.definitions import NONRESPONSES, SUPPORTS, Definitions
 from ...evaluation.report.formats import Table
-from ...evaluation.report.model import CountTable, Definition, Plot
+from ...evaluation.report.model import CountTable, Definition
 from ...evaluation.report.page import with_parts
 from ...evaluation.report.showing import resampling_definition
+from ...pages.figures import Plot, PlotPoint
 from ...schemas.canonical import pretty_bytes, write_atomic
 from ...schemas.text import counted
 from ..study import PAGE
 from ..study import TABLES as FOLDER
+from .leaderboard import main_of
 from .registry import TABLES, absent_table, make_tables, save_tables
 from .results import StudyResults, read_results
-from .shown_plots import plots_of
 from .shown_stories import HOW, ShownStory, compass_stories, same_stories
 from .table import MadeTables
 
@@ -100,8 +101,8 @@ class Section:
         name: in links.
         title: of the section.
         note: what it is about.
-        plots: first.
-        scores: tables of scores and of counts, in order, each with whether it is one of counts.
+        plot: first.
+        tables: tables of scores and of counts, in order, each with whether it is one of counts.
         absent: tables that are not there, and why.
         stories: grids of stories.
     """
@@ -109,7 +110,7 @@ class Section:
     name: str
     title: str
     note: str = ""
-    plots: tuple[Plot, ...] = ()
+    plot: Plot | None = None
     tables: tuple[tuple[bool, Table], ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
     stories: tuple[ShownStory, ...] = ()
@@ -142,8 +143,8 @@ def study_page(results: StudyResults, made: MadeTables) -> StudyPage:
     """Return what the page of a study shows."""
     sections = [
         Section(
-            name, title, note, tuple(plots_of(results, made, name)), _tables(made, name), _absent(made, name),
-            _stories(results, name),
+            name, title, note, _plot(results) if name == "results" else None, _tables(made, name),
+            _absent(made, name), _stories(results, name),
         )
         for name, (title, note) in GROUPS.items()
     ]  # fmt: skip
@@ -152,7 +153,7 @@ def study_page(results: StudyResults, made: MadeTables) -> StudyPage:
         tuple(
             section
             for section in sections
-            if section.plots or section.tables or section.absent or section.stories
+            if section.plot or section.tables or section.absent or section.stories
         ),
         (*_definitions(results), *DEFINED), results.study.model_dump(mode="json"),
     )  # fmt: skip
@@ -202,6 +203,22 @@ def write_page(
             fix="free the disk, or give yourself the right to write there",
         ) from error  # fmt: skip
     return (path, *written)
+
+
+def _plot(results: StudyResults) -> Plot | None:
+    """Return the gap of every plan by each renderer; None where nothing was judged."""
+    if results.judged is None:
+        return None
+    groups: dict[str, list[PlotPoint]] = {}
+    for method in results.judged_methods:
+        plan, renderer = results.cells.get(method, (method, "other outputs"))
+        score = main_of(results.scores.methods[method]).gap
+        groups.setdefault(renderer, []).append(PlotPoint(series=plan, score=score))
+    return Plot(
+        name="headline_gap", title="STG, by renderer and plan", unit="points",
+        note="Text minus images, in percentage points: further left is better. Lines are 95 % intervals.",
+        groups={renderer: tuple(points) for renderer, points in groups.items()},
+    )  # fmt: skip
 
 
 def _tables(made: MadeTables, group: str) -> tuple[tuple[bool, Table], ...]:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from ...evaluation.katha.report.page import controls
 from ...evaluation.katha.report.tables import details
 from ...evaluation.report.model import CountRow, CountTable, ScoreTable
-from ...evaluation.report.showing import value_text
 from ...evaluation.stats.paired import Paired
+from ...tables.numbers import value_text
 from .ablations import effects_of
 from .results import StudyResults
 from .table import NoTable

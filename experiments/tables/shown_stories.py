@@ -12,9 +12,9 @@ from ...evaluation.recoverability.score import Judged
 from ...evaluation.report.model import Frame
 from ...evaluation.report.page import Thumbnails
 from ...evaluation.report.pictures import Pictures, pictures_of_run
-from ...evaluation.report.showing import label_text, value_text
 from ...evaluation.stats.ranks import TOLERANCE
 from ...schemas.text import counted
+from ...tables.numbers import label_text, value_text
 from ..study import EVALUATION
 from .compass_results import methods_by_name
 from .grids import COMPASS_RULES, LEAST_VALID, RULES, Chosen, Facts, Rule, chosen_stories, facts_of

@@ -103,18 +103,6 @@ def _strip(view: EpisodeView, rows: Sequence[StripRow], number: int) -> str:
     return "".join(parts) + _rules(view.shots, wide, high) + "</svg>"
 
 
-def strip_svg(view: EpisodeView, colours: Mapping[EntityType, str]) -> str:
-    """Return the strip of an episode as a file of its own, with a colour for each type."""
-    style = "".join(f".{kind}{{fill:{colour}}}" for kind, colour in colours.items())
-    style += (
-        "svg{background:#fff;font:11px system-ui,Arial,'Noto Sans',sans-serif}"
-        ".scene{stroke:#1d1c1a}.hard{stroke:#5b5852;stroke-dasharray:2 2}"
-    )
-    drawn = _strip(view, list(strip_rows(view)), 1)
-    opened = drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    return opened.replace("<title", f"<style>{style}</style><title", 1) + "\n"
-
-
 def _rules(shots: Sequence[EpisodeShot], wide: int, high: int) -> str:
     """Return the lines between scenes, solid, and at cuts within a scene, dashed."""
     scenes, hard = [], []

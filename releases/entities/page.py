@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...pages.curves import Plot, Points
+from ...pages.figures import Ridges, draw_figure, figure_table, ridges
 from ...pages.page import policy_of, save_page, style_of, template_of
-from ...schemas.canonical import Json
 from ...schemas.entities import ALL, TYPES
 from ...validators.entities.counting import value_text
 from ...validators.entities.statistics import EntityStatistics, distributions
@@ -48,7 +47,7 @@ def render_page(entity_set: EntitySet, statistics: EntityStatistics, name: str =
         name=name or f"{len(entity_set.episodes)} in all",
         totals=document["totals"],
         tables=[_table(table) for table in statistics.tables],
-        plots=[_plot(plot, number) for number, plot in enumerate(_plots(statistics))],
+        figures=[(one, draw_figure(one), figure_table(one)) for one in _figures(statistics)],
         episodes=[
             shown_episode(view_of(one.episode_id, one.script), number, tier_of.get(one.episode_id, "no tier"))
             for number, one in enumerate(entity_set.episodes, 1)
@@ -74,78 +73,30 @@ def _table(table: Table) -> dict[str, Any]:
     }
 
 
-def _plots(statistics: EntityStatistics) -> Iterator[Plot]:
+def _figures(statistics: EntityStatistics) -> Iterator[Ridges]:
+    """Yield how episodes, shots and entities are spread (EntityBench, Figures 3 to 8)."""
     counted = {tier: distributions(some) for tier, some in statistics.groups.items()}
     whole = counted[ALL]
     tiers = {tier: found for tier, found in counted.items() if tier != ALL} or counted
-    yield Plot(
-        "Widest gap of a recurring entity: share with so wide a gap or a wider one",
-        "widest gap, shots between",
-        "share",
-        {tier: _at_least(found["max_gap_index"]) for tier, found in tiers.items()},
-    )
-    yield Plot(
-        "Length of continuation chains", "shots of a chain", "chains (log)",
-        {ALL: _points(whole["chain_length"])}, bars=True, log=True,
-    )  # fmt: skip
-    yield Plot(
-        "Entities that registries declare", "entities of the type", "episodes",
-        {kind: _points(whole[f"declared_{kind}"]) for kind in TYPES},
-    )  # fmt: skip
-    yield Plot(
-        "Entities that shots schedule", "entities of the type", "shots",
-        {kind: _points(whole[f"load_{kind}"]) for kind in TYPES},
-    )  # fmt: skip
-    yield Plot(
-        "Shots that schedule an entity", "shots", "entities (log)",
-        {ALL: _points(whole["appearances"])}, bars=True, log=True,
-    )  # fmt: skip
-    yield Plot(
-        "Longest run of shots that schedule an entity", "shots in a row", "entities (log)",
-        {ALL: _points(whole["longest_run"])}, bars=True, log=True,
-    )  # fmt: skip
-    yield Plot(
-        "New entities by shot, mean of the episodes that are so long", "number of the shot", "new entities",
-        {tier: _introduced(found, "mean") for tier, found in tiers.items()},
-    )  # fmt: skip
-    yield Plot(
-        "Episodes that are so long", "number of the shot", "episodes",
-        {tier: _introduced(found, "episodes") for tier, found in tiers.items()},
-    )  # fmt: skip
+    for name, title, unit, values in (
+        ("gap", "Widest gap of a recurring entity", "Difference of shot numbers, by tier.",
+         {tier: found["max_gap_index"] for tier, found in tiers.items()}),
+        ("chain", "Length of continuation chains", "Shots of a chain.", {ALL: whole["chain_length"]}),
+        ("load", "Entities that a shot schedules", "By type of entity.",
+         {kind: whole[f"load_{kind}"] for kind in TYPES}),
+        ("shots", "Shots that schedule an entity", "All of them, and the most in a row.",
+         {"shots": whole["appearances"], "in a row": whole["longest_run"]}),
+    ):  # fmt: skip
+        spread = {label: _values(counts) for label, counts in values.items()}
+        ends = [value for some in spread.values() for value in some]
+        if ends:
+            edges = range(min(ends), max(ends) + 2)
+            yield Ridges(
+                name=f"distribution-{name}", title=title, unit="count", edges=tuple(edges),
+                note=f"{unit} The line is the median, which stands at the right.",
+                ridges=ridges(spread, edges),
+            )  # fmt: skip
 
 
-def _introduced(found: Mapping[str, Json], what: str) -> Points:
-    return [(row["shot"], row[what]) for row in found["introduced"]]
-
-
-def _points(counts: Mapping[str, int]) -> Points:
-    return [(int(value), count) for value, count in counts.items()]
-
-
-def _at_least(counts: Mapping[str, int]) -> Points:
-    """Return the complementary distribution of gaps, counted in shots between."""
-    values = {int(value) - 1: count for value, count in counts.items()}
-    total = sum(values.values())
-    gaps = range(max(values, default=-1) + 2)
-    return [(gap, sum(count for one, count in values.items() if one >= gap) / total) for gap in gaps if total]
-
-
-def _plot(plot: Plot, number: int) -> dict[str, Any]:
-    from markupsafe import Markup
-
-    columns = [dict(points) for points in plot.series.values()]
-    places = sorted({x for column in columns for x in column})
-    return {
-        "title": plot.title,
-        "across": plot.across,
-        "names": list(plot.series),
-        "svg": plot.svg(number),
-        "legend": Markup(plot.legend()),
-        "rows": [[f"{x:g}", *(_cell(column.get(x)) for column in columns)] for x in places],
-    }
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if float(value).is_integer() and value > 1 else f"{value:.3g}"
+def _values(counts: Mapping[str, int]) -> list[int]:
+    return [int(value) for value, count in counts.items() for _ in range(count)]

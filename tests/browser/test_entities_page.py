@@ -70,7 +70,7 @@ def test_episode_page_when_looked_at_has_plots_strips_and_tinted_mentions(
     opened: Opened, page_file: Path
 ) -> None:
     page = unfolded(opened(page_file, scripts=True))
-    assert page.locator("svg.plot").count() == 8
+    assert page.locator("svg.plot").count() == 4
     assert page.locator("#e1 svg.strip path.character").count() == 2
     assert page.locator("#e1 svg.strip path.scene").count() == 1
     assert page.locator("#e1 mark.object").first.text_content() == "the red cup"

@@ -1,25 +1,21 @@
-"""Tables, charts and plots of a report on episodes: what the scores say, without any picture."""
+"""Tables and the plot of a report on episodes: what the scores say, without any picture."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
+from ....pages.figures import Plot, PlotPoint
 from ....schemas.entities import ALL, TYPES
 from ....schemas.values import Score
+from ....tables.numbers import value_text
 from ...report.model import (
     Comparison,
     Measure,
-    Plot,
-    PlotPoint,
-    Polar,
-    PolarAxis,
-    PolarChart,
     ScoreRow,
     ScoreTable,
-    Sector,
     Trace,
 )
 from ...report.people import plain_score
-from ...report.showing import comparison, value_text
+from ...report.showing import comparison
 from ..metrics.aggregate import MEANINGS, Number
 from ..metrics.catalogue import METRICS, EntityMetric, metric_named
 from ..metrics.decay import GapCurve, Signal
@@ -140,81 +136,38 @@ def further_tables(scores: EntityScores, gaps: GapTraces) -> Iterator[ScoreTable
             yield table.model_copy(update={"rows": tuple(rows)})
 
 
-def gap_plots(scores: EntityScores) -> Iterator[Plot]:
-    """Yield similarity by gap: a plot per signal and type, a curve per method through bins with pairs."""
+def gap_plot(scores: EntityScores) -> Plot | None:
+    """Return similarity by gap of one type by one signal, the first that has pairs; the table has all."""
     by_index = scores.definitions.gap == "index"
     unit = "difference of shot index" if by_index else "number of shots between"
-    there = dict.fromkeys((curve.type, curve.signal) for method in scores.methods for curve in method.curves)
-    for kind, signal in there:
+    for kind, signal in product(TYPES, SIGNALS):
         curves = [
             (method.method, curve) for method in scores.methods for curve in method.curves
             if (curve.type, curve.signal) == (kind, signal)
         ]  # fmt: skip
-        labels = dict.fromkeys(
-            label for _, curve in curves for label, score in curve.bins.items() if score.value is not None
-        )
-        words, meaning = SIGNALS[signal]
-        yield Plot(
-            name=f"gap_{signal}_{kind}", title=f"Similarity of {kind}s by gap, {words}", unit="number",
-            note=f"{meaning} Gap: {unit}; shaded: 95 % intervals over sources. The table \"Similarity by "
-            'gap" has bins without a pair, too, and opens to pairs.',
-            curve=True,
-            groups={
-                f"Gap {label}": tuple(
-                    PlotPoint(series=method, score=curve.bins[label])
-                    for method, curve in curves
-                    if label in curve.bins
-                )
-                for label in labels
-            },
-        )  # fmt: skip
+        bins = {
+            f"Gap {label}": tuple(
+                PlotPoint(series=method, score=curve.bins[label])
+                for method, curve in curves
+                if label in curve.bins
+            )
+            for label in dict.fromkeys(
+                label for _, curve in curves for label, score in curve.bins.items() if score.value is not None
+            )
+        }
+        if bins:
+            words, meaning = SIGNALS[signal]
+            return Plot(
+                name="gap", title=f"Similarity of {kind}s by gap, {words}", unit="number", groups=bins,
+                note=f"{meaning} Gap: {unit}; with 95 % intervals over sources. The table \"Similarity by "
+                'gap" has every signal and type.',
+            )  # fmt: skip
+    return None
 
 
 def main_metrics() -> list[EntityMetric]:
     """Return the metrics of the main results (Table 4), in its order."""
     return [metric_named(name) for section in TABLE_4.sections for name in section.rows]
-
-
-def polar(scores: EntityScores) -> Polar | None:
-    """Return the main numbers as polar charts, pillars by colour; None where there are fewer than three."""
-    metrics = [
-        metric for metric in main_metrics() if any(metric.name in method.numbers for method in scores.methods)
-    ]
-    if len(metrics) < 3:
-        return None
-    axes = tuple(
-        PolarAxis(
-            name=metric.name, label=metric.label, group=f"Pillar {PILLARS[metric.pillar]}", digits=3,
-            full=metric.range[1],
-        )
-        for metric in metrics
-    )  # fmt: skip
-    charts = [
-        PolarChart(
-            method=method.method,
-            sectors=tuple(_sector(method.numbers.get(axis.name), axis) for axis in axes),
-            values={
-                axis.name: method.numbers[axis.name].score for axis in axes if axis.name in method.numbers
-            },
-        )
-        for method in scores.methods
-    ]  # fmt: skip
-    return Polar(
-        axes=axes, charts=tuple(charts),
-        note="A sector's length is the number as a share of the highest possible value: 100 for imaging "
-        "quality, 1 for all others. The line across it is its 95 % interval; what is below 0 is cut off. A "
-        "number without a value has no sector. Pillars have different scales: compare methods, not sectors.",
-    )  # fmt: skip
-
-
-def _sector(number: Number | None, axis: PolarAxis) -> Sector:
-    def share(value: float | None) -> float | None:
-        return None if value is None else min(1.0, max(0.0, value / axis.full))
-
-    if number is None:
-        return Sector(name=axis.name, radius=None)
-    score = number.score
-    return Sector(name=axis.name, radius=share(score.value), low=share(score.low), high=share(score.high))
 
 
 def comparisons(scores: EntityScores) -> tuple[Comparison, ...]:

@@ -102,7 +102,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         benchmark=_benchmark(folder, manifest), title=_title(scores),
         facts=_facts(scores, episodes, accounts, manifest),
         warnings=(*_warnings(scores, episodes, accounts, snaps), *people.warnings), reading=READING,
-        headline=numbers.headline(scores), plots=tuple(numbers.gap_plots(scores)),
+        headline=numbers.headline(scores), plots=(plot,) if (plot := numbers.gap_plot(scores)) else (),
         details=(*numbers.every_metric(scores, traces), *numbers.further_tables(scores, gaps)),
         comparisons=pairs, comparison_note=numbers.comparison_note(scores, pairs),
         accounting=(*accounting(scores, [each.facts for each in episodes.values()]),
@@ -161,7 +161,7 @@ def _part(scores: EntityScores, episodes: Mapping[Key, Episode], seen: Seen, how
         parts.append(f"{counted(snaps.gone, 'picture')} not available")
     if snaps.spent:
         parts.append(f"{counted(snaps.spent, 'picture')} left out because of the limit (--pictures-mb)")
-    return EpisodesPart(polar=numbers.polar(scores), worst=worst, note=f"{'; '.join(parts)}.", episodes=shown)
+    return EpisodesPart(worst=worst, note=f"{'; '.join(parts)}.", episodes=shown)
 
 
 def _benchmark(folder: Path, manifest: EvaluationManifest) -> str:

@@ -12,6 +12,7 @@ from ....schemas.judgement import Judgement
 from ....schemas.katha import Question
 from ....schemas.text import counted
 from ....schemas.values import Score
+from ....tables.numbers import Unit
 from ...recoverability import recoverability
 from ...recoverability.definitions import Definitions
 from ...recoverability.items import CONDITIONS, Items
@@ -21,7 +22,7 @@ from ...recoverability.method import Method
 from ...recoverability.pooling import IMAGE, TEXT
 from ...recoverability.votes import RIGHT_VERDICT, UNJUDGED
 from ...report.examples import Valued, examples_of
-from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Unit, Verdict
+from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Verdict
 from ...report.pictures import Pictures
 
 ALL, WORST, TYPICAL = 48, 12, 12

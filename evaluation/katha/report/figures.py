@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from ....pages.figures import Heat, HeatRow, Ridges, ridges
 from ...recoverability.method import Method
-from ...report.figure_model import Heat, HeatRow, Ridges
-from ...report.ridges import ridges
 from .cases import Spot
 
 EDGES = tuple(part / 10 for part in range(-10, 11))

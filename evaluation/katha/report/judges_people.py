@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ....pages.figures import Scatter, Spot
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ...report.figure_model import Scatter, Spot
+from ....tables.numbers import interval_text, label_text, value_text
 from ...report.model import Measure, ScoreRow, ScoreTable
 from ...report.opinions import OLD
 from ...report.people import Calibration, if_any, plain_score, score_of, whole
-from ...report.showing import interval_text, label_text, value_text
 from .cases import NAMES
 
 AGAINST = {

@@ -14,6 +14,8 @@ import numpy as np
 from ....releases.loading import Release, load
 from ....schemas.text import counted, tallied
 from ....schemas.values import Score
+from ....tables.grid import DASH
+from ....tables.numbers import label_text, value_text
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of
@@ -22,7 +24,7 @@ from ...report.accounts import Accounts, read_lines
 from ...report.model import CountRow, CountTable, Definition, Measure, ReportDocument, ScoreRow, ScoreTable
 from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
-from ...report.showing import DASH, label_text, resampling_definition, value_text
+from ...report.showing import resampling_definition
 from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .figures import figures_of
@@ -220,7 +222,7 @@ def katha_report(
         controls=(controls(scores, judged.manifest.subject),),
         people=people.tables,
         people_note=people.note,
-        people_figures=dict(people.drawn.figures),
+        people_figures=people.drawn.figures,
         people_missing=people.drawn.missing,
         accounting=(*accounting(scores), accounts.outcome_table()),
         cases=cases_of(chosen, len(spots), judged.methods, judged.items, shown) if chosen else None,

@@ -1,4 +1,4 @@
-"""What people said about storyboards, as tables, figures, and columns of the main numbers (Tables 2, 37-39).
+"""What people said about storyboards, as tables, a figure, and columns of the main numbers (Tables 2, 37-39).
 
 All of it is read from a calibration (:mod:`fabula.people.katha`); nothing is computed here.
 """
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from ....schemas.text import counted
 from ....schemas.values import Score
+from ....tables.numbers import label_text
 from ...recoverability.columns import CHANCE
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.recoverability import GAP
 from ...report.model import Measure, ScoreRow, ScoreTable
-from ...report.opinion_figures import missing_preferences, preference_figures
-from ...report.opinions import bare, preference_tables, rating_tables
+from ...report.opinions import bare, missing_preferences, preference_tables, rating_tables
 from ...report.people import (
     Calibration,
     Drawn,
@@ -23,7 +23,6 @@ from ...report.people import (
     score_of,
     whole,
 )
-from ...report.showing import label_text
 from .cases import NAMES
 from .judges_people import judge_tables, storyboards, why_no_storyboards
 
@@ -58,10 +57,10 @@ def people_tables(document: Calibration) -> Iterator[ScoreTable]:
 
 
 def people_drawn(document: Calibration) -> Drawn:
-    """Return the figures of a calibration, what is missing, and its columns of the main numbers."""
+    """Return the figure of a calibration, what is missing, and its columns of the main numbers."""
     scatter = storyboards(document)
     return Drawn(
-        figures={**preference_figures(document), **({"judges_people": (scatter,)} if scatter else {})},
+        figures=(scatter,) if scatter else (),
         missing=tuple(_missing(document)),
         columns=tuple(
             (

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ....pages.figures import Plot, PlotPoint
 from ....schemas.text import counted
 from ....schemas.values import Score
+from ....tables.numbers import if_intervals, label_text
 from ...recoverability import columns, recoverability
 from ...recoverability.items import DIMENSIONS
 from ...recoverability.recoverability import Rate
 from ...recoverability.scores import GapScores, KathaScores, MethodScores
-from ...report.model import Comparison, CountRow, CountTable, Measure, Plot, PlotPoint, ScoreRow, ScoreTable
-from ...report.showing import comparison, if_intervals, label_text
+from ...report.model import Comparison, CountRow, CountTable, Measure, ScoreRow, ScoreTable
+from ...report.showing import comparison
 
 TEXT, IMAGE, GAP, LATENT = (Measure.of(rate) for rate in recoverability.METRICS[:4])
 AMBIGUITY = Measure.of(columns.AMBIGUITY)
@@ -38,14 +40,7 @@ def headline(scores: KathaScores) -> ScoreTable:
 
 
 def plots(scores: KathaScores) -> tuple[Plot, ...]:
-    """Return what text and images tell by method, and the gap by dimension."""
-    recovered = {
-        name: (
-            PlotPoint(series="Images", score=_main(method).image),
-            PlotPoint(series="Text", score=_main(method).text),
-        )
-        for name, method in scores.methods.items()
-    }
+    """Return the gap by dimension, methods beside each other."""
     gaps = {
         label_text(dimension): tuple(
             PlotPoint(series=name, score=_main(method).dimensions[dimension]["gap"])
@@ -57,13 +52,6 @@ def plots(scores: KathaScores) -> tuple[Plot, ...]:
         ", with 95 % intervals", (point.score for points in gaps.values() for point in points)
     )
     return (
-        Plot(
-            name="recovered",
-            title="What text tells, and what the images tell",
-            note="Valid questions answered as accepted, in %. The line between the marks is the gap.",
-            joined=True,
-            groups=recovered,
-        ),
         Plot(
             name="gaps",
             title="STG per dimension",

@@ -13,13 +13,13 @@ from ....releases.shots.tree import read_shot_set
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ....schemas.values import Score
+from ....tables.numbers import label_text
 from ...archive.archive import Archive, read_archive
 from ...metrics.registry import in_order, label_of, metric_of
 from ...metrics.story import FoundStory
 from ...report.accounts import Accounts
 from ...report.model import Measure, ReportDocument, ScoreRow, ScoreTable, ShotsPart
 from ...report.people import between_people, if_any, people_of, plain_score, score_of
-from ...report.showing import label_text
 from ..compare import Leaderboard, image_comparisons, leaderboard
 from ..definitions import Definitions
 from ..found import read_found
@@ -39,7 +39,6 @@ from .tables import (
     headline,
     leaders,
     measure_of,
-    plots_of,
     polar,
     reading_of,
     title_of,
@@ -197,7 +196,6 @@ def images_report(
         warnings=(*warnings_of(scores, board, accounts, looked), *people.warnings),
         reading=tuple(reading_of(board)),
         headline=headline(scores, board.methods),
-        plots=tuple(plots_of(scores, board)),
         details=(*by_strata(scores), *by_story(scores)),
         controls=tuple(by_official_ranks(scores)),
         comparisons=comparisons(pairs, board),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ....schemas.values import Score
+from ....tables.numbers import if_intervals
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...report.accounts import Accounts
 from ...report.model import (
@@ -17,8 +18,6 @@ from ...report.model import (
     Leaders,
     Measure,
     Place,
-    Plot,
-    PlotPoint,
     Polar,
     PolarAxis,
     PolarChart,
@@ -27,7 +26,7 @@ from ...report.model import (
     Sector,
     Unit,
 )
-from ...report.showing import comparison, if_intervals, resampling_definition
+from ...report.showing import comparison, resampling_definition
 from ...stats.paired import Paired
 from ..compare import Leaderboard
 from ..definitions import Definitions
@@ -37,8 +36,6 @@ from .cards import Looked
 
 FEW_ANSWERS = 0.95
 """Share of answers of a judge below which the page says so at its top."""
-MOST_LINES = 8
-"""Methods up to which scores are drawn on lines, too."""
 
 
 def title_of(scores: ImageScores) -> str:
@@ -103,40 +100,6 @@ def warnings_of(scores: ImageScores, board: Leaderboard, accounts: Accounts, loo
         )
     if looked.snaps.gone and not looked.snaps.made:
         yield "The pictures were not found: give their folders with --outputs and the set with --release."
-
-
-def plots_of(scores: ImageScores, board: Leaderboard) -> Iterator[Plot]:
-    """Yield similarities and ratings of several methods on lines."""
-    if not 1 < len(board.methods) <= MOST_LINES:
-        return
-    methods = {method.method: method for method in scores.methods}
-    alike: dict[str, list[str]] = {"similarities": [], "ratings": []}
-    for name in board.names:
-        if metric_of(name).group.endswith("similarity"):
-            alike["similarities"].append(name)
-        elif metric_of(name).judged:
-            alike["ratings"].append(name)
-    titles = {
-        "similarities": "Similarities of characters and style",
-        "ratings": "Ratings of prompt alignment, 0 to 4",
-    }
-    for kind, names in alike.items():
-        if names:
-            groups = {
-                measure_of(name).label: tuple(
-                    PlotPoint(series=method, score=methods[method].scores[name])
-                    for method in board.methods
-                    if name in methods[method].scores
-                )
-                for name in names
-            }
-            yield Plot(
-                name=kind, title=titles[kind], unit=unit_of(names[0]), groups=groups,
-                note=if_intervals(
-                    "With 95 % intervals over stories.",
-                    (point.score for points in groups.values() for point in points),
-                ),
-            )  # fmt: skip
 
 
 def comparison_note_of(scores: ImageScores, pairs: int) -> str:
@@ -280,8 +243,7 @@ def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
         return None
     axes = tuple(
         PolarAxis(
-            name=name, label=label_of(name), group=metric_of(name).group, digits=metric_of(name).digits,
-            full=top,
+            name=name, label=label_of(name), group=metric_of(name).group, full=top,
         )
         for name, top in full.items()
     )  # fmt: skip
@@ -289,11 +251,6 @@ def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
         PolarChart(
             method=method,
             sectors=tuple(_sector(methods[method].scores.get(axis.name), axis) for axis in axes),
-            values={
-                axis.name: methods[method].scores[axis.name]
-                for axis in axes
-                if axis.name in methods[method].scores
-            },
         )
         for method in board.methods
     )
@@ -305,10 +262,12 @@ def polar(scores: ImageScores, board: Leaderboard) -> Polar | None:
         "the highest possible value (1 for similarities, 4 for ratings, 100 for OCCM, 10 for "
         "aesthetics); the inception score has none and is left out."
     )
-    line = if_intervals(
+    drawn = any(sector.low is not None for chart in charts for sector in chart.sectors)
+    line = (
         "The line across a sector is its 95 % interval; what is beyond the outer circle or below 0 is cut "
-        "off. ",
-        (score for chart in charts for score in chart.values.values()),
+        "off. "
+        if drawn
+        else ""
     )
     return Polar(
         note=f"{note} {line}A score without a value has no sector. The copy-paste rate (lower is better) "

@@ -65,13 +65,15 @@ def test_page_when_scored_shows_the_numbers_of_score(tmp_path: Path) -> None:
     for name, number in numbers.items():
         values = tuple(shown[name][part].value for part in ("value", "raw", "coverage"))
         assert values == (number.value, number.raw, number.coverage)
-    assert document.episodes is not None and document.episodes.polar is not None
+    assert document.episodes is not None
     assert next(worst.title for worst in document.episodes.worst) == "Least like their description"
 
 
-def test_gaps_when_opened_lead_to_their_pairs_and_are_drawn_as_curves(tmp_path: Path) -> None:
+def test_gaps_when_opened_lead_to_their_pairs_and_are_drawn_once(tmp_path: Path) -> None:
     document = episodes_report(write_run(tmp_path / "run", ("a", "b")), FEW)
-    assert all(plot.curve for plot in document.plots if plot.name.startswith("gap_"))
+    (plot,) = document.plots
+    assert plot.title == "Similarity of characters by gap, as judged"
+    assert [point.series for point in plot.groups["Gap 1-2"]] == ["a", "b"]
     rows = {row.label: row for table in document.details if table.name == "gaps" for row in table.rows}
     row = rows["LLM, character, b"]
     (trace,) = row.traces
@@ -90,7 +92,7 @@ def test_page_when_definitions_are_chosen_has_the_numbers_that_score_gives_with_
     main = {row.note: row for row in document.headline.rows if not row.heading}
     assert main["intra_face_fidelity"].scores["model-a"].value == numbers["intra_face_fidelity"].value
     assert {one.name: one.value for one in document.definitions}.items() >= chosen.items()
-    assert "Gap 0" in next(plot for plot in document.plots if plot.name == "gap_judged_character").groups
+    assert "Gap 0" in document.plots[0].groups
 
 
 def test_page_when_asked_for_unknown_episodes_or_methods_refuses(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The report on an evaluation of videos."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,23 +106,6 @@ def test_events_report_when_there_are_many_prompts_shows_the_worst_typical_and_b
     values = [case.score.value for case in shown]
     assert values == [0.0] * EACH + [0.5] * EACH + [1.0] * EACH  # 21, 10 and 29 prompts; the mean is 0.57
     assert len({case.unit for case in shown}) == 3 * EACH
-
-
-def test_events_report_when_there_are_three_classes_has_a_polar_chart_of_their_rates(tmp_path: Path) -> None:
-    folder = write_evaluation(tmp_path / "run", {0: [(1, 1)], 1: [(1, 0)], 2: [(0, 0)]}, 3)
-    suite = {
-        f"v{number:03}.mp4": EventPrompt.model_validate(
-            {"prompt": f"Prompt {number}.", "event_list": ["It falls.", "It breaks."], "class": [kind]}
-        )
-        for number, kind in enumerate(("human", "animal", "object"))
-    }
-    write_suite(folder / SUITE, Suite(suite))
-    manifest = json.loads((folder / "evaluation.json").read_bytes())
-    manifest["protocol"]["suite"]["sha256"] = Suite(suite).sha256()
-    (folder / "evaluation.json").write_text(json.dumps(manifest))
-    polar = events_report(folder).polar
-    radii = {sector.name: sector.radius for sector in polar.charts[0].sectors}
-    assert radii == {"human": 1.0, "animal": 0.5, "object": 0.0}
 
 
 def test_events_report_when_rendered_is_a_page(evaluation: Path) -> None:

@@ -175,7 +175,8 @@ def test_polar_when_methods_are_ranked_is_the_share_of_the_best(tmp_path: Path) 
             assert sector.radius == pytest.approx((scores[chart.method][axis.name].value or 0) / best)
     page = render_page(document)
     assert page.count('<svg class="polar"') == 2
-    assert "CIDS self 1.0" in page or "100 %" in page
+    assert "CIDS self 100 % of the outer circle" in page
+    assert page.count('">CIDS self</tspan>') == 2  # names stand at the sectors
 
 
 def test_polar_when_there_is_one_method_has_the_range_of_each_score(tmp_path: Path) -> None:

@@ -10,12 +10,10 @@ import pytest
 
 from fabula.errors import InputError
 from fabula.evaluation.katha.report.page import katha_report
-from fabula.evaluation.katha.report.people import COLUMNS, people_drawn, people_tables
+from fabula.evaluation.katha.report.people import COLUMNS, people_tables
 from fabula.evaluation.recoverability.definitions import Definitions
-from fabula.evaluation.report.figure_model import Distribution, Scatter
 from fabula.evaluation.report.formats import written
-from fabula.evaluation.report.model import Plot, ReportDocument, ScoreTable
-from fabula.evaluation.report.opinion_figures import MOST_PAIRS
+from fabula.evaluation.report.model import ReportDocument, ScoreTable
 from fabula.evaluation.report.page import render_page
 from fabula.evaluation.report.people import CALIBRATION, write_calibration
 from fabula.evaluation.report.writing import scores_csv, write_report
@@ -30,8 +28,6 @@ from fabula.testing.simulated_people import SimulatedPeople, write_simulated_peo
 FEW = Definitions(resamples=50)
 METHODS = (("alpha", Truth()), ("beta", Truth(image=(0.3,) * 6)), ("gamma", Truth()))
 PAIRS = {("alpha", "beta"): [f"Q{n}" for n in range(1, 16)], ("alpha", "gamma"): ["Q15", "calm", "Q1"]}
-FIGURES = {"preferences": 6, "preference_tests": 2, "preference_dimensions": 2, "preference_groups": 2}
-"""Table -> figures behind it, of two pairs of methods."""
 Json = dict[str, Any]
 
 
@@ -168,55 +164,14 @@ def test_headline_when_no_calibration_lies_beside_has_no_column_of_people(
     assert [measure.name for measure in plain.headline.measures] == [
         "text", "image", "gap", "latent_gap", "moral_target", "ambiguity"
     ]  # fmt: skip
-    assert (plain.people, plain.people_figures, plain.people_missing) == ((), {}, ())
-
-
-def test_figures_when_two_pairs_were_compared_are_drawn_for_each(
-    report: ReportDocument, document: Json
-) -> None:
-    figures = report.people_figures
-    assert {name: len(some) for name, some in figures.items()} == {**FIGURES, "judges_people": 1}
-    every = [figure for some in figures.values() for figure in some]
-    assert len({figure.name for figure in every}) == len(every)
-    assert all("n: " in figure.note or "n = " in figure.note for figure in every)
-    assert all("bars" in figure.note.lower() for figure in every), "each says what its error bars are"
-    numbers = {figure.note.rpartition("Figure ")[2].rstrip(")") for figure in every}
-    assert numbers == {"4", "5", "6", "7", "8", "9", "10"}
-    shares, density, ranks, *_ = figures["preferences"]
-    assert isinstance(shares, Distribution) and isinstance(density, Distribution)
-    assert (shares.shape, density.shape) == ("stacked", "violin")
-    assert [list(band.counts) for band in shares.bands] == [
-        one["values"] for one in document["preferences"] if one["baseline"] == "beta"
-    ]
-    assert isinstance(ranks, Plot)
-    values = [points[0].score.value for points in ranks.groups.values()]
-    assert values == sorted(values, reverse=True)  # type: ignore[type-var]
-    page = render_page(report)
-    assert page.index('id="table-preferences"') < page.index('id="figure-preference-shares-1"')
-    assert page.index('id="figure-preference-density-2"') < page.index('id="table-preference_tests"')
-
-
-def test_significance_when_drawn_marks_what_the_corrected_tests_reject(
-    report: ReportDocument, document: Json
-) -> None:
-    plot, _ = report.people_figures["preference_tests"]
-    assert isinstance(plot, Plot)
-    marked = {label.partition(" · ")[2]: points[0].series for label, points in plot.groups.items()}
-    for entry in document["preferences"]:
-        if entry["baseline"] == "beta":
-            rejected = (entry["p_corrected"] < 0.05) + (entry["p_corrected_by_person"] < 0.05)
-            assert marked[f"{entry['criterion']} · {entry['dimension']}"] == (
-                "not rejected", "rejected by one of the tests", "rejected by both tests"
-            )[rejected]  # fmt: skip
-    assert "corrected by Bonferroni for 15 criteria" in plot.note
+    assert (plain.people, plain.people_figures, plain.people_missing) == ((), (), ())
 
 
 def test_storyboards_when_drawn_are_those_of_all_judges_together(
     report: ReportDocument, document: Json
 ) -> None:
-    (scatter,) = report.people_figures["judges_people"]
+    (scatter,) = report.people_figures
     compared = document["judges"]["ensemble"]["answers"]["image"]
-    assert isinstance(scatter, Scatter)
     assert [(spot.series, spot.label, spot.across, spot.up) for spot in scatter.spots] == [
         (board["method"], board["story"], board["people"], board["judge"])
         for board in compared["storyboards"]
@@ -225,13 +180,10 @@ def test_storyboards_when_drawn_are_those_of_all_judges_together(
     assert "n = 24 storyboards" in scatter.note
 
 
-def test_csv_when_written_has_the_numbers_of_every_figure(report: ReportDocument) -> None:
+def test_csv_when_written_has_the_numbers_of_the_figure_alone(report: ReportDocument) -> None:
     rows = list(csv.DictReader(io.StringIO(scores_csv(report))))
-    found = {row["table"] for row in rows}
-    names = {figure.name for some in report.people_figures.values() for figure in some}
-    assert {f"plot_{name}" for name in names} <= found
-    counts = [row for row in rows if row["table"] == "plot_preference-shares-1"]
-    assert len(counts) == 15 * 5 and all(row["measure"] == "judgements" for row in counts)
+    of_figures = {row["table"] for row in rows if row["table"].startswith("plot_")}
+    assert of_figures == {"plot_gap_ridges", "plot_gap_strips", "plot_people-judges"}
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
@@ -265,13 +217,13 @@ def test_report_when_little_was_asked_draws_nothing_of_the_rest_and_says_why(
         document, simulated, tmp_path, people=people, methods={"alpha": alpha}, preferences=[],
         preference_dimensions=[], judges={}, agreement=[],
     )  # fmt: skip
-    assert made.people_figures == {}
+    assert made.people_figures == ()
     assert [table.name for table in made.people] == ["people_asked", "people", "people_dimensions", "ratings"]
     assert made.people_missing == (
         "What people recover (Table 38, Figure 10): nobody was asked a question.",
         "Moral targets that people name (HMR): nobody named one for a story that has a label.",
         "Human Score (Table 2): nobody was asked to rate “overall”.",
-        "Preferences (Figures 4 to 9): nobody was asked to compare two methods.",
+        "Preferences: nobody was asked to compare two methods.",
     )
     assert not any("simulated people" in warning for warning in made.warnings)
     assert "Not shown" in render_page(made)
@@ -291,11 +243,7 @@ def test_report_when_no_group_is_named_or_nobody_decided_says_so(
     made = asked_of(
         document, simulated, tmp_path, preferences=[first, *others], preference_dimensions=dimensions
     )
-    assert "preference_groups" not in made.people_figures
-    assert made.people_missing == (
-        "The mean preference by Q1 of alpha over beta (Figures 7 and 8): nobody decided.",
-        "Preferences by group of people (Figure 9): no line of a preference names a group.",
-    )
+    assert made.people_missing == ("Preferences by group of people: no line of a preference names a group.",)
     tests = next(table for table in made.people if table.name == "preference_tests")
     assert tests.rows[0].scores["p"].reason == "every preference is 0, or nobody decided"
     render_page(made)
@@ -312,22 +260,11 @@ def test_report_when_the_calibration_is_of_an_earlier_version_says_what_it_lacks
     for entry in old["preferences"]:
         del entry["dimension"], entry["correction"]
     made = report_beside(json.dumps(old), simulated, tmp_path)
-    assert set(made.people_figures) == {"preferences", "preference_tests"}
+    assert made.people_figures == ()
     assert [text.partition(":")[0] for text in made.people_missing] == [
-        "Preferences by dimension (Figures 6 and 9)", "People and judges per storyboard (Figure 10)"
+        "Preferences by dimension", "People and judges per storyboard (Figure 10)"
     ]  # fmt: skip
     render_page(made)
-
-
-def test_figures_when_there_are_many_pairs_are_drawn_for_the_first(document: Json) -> None:
-    many = [
-        {**entry, "baseline": f"m{number}"}
-        for number in range(MOST_PAIRS + 2)
-        for entry in document["preferences"][:2]
-    ]
-    drawn = people_drawn({**document, "preferences": many, "preference_dimensions": []})
-    assert len(drawn.figures["preference_tests"]) == MOST_PAIRS
-    assert any("2 more pairs" in text for text in drawn.missing)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,9 @@
 
 import pytest
 
-from fabula.evaluation.report.showing import (
-    count_text,
-    effect_text,
-    interval_text,
-    label_text,
-    p_text,
-    value_text,
-)
 from fabula.pages.text import readable
 from fabula.schemas.values import Score
+from fabula.tables.numbers import count_text, effect_text, interval_text, label_text, p_text, value_text
 
 
 @pytest.mark.parametrize(

@@ -1,53 +1,14 @@
-"""Figures of suites and of episodes: what they hold is what is counted."""
+"""The kept history of the sample benchmark is what its commands make now."""
 
 import json
-import xml.etree.ElementTree as ElementTree
-from collections import Counter
 from pathlib import Path
 
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
-from fabula.releases.entities.figures import episode_figures
-from fabula.releases.entities.tree import read_entity_set
-from fabula.releases.events.figures import draw_cloud
 from fabula.schemas.canonical import digest, sha256_file
 from fabula.schemas.layout import ANNOTATIONS, VARIANTS
 from fabula.testing.sample_history import CREATED, VERSIONS, go_on
-from fabula.testing.written_episodes import write_episodes
-from fabula.validators.entities.view import view_of
 from fabula.validators.katha.dataset import iter_bundles
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def texts(figure: str) -> list[str]:
-    return ["".join(node.itertext()) for node in ElementTree.fromstring(figure).iter(f"{SVG}text")]
-
-
-def test_cloud_when_words_are_drawn_gives_more_frequent_ones_more_room() -> None:
-    figure = draw_cloud(Counter({"river": 9, "hat": 3, "bridge": 1}))
-    sizes = {
-        node.text: float(node.get("font-size", 0))
-        for node in ElementTree.fromstring(figure).iter(f"{SVG}text")
-    }
-    assert sizes["river"] > sizes["hat"] > sizes["bridge"]
-
-
-def test_episode_when_drawn_shows_registry_strip_and_every_shot(tmp_path: Path) -> None:
-    entity_set, _ = read_entity_set(write_episodes(tmp_path / "data"))
-    figures = episode_figures(entity_set)
-    episode = entity_set.episodes[0]
-    first = {name: figure for name, figure in figures.items() if name.startswith("001-")}
-    assert sorted(name.split("-")[-1] for name in first)[:2] == ["registry.svg", "strip.svg"]
-    for figure in first.values():
-        ElementTree.fromstring(figure)
-    (timeline,) = [figure for name, figure in first.items() if "timeline" in name]
-    said = "".join("".join(texts(timeline)).split())
-    for shot in view_of(episode.episode_id, episode.script).shots:
-        assert "".join(shot.action.split()) in said
-
-
-# The kept history of the sample benchmark is what its commands make now.
 
 HISTORY = Path(fabula.__file__).parent / "releases" / "history"
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples"
