@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ....schemas.judgement import EvaluationManifest
 from ....schemas.text import counted
 from ....schemas.values import Score
-from ....tables.numbers import if_intervals
+from ....tables.numbers import Unit, if_intervals
 from ...metrics.registry import base_of, in_order, label_of, metric_of, metrics
 from ...report.accounts import Accounts
 from ...report.model import (
@@ -24,7 +24,6 @@ from ...report.model import (
     ScoreRow,
     ScoreTable,
     Sector,
-    Unit,
 )
 from ...report.showing import comparison, resampling_definition
 from ...stats.paired import Paired
