@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.schemas.canonical import digest, sha256_file
