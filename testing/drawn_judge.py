@@ -3,7 +3,7 @@
 It knows the records, so it knows which texts the codes in a frame may stand for; what a frame shows it reads
 off the pixels (:mod:`fabula.models.generators.drawn.reading`). A question is answered rightly if and only if
 what its answer depends on is visible in the right frames; the rule of each dimension is that of
-:mod:`.drawn_boards`. So what an evaluation with it must give follows from the pictures alone. It is no model,
+the rules below. So what an evaluation with it must give follows from the pictures alone. It is no model,
 and says nothing about any.
 
 - Text alone: every question and label is answered rightly.
@@ -11,7 +11,7 @@ and says nothing about any.
 - Both: ``source_answer`` and ``final_answer`` by the text, ``image_support`` by the rule.
 - Pairs: the text whose changed scene is visible by an own text of it, or by a phrase of its changed scene.
 - Questions that no record has (of other evaluators): by what the frames show and the question names
-  (:mod:`.drawn_questions`); with the text, as if frames showed all that it says.
+  (see below); with the text, as if frames showed all that it says.
 
 ``error`` turns a share of the answers: a right one wrong, and one that cannot be told right. Which, follows
 from a hash of question, frames and model name, so that the same question about the same frames is always
@@ -19,22 +19,354 @@ answered alike. ``guessing`` looks at nothing: it gives the right answer with th
 :data:`GUESSES`, of one among all labels, of one among two texts.
 """
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Literal
 
 from ..experiments.losses import scenes_needed
 from ..models.generators.drawn.codes import code_of
 from ..models.generators.drawn.phrases import phrases_of
 from ..models.generators.drawn.reading import codes_in
 from ..schemas.canonical import Json, digest, sha256_bytes
-from ..schemas.katha import Question, StoryRecord
-from ..schemas.text import normalize_answer
+from ..schemas.katha import Question, Scene, StoryRecord, Transition
+from ..schemas.text import contains_phrase, normalize_answer
 from ..schemas.vocabulary import vocabulary
 from .asked_prompts import fenced_texts, prompt_of, user_text
-from .drawn_boards import Board, Codes, own_codes, shown_record, whole_frames
-from .drawn_questions import UNCLEAR, Unknown, answer_unknown, turned_answer
 from .model_server import Asked, word_vector
+
+# What drawn frames show of a story: which scene each is, and which questions can be answered from them.
+#
+# Frames are sets of codes, as :mod:`fabula.models.generators.drawn.reading` reads them off pixels.
+#
+# A text is visible in a frame that shows its code, or those of all its phrases. A frame is recognised as
+# the scene of which it shows most *own* texts: characters, things, act, state, feeling and what must be
+# seen, as far as no other scene of the story has them; the earlier scene where two are equal; as none where
+# it shows no own text. The frames of a scene are those that are recognised as it.
+#
+# A question can be answered where every scene that it cannot do without
+# (:func:`fabula.experiments.losses.scenes_needed`) has a frame, and
+#
+# - ``action_visibility``: the act of the scene is visible in a frame of it; where no act is annotated, all
+#   that this scene alone must show.
+# - ``causal``, ``consequence``: the cause, or consequence, of the transition is visible in a frame of one
+#   of its two scenes.
+# - ``emotional``: the feeling of each of the scenes is visible in a frame of it; where no scene that it
+#   asks about has a feeling, that of the transition in a frame of one of its scenes.
+# - ``temporal_order``: the first frames of the scenes are in story order. In another order, the question is
+#   answered with what is done in the last of them, which is wrong.
+# - ``moral``, and the moral target: the label is visible in some frame, or every annotated cause is visible
+#   in a frame of a scene of its transition, and there is one.
+#
+# What is annotated nowhere is visible nowhere: such a question cannot be answered.
+
+Reading = Literal["right", "unclear", "reversed"]
+"""What frames give: the answer, none, or another event's."""
+Codes = frozenset[str]
+Rule = Callable[["Board", Sequence[int]], Reading]
+"""Frames and the scenes that a question needs, which all have frames -> what the frames give."""
+
+
+def scene_texts(scene: Scene) -> tuple[str, ...]:
+    """Return all texts of a scene that a picture may show, each once."""
+    single = (scene.action, scene.state, scene.emotion)
+    texts = (*scene.characters, *scene.objects, *scene.visual_must_show, *(text for text in single if text))
+    return tuple(dict.fromkeys(texts))
+
+
+def transition_texts(transition: Transition) -> tuple[str, ...]:
+    """Return all texts of a transition that a picture may show."""
+    fields = ("action", "causality", "intention", "emotion", "consequence", "expected_change", "moral_target")
+    return tuple(text for name in fields if (text := getattr(transition, name)))
+
+
+def own_codes(record: StoryRecord) -> dict[int, Codes]:
+    """Return scene -> the codes of the texts that no other scene of the story has."""
+    codes = {scene.scene_index: {code_of(text) for text in scene_texts(scene)} for scene in record.scenes}
+    counts = Counter(code for several in codes.values() for code in several)
+    return {
+        index: frozenset(code for code in several if counts[code] == 1) for index, several in codes.items()
+    }
+
+
+def shows(frame: Codes, text: str) -> bool:
+    """Return whether a text is visible in a frame."""
+    phrases = phrases_of(text)
+    return code_of(text) in frame or (bool(phrases) and all(code_of(phrase) in frame for phrase in phrases))
+
+
+@dataclass(frozen=True)
+class Board:
+    """Frames that are looked at as pictures of a story.
+
+    Attributes:
+        record: the story.
+        frames: what each frame shows, in the order in which they are seen.
+    """
+
+    record: StoryRecord
+    frames: tuple[Codes, ...]
+
+    @cached_property
+    def scenes(self) -> tuple[int | None, ...]:
+        """The scene that each frame is recognised as."""
+        own = own_codes(self.record)
+
+        def recognised(frame: Codes) -> int | None:
+            counts = {index: len(codes & frame) for index, codes in own.items()}
+            best = max(counts, key=lambda index: (counts[index], -index), default=None)
+            return best if best is not None and counts[best] else None
+
+        return tuple(recognised(frame) for frame in self.frames)
+
+    def of_scene(self, index: int) -> list[Codes]:
+        """Return the frames of a scene."""
+        return [frame for frame, scene in zip(self.frames, self.scenes, strict=True) if scene == index]
+
+    def visible(self, text: str, scene: int | None = None) -> bool:
+        """Return whether a text is visible in some frame, or in some frame of a scene."""
+        frames = self.frames if scene is None else self.of_scene(scene)
+        return any(shows(frame, text) for frame in frames)
+
+    def scene(self, index: int) -> Scene | None:
+        """Return a scene of the story; None where it has none of that number."""
+        return next((scene for scene in self.record.scenes if scene.scene_index == index), None)
+
+    def shown_between(self, pair: Sequence[int], name: str) -> bool:
+        """Return whether a field of a transition is visible in a frame of one of its two scenes."""
+        for each in self.record.transitions:
+            if (each.from_scene, each.to_scene) == tuple(pair):
+                text: str | None = getattr(each, name)
+                return text is not None and any(self.visible(text, index) for index in pair)
+        return False
+
+    def read(self, question: Question) -> Reading:
+        """Return what the frames give for a question."""
+        rule = RULES.get(question.question_type)
+        needed = scenes_needed(self.record, question)
+        if rule is None or not all(index in self.scenes for index in needed):
+            return "unclear"
+        return rule(self, needed)
+
+    def shows_moral(self) -> bool:
+        """Return whether the moral target can be told."""
+        label = self.record.moral_label
+        if label is not None and self.visible(label):
+            return True
+        caused = [(each.from_scene, each.to_scene) for each in self.record.transitions if each.causality]
+        return bool(caused) and all(self.shown_between(pair, "causality") for pair in caused)
+
+
+def _read(*, can: bool) -> Reading:
+    return "right" if can else "unclear"
+
+
+def _action(board: Board, needed: Sequence[int]) -> Reading:
+    scene = board.scene(needed[0]) if needed else None
+    if scene is None:
+        return "unclear"
+    own = own_codes(board.record)[scene.scene_index]
+    must = [text for text in scene.visual_must_show if code_of(text) in own]
+    texts = [scene.action] if scene.action else must
+    return _read(can=bool(texts) and all(board.visible(text, scene.scene_index) for text in texts))
+
+
+def _of_transition(name: str) -> Rule:
+    def rule(board: Board, needed: Sequence[int]) -> Reading:
+        return _read(can=board.shown_between(needed, name))
+
+    return rule
+
+
+def _emotional(board: Board, needed: Sequence[int]) -> Reading:
+    scenes = [scene for index in needed if (scene := board.scene(index)) is not None and scene.emotion]
+    if len(scenes) < len(needed) or not scenes:
+        return _of_transition("emotion")(board, needed)
+    return _read(can=all(board.visible(str(scene.emotion), scene.scene_index) for scene in scenes))
+
+
+def _temporal(board: Board, needed: Sequence[int]) -> Reading:
+    places = [board.scenes.index(index) for index in needed]
+    if not places:
+        return "unclear"
+    return "right" if places == sorted(places) else "reversed"
+
+
+def _moral(board: Board, _needed: Sequence[int]) -> Reading:
+    return _read(can=board.shows_moral())
+
+
+RULES: Mapping[str, Rule] = {
+    "action_visibility": _action,
+    "causal": _of_transition("causality"),
+    "consequence": _of_transition("consequence"),
+    "emotional": _emotional,
+    "temporal_order": _temporal,
+    "moral": _moral,
+}
+"""Dimension -> the rule by which its questions are answered from frames."""
+
+
+def shown_record(records: Sequence[StoryRecord], frames: Sequence[Codes]) -> StoryRecord | None:
+    """Return the story of which frames show most texts; None where they show none of any."""
+    seen = frozenset().union(*frames)
+    counts = [len(seen & known_codes(record)) for record in records]
+    best = max(counts, default=0)
+    return records[counts.index(best)] if best else None
+
+
+def whole_frames(record: StoryRecord) -> tuple[Codes, ...]:
+    """Return a frame for each scene that shows all that the story says of it: what its text alone tells."""
+    return tuple(
+        frozenset(
+            code_of(text)
+            for texts in (
+                scene_texts(scene),
+                *(
+                    transition_texts(each)
+                    for each in record.transitions
+                    if scene.scene_index in (each.from_scene, each.to_scene)
+                ),
+            )
+            for text in texts
+        )
+        for scene in record.scenes
+    )
+
+
+def known_codes(record: StoryRecord) -> Codes:
+    """Return the codes of all texts of a story that a picture may show, phrases included."""
+    texts = [text for scene in record.scenes for text in scene_texts(scene)]
+    texts += [text for each in record.transitions for text in transition_texts(each)]
+    return frozenset(code_of(part) for text in texts for part in (text, *phrases_of(text)))
+
+
+# Questions that no record has, such as those of other evaluators: answered by what frames show.
+#
+# A question that names a part ("part 2 of 5 of the story") is about one frame: the second, where there are
+# five frames; else those that are recognised as the second scene. Any other is about all frames.
+#
+# - With "yes or no": yes where a known text that the question names, the longest, is visible.
+# - With "one of these": the option that is visible; of several the longest. Options are known texts that
+#   the question names.
+# - Any other: the visible text that shares most words with the question; of an equal number the longest.
+#   Where none shares a word, and where the wanted answer is no known text, it cannot be told.
+#
+# Known texts are all texts of all records that a picture may show.
+
+UNCLEAR = "unclear"
+_PART = re.compile(r"\bpart (\d+) of (\d+)\b")
+_SMALL_WORDS = """a an the of to in on at by for from with and or is are was were be do does did what which
+    who whom how why when where this that these those it its he his she her they their them story part"""
+_SMALL = frozenset(_SMALL_WORDS.split())
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A question that no record has.
+
+    Attributes:
+        text: the question.
+        record: the story that is shown; None where nothing known is visible.
+        frames: what each frame shows.
+        records: all stories, whose texts are known.
+    """
+
+    text: str
+    record: StoryRecord | None
+    frames: tuple[Codes, ...]
+    records: tuple[StoryRecord, ...]
+
+    @property
+    def is_yes_no(self) -> bool:
+        """Whether yes or no is wanted."""
+        return "yes or no" in self.text.casefold()
+
+    @property
+    def has_options(self) -> bool:
+        """Whether one of several options is wanted."""
+        return "one of these" in self.text.casefold()
+
+    def named(self) -> list[str]:
+        """Return the known texts that the question names, the longest first, none within another."""
+        question = normalize_answer(_PART.sub(" ", self.text))
+        named: list[str] = []
+        for text, plain in _known(self.records):
+            if contains_phrase(question, plain):
+                named.append(text)
+                question = question.replace(plain, " | ")
+        return named
+
+    def looked_at(self) -> Sequence[Codes]:
+        """Return the frames that the question is about."""
+        part = _PART.search(self.text)
+        if part is None or self.record is None:
+            return self.frames
+        number, total = int(part[1]), int(part[2])
+        if total == len(self.frames) and 1 <= number <= total:
+            return self.frames[number - 1 : number]
+        return Board(self.record, self.frames).of_scene(number)
+
+    def is_visible(self, text: str) -> bool:
+        """Return whether a text is visible in the frames that the question is about."""
+        return any(shows(frame, text) for frame in self.looked_at())
+
+
+def answer_unknown(question: Unknown) -> str | None:
+    """Return the answer; None where the frames do not give it."""
+    named = question.named()
+    if question.is_yes_no:
+        return "yes" if named and question.is_visible(named[0]) else "no"
+    if question.has_options:
+        return next((text for text in named if question.is_visible(text)), None)
+    if question.record is None:
+        return None
+    words = _words_in(question.text)
+    shared = {
+        text: len(words & _words_in(text))
+        for text, _ in _known((question.record,))
+        if question.is_visible(text)
+    }
+    best = max(shared, key=lambda text: shared[text], default=None)
+    return best if best is not None and shared[best] else None
+
+
+def turned_answer(question: Unknown, answer: str | None, below: Callable[[int], int]) -> str:
+    """Return another answer than the one that was read; with None, any, at the chance of its options.
+
+    Args:
+        question: the question.
+        answer: what was read; None for nothing.
+        below: gives a whole number below another, by chance.
+    """
+    options = ["yes", "no"] if question.is_yes_no else question.named() if question.has_options else []
+    others = [text for text in options if text != answer]
+    return others[below(len(others))] if others else UNCLEAR
+
+
+def _words_in(text: str) -> set[str]:
+    return set(normalize_answer(text).split()) - _SMALL
+
+
+def _known(records: Sequence[StoryRecord]) -> tuple[tuple[str, str], ...]:
+    """Return all known texts with their normal forms, the longest first."""
+    return _sorted(tuple(text for record in records for text in _texts(record)))
+
+
+@lru_cache(maxsize=64)
+def _sorted(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    plain = {normalize_answer(text): text for text in texts}
+    plain.pop("", None)
+    order = sorted(plain.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+    return tuple((text, form) for form, text in order)
+
+
+def _texts(record: StoryRecord) -> list[str]:
+    texts = [text for scene in record.scenes for text in scene_texts(scene)]
+    return texts + [text for each in record.transitions for text in transition_texts(each)]
+
 
 WRONG = "something that the story does not tell"
 GUESSES = 4

@@ -104,10 +104,10 @@ def _shots_model(folder: Path) -> Handler:
 
 
 def _events(folder: Path) -> Handler:
-    from .suite_model import answer
+    from .stand_in_models import answer_suite
 
     write_atomic(folder / "seeds.jsonl", jsonl_lines(SEEDS))
-    return answer
+    return answer_suite
 
 
 def _entities(folder: Path) -> Handler:
@@ -116,7 +116,7 @@ def _entities(folder: Path) -> Handler:
     from .drawn import draw_panel
     from .drawn_episode import FRAMES, SIZE, write_episode
     from .drawn_videos import write_frames
-    from .entities_model import answer
+    from .entities_model import answer_suite
 
     shots = ["AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1"]
     video, _ = write_episode(folder, shots)
@@ -124,7 +124,7 @@ def _entities(folder: Path) -> Handler:
     panels = [np.asarray(draw_panel(number, SIZE)) for number in range(2, len(shots) + 2)]
     panels[::2] = [255 - panel for panel in panels[::2]]
     write_frames(video, (panel for panel in panels for _ in range(FRAMES)))
-    return answer
+    return answer_suite
 
 
 def _judged_stories(folder: Path) -> Handler:
@@ -142,16 +142,16 @@ def _judged_stories(folder: Path) -> Handler:
         for name, share in shares.items()
     }
 
-    def answer(asked: Asked) -> Json:
+    def answer_suite(asked: Asked) -> Json:
         sides = [Image.open(BytesIO(picture.data)).width for picture in asked.images[:1]]
         return judges[sides[0] if sides else min(judges)](asked)
 
-    return answer
+    return answer_suite
 
 
 def _judged_shots(folder: Path) -> Handler:
-    from .alignment_model import AlignmentModel
     from .drawn_shots import draw_shot_outputs, draw_shot_set
+    from .stand_in_models import AlignmentModel
 
     draw_shot_set(folder / "judged", 2, 3)
     for name in ("model-a", "model-b"):
@@ -162,7 +162,7 @@ def _judged_shots(folder: Path) -> Handler:
 
 def _judged_videos(folder: Path) -> Handler:
     from .drawn import write_video
-    from .event_model import EventModel
+    from .stand_in_models import EventModel
 
     prompts = {"cup": "A cup falls, and breaks.", "dog": "A dog runs, and sleeps."}
     suite = {

@@ -2,9 +2,7 @@
 
 ``python -m fabula.testing.model_server`` answers with it, so that every command that asks a model can be
 tried without a key. Each folder of prompts has its own: :mod:`.katha_model`, :mod:`.shots_model`,
-:mod:`.suite_model`, :mod:`.event_model`, :mod:`.entities_model`, :mod:`.alignment_model`,
-:mod:`.episode_judge`, :mod:`.reading_judge`, :mod:`.question_writer`, :mod:`.memory_model` and
-:mod:`.layout_agent`.
+:mod:`.entities_model`, :mod:`.episode_judge`, :mod:`.memory_model`, and those of :mod:`.stand_in_models`.
 
 Nothing that it says can pass for a model's: it answers Fabula's prompts only under names with ``stand-in`` in
 them, which then appear in the provenance of what is made with it, and each reply names ``stand-in`` as model.
@@ -54,37 +52,27 @@ def answer(asked: Asked) -> Answer | StandInOnly:
 @cache
 def _answers() -> Mapping[str, Callable[[Asked], Given]]:
     """Return what answers each prompt; built at the first question, so that the server starts at once."""
-    from . import (
-        entities_model,
-        episode_judge,
-        katha_model,
-        layout_agent,
-        question_writer,
-        reading_judge,
-        shots_model,
-        suite_model,
-    )
-    from .alignment_model import AlignmentModel
-    from .event_model import EventModel
+    from . import entities_model, episode_judge, katha_model, shots_model
+    from . import stand_in_models as models
     from .memory_model import MemoryModel
 
     folders: dict[str, Callable[[Asked], Given]] = {
         "entities": entities_model.answer,
         "episodes": episode_judge.answer,
-        "evaluators": question_writer.answer,
-        "events": suite_model.answer,
-        "generation": question_writer.answer,
-        "images": AlignmentModel(),
-        "judge": reading_judge.answer,
+        "evaluators": models.answer_questions,
+        "events": models.answer_suite,
+        "generation": models.answer_questions,
+        "images": models.AlignmentModel(),
+        "judge": models.answer_judge,
         "books": katha_model.answer,
         "katha": katha_model.answer,
         "memory": MemoryModel(),
         "models": katha_model.answer,
         "shots": shots_model.answer,
     }
-    videos = EventModel()
+    videos = models.EventModel()
     verifier = dict.fromkeys(
         ("events/describe_video", "events/score_events", "events/score_events_structured"), videos
     )
     by_folder = {name: folders[name.partition("/")[0]] for name in prompt_ids() if "/" in name}
-    return by_folder | verifier | {layout_agent.PROMPT: layout_agent.answer}
+    return by_folder | verifier | {models.LAYOUT_PROMPT: models.answer_layout}

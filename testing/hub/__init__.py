@@ -6,9 +6,9 @@
 See ``docs/publish.md``.
 """
 
-from .faults import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered
 from .log import WRITES, Exchange
 from .server import TOKEN, HubServer
+from .wire import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered
 
 __all__ = [
     "TOKEN",

@@ -11,11 +11,24 @@ from types import TracebackType
 from urllib.parse import parse_qsl, urlsplit
 
 from ...schemas.canonical import sha256_bytes
-from .faults import CutUpload, Fault, Held, HtmlPage, LostReply, Plan, Refused, Tampered, planned
 from .log import Exchange, Log
 from .service import Service
 from .store import MAIN, Change, Refusal, Repository, Store
-from .wire import Call, Reply, find_route, refused
+from .wire import (
+    Call,
+    CutUpload,
+    Fault,
+    Held,
+    HtmlPage,
+    LostReply,
+    Plan,
+    Refused,
+    Reply,
+    Tampered,
+    find_route,
+    planned,
+    refused,
+)
 
 HOST = "127.0.0.1"
 TOKEN = "hf_loopback_token_of_user"

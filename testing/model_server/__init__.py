@@ -1,9 +1,8 @@
 """A scripted model server for tests, on the loopback interface: chat, vectors, pictures and videos."""
 
-from .answers import Answer, Picture, Problem
+from .answers import Answer, Picture, Problem, from_schema, plain_png, plain_video
 from .asked import Asked, count_tokens, key_of
 from .batches import Fate, Made
-from .embeddings_wire import word_vector
 from .faults import (
     BadRequestFault,
     ContentFault,
@@ -43,10 +42,8 @@ from .faults import (
     WrongLanguage,
 )
 from .log import Exchange
-from .pictures import plain_png, plain_video
-from .plan import FaultPlan
-from .schemas import from_schema
-from .scripts import read_fault, read_plan, scripted
+from .openai_wire import word_vector
+from .scripts import FaultPlan, read_fault, read_plan, scripted
 from .server import ModelServer
 
 __all__ = [

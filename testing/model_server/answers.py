@@ -1,6 +1,10 @@
 """What a handler answers, and what a service says instead of an answer."""
 
+import hashlib
+import io
 import json
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -172,3 +176,111 @@ def within_limit(answer: Answer, asked: Asked) -> Answer:
     if answer.usage is not None or limit is None or count_tokens(answer.text) <= limit:
         return answer
     return replace(answer, text=answer.text[: limit * CHARACTERS_PER_TOKEN], finish="length")
+
+
+# Small pictures and videos that are valid and show nothing, for servers without a handler of their own.
+
+USUAL = (64, 64)
+LARGEST = 2048
+
+
+def plain_png(width: int, height: int, mark: str) -> bytes:
+    """Return a PNG of one colour, which a text decides: other texts, other pictures."""
+    colour = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).digest()[:3]
+    rows = (b"\0" + colour * width) * height
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows, 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
+    )
+
+
+def plain_video(mark: str, frames: int = 8) -> bytes:
+    """Return an MP4 of 64 x 64 pixels and so many frames of one colour; needs PyAV."""
+    import av
+    import numpy as np
+
+    colour = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).digest()[:3]
+    file = io.BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        stream = container.add_stream("mpeg4", rate=8)
+        stream.width, stream.height, stream.pix_fmt = *USUAL, "yuv420p"
+        plain = np.full((*USUAL, 3), list(colour), dtype=np.uint8)
+        for _ in range(frames):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(plain, format="rgb24")))
+        container.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def plain_picture(asked: Asked) -> Picture:
+    """Return a picture of the size that is asked for, or a video: one colour, by prompt and seed."""
+    mark = f"{asked.prompt}|{asked.seed}"
+    if asked.wants == "video":
+        return Picture(plain_video(mark), "video/mp4")
+    width, height = asked.size or USUAL
+    return Picture(plain_png(min(width, LARGEST), min(height, LARGEST), mark))
+
+
+# The smallest reply that satisfies a JSON Schema.
+
+DEEPEST = 40
+
+
+def from_schema(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None, depth: int = 0) -> Json:
+    """Return a small value that satisfies a schema.
+
+    It knows types, ``enum``, ``const``, alternatives, local references, required properties and lower bounds;
+    patterns and formats it does not.
+
+    Raises:
+        ValueError: the schema nests without end.
+    """
+    root = schema if root is None else root
+    if depth > DEEPEST:
+        raise ValueError("the schema nests too deeply for a smallest reply")
+    if "$ref" in schema:
+        return from_schema(_referred(root, schema["$ref"]), root, depth + 1)
+    for word in ("const", "default"):
+        if word in schema:
+            return schema[word]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for word in ("anyOf", "oneOf", "allOf"):
+        if schema.get(word):
+            merged = {**schema[word][0]}
+            if word == "allOf":
+                for entry in schema[word][1:]:
+                    merged |= entry
+            rest = {name: value for name, value in schema.items() if name != word}
+            return from_schema({**rest, **merged}, root, depth + 1)
+    return _of_type(schema, root, depth)
+
+
+def _of_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Json:
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        members = schema.get("properties", {})
+        return {
+            name: from_schema(members.get(name, {}), root, depth + 1) for name in schema.get("required", ())
+        }
+    if kind == "array":
+        items = schema.get("items", {})
+        return [from_schema(items, root, depth + 1) for _ in range(schema.get("minItems", 0))]
+    if kind == "string":
+        return "text".ljust(schema.get("minLength", 0), "t")[: schema.get("maxLength", 1_000_000)]
+    if kind in ("integer", "number"):
+        return schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
+    return False if kind == "boolean" else None
+
+
+def _referred(root: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
+    found: Any = root
+    for name in reference.removeprefix("#").strip("/").split("/"):
+        if name:
+            found = found[name.replace("~1", "/").replace("~0", "~")]
+    return dict(found)

@@ -8,10 +8,9 @@ from pathlib import Path
 from types import TracebackType
 
 from .batches import Fates, Made
-from .caches import CacheCount, PromptCache
 from .google_wire import Spelling
 from .http import Connection
-from .log import Exchange, Log
+from .log import CacheCount, Exchange, Log, PromptCache
 from .serving import Faults, Handler, Latency, Service
 
 HOST = "127.0.0.1"

@@ -12,22 +12,26 @@ from typing import Any, TypeAlias
 
 from ...models.chat import Message
 from ...schemas.canonical import Json
-from .answers import Answer, Given, Problem, Response, as_answer, json_text, within_limit
+from .answers import (
+    Answer,
+    Given,
+    Problem,
+    Response,
+    as_answer,
+    from_schema,
+    json_text,
+    plain_picture,
+    within_limit,
+)
 from .anthropic_wire import AnthropicWire
 from .asked import Asked, meaning_key
 from .batch_forms import FORMS
 from .batches import BatchStep, Form, Served, Store
-from .caches import PromptCache
-from .embeddings_wire import EmbeddingsWire, encoded
 from .faults import ContentFault, DeliveryFault, ErrorFault, Fault, RateLimited, concerns
-from .google_wire import GoogleWire, Spelling
+from .google_wire import GoogleWire, Spelling, VideosWire
 from .http import Connection
-from .images_wire import ImagesWire
-from .log import Exchange, Log
-from .openai_wire import OpenAIWire
-from .pictures import plain_picture
-from .schemas import from_schema
-from .videos_wire import VideosWire
+from .log import Exchange, Log, PromptCache
+from .openai_wire import EmbeddingsWire, ImagesWire, OpenAIWire, encoded
 from .wire import BadRequest, HttpRequest, Wire, form_of
 
 Outcome: TypeAlias = Given | Fault

@@ -19,8 +19,8 @@ from fabula.media.shot_detection import detect
 from fabula.media.video import frames_at, probe, sample_frames
 from fabula.releases.events.suites import load_suite
 from fabula.testing.drawn_videos import write_frames
-from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import EventModel
 
 pytestmark = pytest.mark.parity
 

@@ -15,8 +15,7 @@ from fabula.errors import RunError
 from fabula.kinds.verbs import build, merge_runs, pack
 from fabula.releases.options import PackOptions
 from fabula.testing.endurance import VARIABLE
-from fabula.testing.killing import kill_after
-from fabula.testing.run_files import differing
+from fabula.testing.killing import differing, kill_after
 
 CREATED = "2026-01-01T00:00:00Z"
 OF = 3

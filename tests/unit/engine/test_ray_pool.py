@@ -39,8 +39,7 @@ from fabula.kinds.verbs import build
 from fabula.schemas.shared_files import STORE
 from fabula.testing.drawn_episode import write_episode
 from fabula.testing.endurance import VARIABLE, rounds
-from fabula.testing.killing import kill_after
-from fabula.testing.run_files import differing
+from fabula.testing.killing import differing, kill_after
 from fabula.testing.toy_pipeline import HERE, WorkSettings, run_toy, toy
 
 HAS_RAY = importlib.util.find_spec("ray") is not None

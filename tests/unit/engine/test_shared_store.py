@@ -26,8 +26,8 @@ from fabula.schemas.canonical import sha256_bytes
 from fabula.schemas.shared_files import STORE, SharedFiles
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
+from fabula.testing.killing import differing
 from fabula.testing.model_server import ModelServer
-from fabula.testing.run_files import differing
 
 REPORT = ("report.json",)
 """It says what was there already."""

@@ -29,7 +29,6 @@ from fabula.schemas.judgement import Judgement
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.drawn import write_video
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
-from fabula.testing.event_model import EventModel
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.model_server import (
     Asked,
@@ -42,6 +41,7 @@ from fabula.testing.model_server import (
     SafetyBlock,
     TruncatedJson,
 )
+from fabula.testing.stand_in_models import EventModel
 
 CREATED = "2026-01-01T00:00:00Z"
 QUICK = Definitions(resamples=50)

@@ -13,7 +13,7 @@ from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import validate
 from fabula.releases.events.suites import load_suite, suite_bytes
 from fabula.testing.model_server import ModelServer
-from fabula.testing.suite_model import answer
+from fabula.testing.stand_in_models import answer_suite
 
 
 def entry(prompt: str, *labels: str, events: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_a_suite_when_a_model_is_named_is_not_asked_about_and_stands_before_what
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-0123456789")
     seeds = tmp_path / "seeds.jsonl"
     seeds.write_text(json.dumps({"prompt": "A boat drifts, and then sinks."}) + "\n")
-    with ModelServer(answer) as server:
+    with ModelServer(answer_suite) as server:
         models = {"openai:tested": {"base_url": server.openai_url}}
         _, written = build(
             tmp_path, ODD, seeds, keep_all=True, model="openai:tested", models=models, generate=2

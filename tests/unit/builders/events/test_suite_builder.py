@@ -12,7 +12,7 @@ from fabula.errors import InputError
 from fabula.releases.events.suites import load_suite
 from fabula.testing.drawn import write_video
 from fabula.testing.model_server import Asked, ModelServer
-from fabula.testing.suite_model import answer
+from fabula.testing.stand_in_models import answer_suite
 
 SEEDS: list[dict[str, Any]] = [
     {"prompt": "A dog rolls over, begs for a treat, and then catches it.", "author": "ana"},
@@ -94,7 +94,7 @@ def test_a_prompt_when_a_model_lists_what_breaks_a_condition_is_rejected_and_the
     tmp_path: Path, events: list[str], code: str
 ) -> None:
     def listed(asked: Asked) -> Any:
-        reply: Any = answer(asked)
+        reply: Any = answer_suite(asked)
         return {**reply, "event_list": events} if "sleeps" in asked.text else reply
 
     with ModelServer(listed) as server:
@@ -111,7 +111,7 @@ def test_a_video_when_it_shows_one_event_or_five_is_rejected_by_its_caption(
     write_video(tmp_path / "wheel.mp4", frames=12)
 
     def captioned(asked: Asked) -> Any:
-        reply: Any = answer(asked)
+        reply: Any = answer_suite(asked)
         return {**reply, "event_list": events}
 
     with ModelServer(captioned) as server:
@@ -121,7 +121,7 @@ def test_a_video_when_it_shows_one_event_or_five_is_rejected_by_its_caption(
 
 
 def test_prompts_when_a_model_writes_them_add_to_the_seeds_and_differ(tmp_path: Path) -> None:
-    with ModelServer(answer) as server:
+    with ModelServer(answer_suite) as server:
         options = with_model(server, generate=9, most=8)
         report, suite = build(tmp_path, SEEDS, **options)
         asked = Counter("list" if "You list" in one.asked.system else "write" for one in server.log)
@@ -141,7 +141,7 @@ def test_prompts_when_a_model_writes_them_add_to_the_seeds_and_differ(tmp_path: 
 
 
 def test_a_creative_share_when_stated_is_kept_to(tmp_path: Path) -> None:
-    with ModelServer(answer) as server:
+    with ModelServer(answer_suite) as server:
         options = with_model(
             server, generate=10, settings=["load_seeds.creative_share=0.3", "select_prompts.near=100"]
         )
@@ -156,7 +156,7 @@ def test_a_creative_share_when_stated_is_kept_to(tmp_path: Path) -> None:
 
 def test_a_real_video_when_captioned_shows_its_frames_and_is_a_retrieval_prompt(tmp_path: Path) -> None:
     write_video(tmp_path / "wheel.mp4", 40)
-    with ModelServer(answer) as server:
+    with ModelServer(answer_suite) as server:
         _, suite = build(tmp_path, [{"video": "wheel.mp4", "origin": "retrieval"}], **with_model(server))
         assert [len(one.asked.images) for one in server.log] == [16]
         assert "wheel.mp4" not in server.log[0].asked.text

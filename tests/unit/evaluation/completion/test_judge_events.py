@@ -13,8 +13,8 @@ from fabula.evaluation.events.requests import EventOptions, events_request, vide
 from fabula.evaluation.events.score import score_folder
 from fabula.releases.events.suites import suite_bytes
 from fabula.testing.drawn import write_video
-from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import EventModel
 
 CREATED = "2026-01-01T00:00:00Z"
 CUP, DOG, TOY = "A cup falls, and breaks.", "A dog runs, and sleeps.", "A toy turns, stops, and falls."

@@ -12,8 +12,8 @@ from fabula.evaluation.events.requests import EventOptions, estimate_events, eve
 from fabula.evaluation.outputs.videos import check_videos
 from fabula.releases.events.suites import load_suite, suite_bytes
 from fabula.testing.drawn import write_video
-from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import EventModel
 
 
 @pytest.fixture

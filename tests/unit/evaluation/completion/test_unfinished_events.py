@@ -18,8 +18,8 @@ from fabula.evaluation.running import check_request
 from fabula.releases.events.suites import write_suite
 from fabula.schemas.events import Suite
 from fabula.testing.drawn import write_video
-from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import EventModel
 
 Judge = Callable[..., Any]
 NAMES = ("cup", "dog", "toy", "war")

@@ -20,10 +20,10 @@ from fabula.evaluation.shots.score import score_folder
 from fabula.kinds.evaluations import export_archive
 from fabula.models.vision.store import VectorStore
 from fabula.releases.shots.tree import read_shot_set
-from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn import draw_panel, picture_bytes
 from fabula.testing.drawn_shots import CAST, draw_reference, draw_shot_outputs
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import AlignmentModel
 from fabula.testing.table_detector import SETTINGS
 
 Evaluate = Callable[..., Any]

@@ -9,8 +9,8 @@ import pytest
 from fabula.engine.machines.merging import Merge
 from fabula.kinds.verbs import merge_runs
 from fabula.models.vision import store
-from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import AlignmentModel
 
 PRICES = {"input": 1.0, "output": 10.0}
 

@@ -15,9 +15,9 @@ from fabula.evaluation.metrics.registry import needs
 from fabula.evaluation.shots.definitions import Definitions
 from fabula.evaluation.shots.requests import EVALUATING, ImageOptions, images_request
 from fabula.evaluation.shots.score import score_folder
-from fabula.testing.alignment_model import AlignmentModel
 from fabula.testing.drawn_shots import draw_shot_outputs, draw_shot_set
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import AlignmentModel
 from fabula.testing.tiny_vision import tiny_settings
 
 for _library in ("torch", "torchvision", "transformers", "onnx", "onnxruntime", "insightface", "cv2"):

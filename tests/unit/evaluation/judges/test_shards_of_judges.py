@@ -14,8 +14,8 @@ from fabula.testing.drawn_storyboards import draw_outputs, drawn_release, judged
 from fabula.testing.endurance import VARIABLE
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.katha_samples import sample_bundles
+from fabula.testing.killing import differing
 from fabula.testing.model_server import ModelServer
-from fabula.testing.run_files import differing
 
 TABLE = {"text": 0.9, "image": 0.5, "text_image": 0.95, "contrast": 0.8}
 

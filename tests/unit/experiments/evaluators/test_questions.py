@@ -23,7 +23,7 @@ from fabula.experiments.measures.loading import seen_by, view_of
 from fabula.experiments.measures.views import view_scores
 from fabula.releases.loading import Release, load
 from fabula.schemas.text import normalize_answer
-from fabula.testing import question_writer
+from fabula.testing import stand_in_models
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
 from fabula.testing.judge_model import JudgeModel
 from fabula.testing.katha_samples import sample_bundles
@@ -117,7 +117,7 @@ def test_model_when_it_writes_questions_is_a_run_that_is_not_paid_twice(
     release: Release, tmp_path: Path, name: str
 ) -> None:
     evaluator = evaluator_of(name)
-    with ModelServer(question_writer.answer) as server:
+    with ModelServer(stand_in_models.answer_questions) as server:
         options = RunOptions(workers=0, created_at=CREATED)
         request = writing_request(
             release.path, evaluator, tmp_path / "run", f"{server.openai_url}#writer", options
@@ -151,7 +151,7 @@ def test_reply_when_it_cannot_be_is_told_to_the_model(
 
     def wrong(request: Asked) -> Any:
         asked.append(request.text)
-        reply = question_writer.answer(request)
+        reply = stand_in_models.answer_questions(request)
         (entries,) = reply.values()
         entries[1] |= change
         return reply

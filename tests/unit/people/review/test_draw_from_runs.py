@@ -13,8 +13,8 @@ from fabula.kinds.studies import draw_items
 from fabula.people.review.sources.source import DrawOptions
 from fabula.people.review.task import load_task
 from fabula.testing.drawn_evaluations import draw_evaluation
-from fabula.testing.event_model import EventModel
 from fabula.testing.model_server import ModelServer
+from fabula.testing.stand_in_models import EventModel
 from fabula.testing.study_sources import drawn_videos
 
 CREATED = "2026-01-01T00:00:00Z"

@@ -18,7 +18,7 @@ from fabula.generation.memory.shots.pipeline import (
 )
 from fabula.generation.memory.shots.place_packets import read_packets
 from fabula.schemas.plain_files import json_lines
-from fabula.testing import layout_agent
+from fabula.testing import stand_in_models
 from fabula.testing.memory_banks import write_bank
 from fabula.testing.model_server import Asked, ModelServer
 from fabula.testing.written_episodes import write_episodes
@@ -160,7 +160,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server(key: None) -> Iterator[ModelServer]:
-    with ModelServer(layout_agent.answer) as server:
+    with ModelServer(stand_in_models.answer_layout) as server:
         yield server
 
 
@@ -197,8 +197,8 @@ def test_model_when_a_layout_breaks_a_rule_is_told_once_and_then_the_rules_stand
         asked.append(last if isinstance(last, str) else "")
         is_repair = "are both" in asked[-1]
         if "Ana gives Ben" in str(question.messages[0].parts):
-            return layout_agent.crowded(question)
-        return layout_agent.answer(question) if is_repair else layout_agent.crowded(question)
+            return stand_in_models.crowded(question)
+        return stand_in_models.answer_layout(question) if is_repair else stand_in_models.crowded(question)
 
     with ModelServer(answer) as server:
         made(memory, **asking(server))
