@@ -49,13 +49,13 @@ def calibrate(
         confidence: Probability a level stands for, as high=0.9.
         fit_weights: Write judges' weights here, fitted on the validation split.
         resamples: Bootstrap resamples.
-        define: Images: a named definition, such as cids=code, occm=code, csd=code, least=0.3.
+        define: Images: a named definition, such as cids=code, occm=code, csd=code.
         save: Keep it beside the evaluation, so that fabula report shows it.
 
     Examples:
         fabula calibrate runs/eval-a --human human.jsonl
         fabula calibrate runs/eval-b --human people.csv --key key.json --json
-        fabula calibrate runs/eval-c --human people.csv --define clip-text=mean
+        fabula calibrate runs/eval-c --human people.csv --define cids=code
     """
     from ..evaluation.report.people import write_calibration
     from ..kinds.evaluations import calibrate as compare

@@ -265,9 +265,7 @@ def metrics() -> Lines:
     yield from ("## Shot images", "")
     for name, metric in registered():
         low, high = metric.range
-        chosen = ", ".join(
-            f"`{each.name}={' or '.join(each.options)}`" for each in (*metric.choices, *metric.also)
-        )
+        chosen = ", ".join(f"`{each.name}={' or '.join(each.options)}`" for each in metric.choices)
         yield from (f"### {metric.label}", "", metric.meaning, "")
         facts = {
             "name": f"`{metric.name}`, version {metric.version}",

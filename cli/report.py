@@ -37,7 +37,7 @@ def report(
         release: Release, or suite, that was judged [where the evaluation found it].
         outputs: Storyboards or shots of one method [the run's pictures].
         out: The page, a .html file [evaluation_report.html in the folder].
-        define: Images: a named definition, such as cids=code, occm=code, csd=code, least=0.3.
+        define: Images: a named definition, such as cids=code, occm=code, csd=code.
         unranked: Images: a method that is shown and not ranked.
         stories: Images, episodes: a story, or an episode, to show from end to end [those that tell most].
         methods: Images, episodes: a method whose stories are shown [the first 6].

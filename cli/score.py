@@ -46,7 +46,7 @@ def score(
             archived verdicts [accepted].
         nonresponse: No answer counts as incorrect (zero) or is excluded [excluded; events: zero].
         weights: Weights of judges, fitted on a validation split [one vote each].
-        define: Images: a named definition, such as cids=code, occm=code, csd=code, least=0.3.
+        define: Images: a named definition, such as cids=code, occm=code, csd=code.
         alias: Images: NAME=METHOD, for a method here that is a run of METHOD, or a file with such lines: the
             ranks of the official summary count the best run of each.
         tables: Also write tables here: answers, matches, masks; of images, scores, strata, shots.

@@ -233,7 +233,7 @@ def events_report(
         definitions=(
             *(
                 Definition(name=name, value=str(getattr(scores.definitions, name)))
-                for name in ("voting", "nonresponse", "partial")
+                for name in ("voting", "nonresponse")
             ),
             resampling_definition(scores.definitions, "prompt"),
         ),

@@ -111,7 +111,7 @@ class EventScores:
     def lines(self) -> Iterable[str]:
         """Return the scores as a table for people, in percent, with coverage."""
         used = self.definitions
-        named = f"voting={used.voting}, nonresponse={used.nonresponse}, partial={used.partial}"
+        named = f"voting={used.voting}, nonresponse={used.nonresponse}"
         yield f"completion rate, % ({named})"
         yield from (f"note: {note}" for note in self.notes)
         for panel in self.panels:

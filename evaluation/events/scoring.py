@@ -21,7 +21,7 @@ def definitions_of(chosen: Chosen) -> Definitions:
     Raises:
         ConfigError: one of them does not exist.
     """
-    given = chosen.of("voting", "nonresponse", "partial", "resamples", *UNCERTAINTY)
+    given = chosen.of("voting", "nonresponse", "resamples", *UNCERTAINTY)
     if given.get("nonresponse") == "incorrect":
         given["nonresponse"] = "zero"
     return Definitions(**given)
@@ -93,7 +93,7 @@ SCORING = Scoring(
     compare,
     report,
     None,
-    ("release", "suite", "voting", "partial", "nonresponse"),
+    ("release", "suite", "voting", "nonresponse"),
     tables=tables,
     of_people=of_people,
     within=within,

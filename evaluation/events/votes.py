@@ -7,7 +7,7 @@ Output: a share in [0, 1]; higher is better.
 Undefined when: no vote has an answer. Whether that counts as 0 is decided where prompts are pooled.
 Source: StoryEval, sections 2.2.3 and 6.1, Eq. 1.
 Departures from the source: none. The paper does not say what a prompt with some answers counts; its tables
-follow from the votes that were answered, which is the default (``partial=answered``).
+follow from the votes that were answered, which alone count here.
 Example: votes (1, 0) and (1, 1) under unanimous voting give (1, 0), a rate of 0.5.
 """
 
@@ -29,7 +29,6 @@ from ..metrics.metric import Quantity
 from ..stats.uncertainty import Uncertainty
 
 NonResponse = Literal["zero", "excluded"]
-Partial = Literal["answered", "required"]
 _K = re.compile(r"at_least_([1-9][0-9]?)")
 
 
@@ -41,13 +40,10 @@ class Definitions(Uncertainty):
         voting: events: ``unanimous`` (every vote says that an event is completed), ``at_least_K`` (K votes
             do; K is at most the number of votes that count), or ``average`` of the votes [unanimous].
         nonresponse: what a prompt without any answer counts: ``zero``, as in the paper, or ``excluded``.
-        partial: events: which votes of a prompt count: those ``answered``, as in the published tables, or all
-            that are ``required``, where a vote without an answer speaks against every event [answered].
     """
 
     voting: str = "unanimous"
     nonresponse: NonResponse = "zero"
-    partial: Partial = "answered"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,14 +52,13 @@ class Definitions(Uncertainty):
                 "voting", expected="unanimous, average or at_least_K", found=self.voting,
                 fix="choose one of them",
             )  # fmt: skip
-        for name, known in (("nonresponse", get_args(NonResponse)), ("partial", get_args(Partial))):
-            if getattr(self, name) not in known:
-                raise ConfigError(
-                    name,
-                    expected=" or ".join(known),
-                    found=str(getattr(self, name)),
-                    fix="choose one of them",
-                )
+        if self.nonresponse not in get_args(NonResponse):
+            raise ConfigError(
+                "nonresponse",
+                expected=" or ".join(get_args(NonResponse)),
+                found=str(self.nonresponse),
+                fix="choose one of them",
+            )
 
 
 def combine(votes: Sequence[Sequence[int]], voting: str) -> tuple[float, ...]:
@@ -278,7 +273,5 @@ def completion_rate(
     counts = {"votes": len(votes), "answered": len(answered)}
     if not answered:
         return Score(value=None, status="undefined", reason=NO_ANSWER, counts=counts), None
-    if definitions.partial == "required":
-        answered += [(0,) * events] * (len(votes) - len(answered))
     combined = combine(answered, definitions.voting)
     return Score.ratio(sum(combined), events, NO_ANSWER, **counts), combined

@@ -19,9 +19,9 @@ Departures from the source: two definitions. ``paper`` (default): cross is the m
     0.0001); a name that a shot lists twice is one character (the code matches it twice: one crop more of that
     shot); corners of boxes are cut to whole pixels, not centres and sizes (a pixel a side); 64 boxes of a
     picture count at most (none lost of a picture with fewer); a script without characters has no value (the
-    code writes 0 for the story). Both: a minimum similarity can be set; neither source has one. Cosines of
-    several encoders of faces are averaged, as the public code does; the weights that its settings give and
-    its default rule does not read can be chosen. Where no crop of a character's references has a vector, all
+    code writes 0 for the story). Cosines of several
+    encoders of faces are averaged, as the public code does; the weights that its settings give, its default
+    rule does not read. Where no crop of a character's references has a vector, all
     of them count whole, as in the code. Crops have as many dimensions as the encoder gives (768 of CLIP),
     where the paper says 512 of all.
 Example: one character, one reference (1, 0); crops (1, 0) and (0.6, 0.8) in two shots: cross (1 + 0.6) / 2 =
@@ -38,14 +38,14 @@ from ...schemas.canonical import Json
 from ...schemas.values import Score
 from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
 from .story import Story
-from .vectors import Floats, Joining, Vectors, mean_of_pairs, similarities, vectors_of
+from .vectors import Floats, Vectors, mean_of_pairs, similarities, vectors_of
 
 _IMPOSSIBLE = (
     -1e6
 )  # far below any sum of cosines, so that such a pair is only taken when nothing else is left
 
 
-def match_characters(tables: Sequence[Floats], least: float | None = None) -> tuple[int | None, ...]:
+def match_characters(tables: Sequence[Floats]) -> tuple[int | None, ...]:
     """Assign each expected character at most one crop, each crop to at most one character.
 
     As many pairs are matched as can be, and of those the sum of similarities is as large as it can be
@@ -55,7 +55,6 @@ def match_characters(tables: Sequence[Floats], least: float | None = None) -> tu
     Args:
         tables: per character the similarities of its references and the crops, shape (references, crops), the
             same number of crops in all; ``nan`` where there is none.
-        least: pairs below this similarity are no match; None takes every pair.
 
     Returns:
         Per character the place of its crop, or None.
@@ -71,8 +70,6 @@ def match_characters(tables: Sequence[Floats], least: float | None = None) -> tu
             highest = np.where(known, table, -np.inf).max(axis=0)
             best[row] = np.where(known.any(axis=0), highest, np.nan)
     crops: list[int | None] = [None] * len(tables)
-    if least is not None:
-        best[best < least] = np.nan
     rows, columns = linear_sum_assignment(np.where(np.isnan(best), _IMPOSSIBLE, best), maximize=True)
     for row, column in zip(rows, columns, strict=True):
         value = best[row, column]
@@ -83,11 +80,6 @@ def match_characters(tables: Sequence[Floats], least: float | None = None) -> tu
 
 Definition = Literal["paper", "code"]
 DEFINITION: Choice[Definition] = Choice("cids", ("paper", "code"))
-ENSEMBLE: Choice[str] = Choice("ensemble", ("average", "weighted"))
-"""How the cosines of several encoders of one crop become one."""
-WEIGHTS = {"arcface-r100": 0.4, "adaface-ir101": 0.4, "facenet-vggface2": 0.2}
-"""Of encoders of faces under ``ensemble=weighted``: those that the settings of the public code give, and that
-its default rule, the plain mean, does not read; the paper gives none."""
 
 
 @dataclass(frozen=True)
@@ -145,19 +137,14 @@ class Settings:
 
     Attributes:
         definition: ``paper`` or ``code``.
-        least: pairs of lower similarity are no match; None takes every pair.
-        weights: encoder -> weight in the mean of several encoders' cosines, 1 where it has none; all alike
-            where none are given.
     """
 
     definition: Definition = "paper"
-    least: float | None = None
-    weights: Mapping[str, float] | None = None
 
     @property
-    def joining(self) -> Joining:
-        """How cosines of several encoders become one similarity."""
-        return Joining(self.weights, 0.0) if self.definition == "code" else Joining(self.weights)
+    def apart(self) -> float:
+        """Similarity of two pictures that are both known, but to no encoder in common."""
+        return 0.0 if self.definition == "code" else float("nan")
 
 
 @dataclass(frozen=True)
@@ -244,10 +231,9 @@ def matched(story: Story, chosen: Choices) -> Matched | None:
     crops = story.line.crops
     if crops is None:
         return None
-    key = (chosen.of(DEFINITION), chosen.of(ENSEMBLE), chosen.least)
+    key = ("cids", chosen.of(DEFINITION))
     if key not in story.kept:
-        weights = WEIGHTS if chosen.of(ENSEMBLE) == "weighted" else None
-        settings = Settings(chosen.of(DEFINITION), chosen.least, weights)
+        settings = Settings(chosen.of(DEFINITION))
         characters = characters_of(crops)
         result = cids(characters, shots_of(story.line.shots_json(), crops), settings)
         mirrors = {name: vectors_of(rows) for name, rows in crops["mirrors"].items()}
@@ -331,7 +317,7 @@ def self_terms(
     twice = 0
     for character in characters:
         table: Floats = similarities(
-            crops[character.key], crops[character.key], character.encoders, settings.joining
+            crops[character.key], crops[character.key], character.encoders, settings.apart
         )
         summed, pairs = mean_of_pairs(table)
         twice += bool(pairs)
@@ -359,9 +345,9 @@ def _match_shot(shot: ShotCrops, by_key: Mapping[str, Character], settings: Sett
     if shot.crops is None:
         return [Match(shot.number, character.key, missed="no image") for character in expected]
     tables = [
-        similarities(person.references, shot.crops, person.encoders, settings.joining) for person in expected
+        similarities(person.references, shot.crops, person.encoders, settings.apart) for person in expected
     ]
-    crops = match_characters(tables, settings.least)
+    crops = match_characters(tables)
     made = []
     for character, table, crop in zip(expected, tables, crops, strict=True):
         if crop is not None:
@@ -394,7 +380,7 @@ def _self(story: Story, chosen: Choices) -> Terms | None:
 CROSS = Metric(
     name="cids_cross", version=2, label="CIDS cross", group="Character similarity", direction="higher",
     range=(-1.0, 1.0), top=1.0, column=1, lead=1, needs=(DETECTOR, *CROPS), terms=_cross, per_shot=True,
-    per_character=True, choices=(DEFINITION,), also=(ENSEMBLE,),
+    per_character=True, choices=(DEFINITION,),
     meaning="How much generated characters look like their reference images: mean cosine of matched crop "
     "and references. -1 to 1.",
 )  # fmt: skip

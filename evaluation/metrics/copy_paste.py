@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from .cids import ENSEMBLE, Character, Settings, matched, of_record
+from .cids import Character, Settings, matched, of_record
 from .metric import CROPS, DETECTOR, Choice, Choices, Metric, Term, Terms
 from .story import Story
 from .vectors import Floats, Vectors, similarities
@@ -51,7 +51,6 @@ def copy_paste(
     crops: Mapping[str, Vectors],
     mirrors: Mapping[str, Vectors] | None = None,
     definition: Definition = "paper",
-    weights: Mapping[str, float] | None = None,
 ) -> Terms:
     """Return the rates of one story's characters.
 
@@ -60,9 +59,8 @@ def copy_paste(
         crops: character -> vectors of its matched crops, as :func:`.cids.cids` returns them.
         mirrors: character -> vector of the mirror image of its first reference; only ``code`` needs it.
         definition: ``paper`` or ``code``.
-        weights: encoder -> weight of its cosine, as :class:`.cids.Settings` has them.
     """
-    joining = Settings(definition, weights=weights).joining
+    apart = Settings(definition).apart
     terms, counts = [], {"characters": len(characters), "counted": 0, "one_reference": 0, "no_crop": 0}
     for character in characters:
         drawn = crops.get(character.key, Vectors({}))
@@ -70,7 +68,7 @@ def copy_paste(
         if rivals is None:
             counts["one_reference"] += 1
             continue
-        cosines = similarities(drawn, rivals, character.encoders, joining)
+        cosines = similarities(drawn, rivals, character.encoders, apart)
         known = cosines[~np.isnan(cosines).any(axis=1)]
         if not len(known):
             counts["no_crop"] += 1
@@ -99,14 +97,14 @@ def _terms(story: Story, chosen: Choices) -> Terms | None:
     match, definition = matched(story, chosen), chosen.of(DEFINITION)
     if match is None:
         return None
-    terms = copy_paste(match.characters, match.cids.crops, match.mirrors, definition, match.settings.weights)
+    terms = copy_paste(match.characters, match.cids.crops, match.mirrors, definition)
     return of_record(terms, Settings(definition), match.cids.no_record)
 
 
 METRIC = Metric(
     name="copy_paste_rate", version=2,
     label="Copy-paste", group="Copying", direction="lower", range=(0.0, 1.0), top=1.0,
-    needs=(DETECTOR, *CROPS), terms=_terms, per_character=True, choices=(DEFINITION,), also=(ENSEMBLE,),
+    needs=(DETECTOR, *CROPS), terms=_terms, per_character=True, choices=(DEFINITION,),
     notes=(
         ("one_reference", "characters", "characters have one reference"),
         ("no_crop", "characters", "characters without a crop"),

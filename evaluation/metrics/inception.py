@@ -1,16 +1,15 @@
 """Inception score.
 
 Question: are the pictures each of something distinct, and of many different things?
-Formula: exp(mean_i KL(p(y | x_i) || mean_j p(y | x_j))), natural logarithm. Of k splits each has n // k
-    pictures; what is left over at the end counts in none.
+Formula: exp(mean_i KL(p(y | x_i) || mean_j p(y | x_j))), natural logarithm.
 Input: class probabilities of every picture of the set, shape (pictures, classes), rows adding to 1.
-Output: 1 to the number of classes; higher is better. With splits, mean and standard deviation over them.
-Undefined when: there is no picture, or fewer pictures than splits.
-Source: ViStoryBench, metrics page and public code (one split); Salimans et al. 2016.
+Output: 1 to the number of classes; higher is better.
+Undefined when: there is no picture.
+Source: ViStoryBench, metrics page and public code; Salimans et al. 2016.
 Departures from the source: the set is that of the stories under evaluation, where the code takes every image
     under a time stamp (none more where a method drew what it was asked for; every further picture counts
-    there as one of n). Without pictures, or with fewer than splits, there is no value where the code writes
-    0. The value depends on the number of pictures; compare sets of equal size only.
+    there as one of n). Without pictures there is no value where the code writes 0. The value depends on the
+    number of pictures; compare sets of equal size only.
 Example: two pictures, two classes, each sure of another class: KL = ln 2 for both, score 2.
 """
 
@@ -27,28 +26,20 @@ FEW = 32
 """Below so many pictures the public code warns that the value means little."""
 
 
-def inception_score(probabilities: Floats, splits: int = 1) -> tuple[Score, float | None]:
-    """Return the score of a set, and its standard deviation over splits (None with one split).
+def inception_score(probabilities: Floats) -> Score:
+    """Return the score of a set.
 
     Args:
         probabilities: shape (pictures, classes); rows are made to add to 1.
-        splits: parts of equal size, in order of the rows; the score is the mean over them, and rows that
-            do not fill another part are left out.
 
     Raises:
-        ValueError: splits is below 1, or a probability is negative.
+        ValueError: a probability is negative.
     """
-    if splits < 1:
-        raise ValueError("there is at least one split")
     if (probabilities < 0).any():
         raise ValueError("probabilities are 0 or more")
     pictures = len(probabilities)
-    if pictures < splits or not pictures:
-        return Score.ratio(0.0, 0, "fewer pictures than splits", pictures=pictures), None
-    size = pictures // splits
-    values = [_score(probabilities[size * part : size * (part + 1)]) for part in range(splits)]
-    score = Score.ratio(float(sum(values)), splits, "no picture", pictures=pictures)
-    return score, float(np.std(values)) if splits > 1 else None
+    value = _score(probabilities) if pictures else 0.0
+    return Score.ratio(value, min(1, pictures), "no picture", pictures=pictures)
 
 
 def _score(rows: Floats) -> float:
@@ -60,16 +51,15 @@ def _score(rows: Floats) -> float:
     return float(np.exp((shares * (logs - means)).sum(axis=1).mean()))
 
 
-def _whole(stories: Sequence[Story], chosen: Choices) -> tuple[Score, float | None] | None:
+def _whole(stories: Sequence[Story], _chosen: Choices) -> Score | None:
     rows = [some for story in stories if (some := story.rows("inception")) is not None]
     if not rows:
         return None
     known = [row for some in rows for row in some if row is not None]
-    table = np.array(known) if known else np.empty((0, 1))
-    score, deviation = inception_score(table, chosen.splits)
+    score = inception_score(np.array(known) if known else np.empty((0, 1)))
     shots = sum(len(story.shots) for story in stories)
-    counts = {**score.counts, "shots": shots, "without_image": shots - len(table)}
-    return score.model_copy(update={"counts": counts}), deviation
+    counts = {**score.counts, "shots": shots, "without_image": shots - len(known)}
+    return score.model_copy(update={"counts": counts})
 
 
 METRIC = Metric(

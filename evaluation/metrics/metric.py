@@ -60,13 +60,9 @@ class Choices:
 
     Attributes:
         chosen: name of a :class:`Choice` -> its value, where it is not the default.
-        least: pairs of crop and character below this similarity are no match; None takes every pair.
-        splits: parts of the set for a score of the whole set.
     """
 
     chosen: Mapping[str, str] = field(default_factory=dict)
-    least: float | None = None
-    splits: int = 1
 
     def of(self, choice: Choice[T]) -> T:
         """Return the value of a choice."""
@@ -163,8 +159,8 @@ class Terms:
 
 Compute = Callable[[Story, Choices], Terms | None]
 """Story and definitions -> terms; None where nobody looked."""
-Whole = Callable[[Sequence[Story], Choices], tuple[Score, float | None] | None]
-"""Stories and definitions -> score and its deviation over splits; None where nobody looked."""
+Whole = Callable[[Sequence[Story], Choices], Score | None]
+"""Stories and definitions -> score; None where nobody looked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +182,6 @@ class Metric(Quantity):
         per_shot: whether single shots have a value.
         per_character: whether it can be taken over some characters of a story.
         choices: the definitions that it has.
-        also: definitions that bear on it and that it shares with others.
         digits: behind the point.
         top: value that counts as full where a chart needs one.
         column: its place in Table S6 of ViStoryBench, and in its polar charts; None where it is not there.
@@ -204,7 +199,6 @@ class Metric(Quantity):
     per_shot: bool = False
     per_character: bool = False
     choices: tuple[Choice[str], ...] = ()
-    also: tuple[Choice[str], ...] = ()
     digits: Literal[2, 3] = 3
     top: float | None = None
     column: int | None = None

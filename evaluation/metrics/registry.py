@@ -77,7 +77,7 @@ def names() -> tuple[str, ...]:
 
 def choices() -> "tuple[Choice[str], ...]":
     """Return every definition that can be chosen."""
-    return tuple(dict.fromkeys(choice for metric in metrics() for choice in (*metric.choices, *metric.also)))
+    return tuple(dict.fromkeys(choice for metric in metrics() for choice in metric.choices))
 
 
 def needs() -> "tuple[Need, ...]":

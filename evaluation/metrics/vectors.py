@@ -102,37 +102,21 @@ def unit(rows: Floats) -> Floats:
     return scaled
 
 
-@dataclass(frozen=True)
-class Joining:
-    """How the cosines of several encoders become one similarity.
-
-    Attributes:
-        weights: encoder -> weight of its cosine in the mean, 1 where it has none; all alike where none are
-            given. (One cosine of concatenated unit vectors is the plain mean of their cosines, so there is no
-            rule of that name.)
-        apart: similarity of two pictures that are both known, but to no encoder in common.
-    """
-
-    weights: Mapping[str, float] | None = None
-    apart: float = float("nan")
-
-
 def similarities(
-    first: Vectors, second: Vectors, encoders: Sequence[str], joining: Joining | None = None
+    first: Vectors, second: Vectors, encoders: Sequence[str], apart: float = float("nan")
 ) -> Floats:
-    """Return the cosine similarity of every pair of pictures, over the encoders that know both.
+    """Return the cosine similarity of every pair of pictures, the mean over the encoders that know both.
 
     Args:
         first: n pictures.
         second: m pictures.
         encoders: which encoders to use.
-        joining: how their cosines become one; the plain mean where none is given.
+        apart: similarity of two pictures that are both known, but to no encoder in common.
 
     Returns:
-        Shape (n, m), in [-1, 1]; ``nan`` where no encoder has both pictures, ``joining.apart`` where each of
+        Shape (n, m), in [-1, 1]; ``nan`` where no encoder has both pictures, ``apart`` where each of
         the two is known to another one.
     """
-    joining = joining or Joining()
     total = np.zeros((len(first), len(second)))
     counted = np.zeros_like(total)
     for encoder in encoders:
@@ -142,11 +126,10 @@ def similarities(
         both = _present(left)[:, None] & _present(right)[None, :]
         if not both.any():
             continue
-        weight = 1.0 if joining.weights is None else joining.weights.get(encoder, 1.0)
-        total += np.where(both, weight * (np.nan_to_num(left) @ np.nan_to_num(right).T), 0.0)
-        counted += np.where(both, weight, 0.0)
+        total += np.where(both, np.nan_to_num(left) @ np.nan_to_num(right).T, 0.0)
+        counted += both
     seen = first.known(encoders)[:, None] & second.known(encoders)[None, :]
-    result: Floats = np.where(seen, joining.apart, np.nan)
+    result: Floats = np.where(seen, apart, np.nan)
     np.divide(total, counted, out=result, where=counted > 0)
     return np.clip(result, -1.0, 1.0)
 

@@ -8,7 +8,7 @@ from ...errors import ConfigError
 from ..stats.uncertainty import Uncertainty
 
 Nonresponse = Literal["incorrect", "excluded"]
-Support = Literal["contradicted", "answer", "eq51"]
+Support = Literal["contradicted", "eq51"]
 
 PROTOCOL = "katha"
 """Name of the recoverability protocol, which its archives and scores bear."""
@@ -18,7 +18,6 @@ NONRESPONSES: Mapping[str, str] = {
 }
 SUPPORTS: Mapping[str, str] = {
     "contradicted": "under text+image, an answer whose image support is contradicted or ambiguous is wrong",
-    "answer": "under text+image, the final answer alone decides",
     "eq51": "under text+image, an answer whose image support is omitted is wrong too (Eq. 51 to the letter)",
 }
 
@@ -35,8 +34,7 @@ class Definitions(Uncertainty):
         matcher: how answers are compared: {evaluation.recoverability.matchers:MATCHERS}; some take a value,
             as NAME=VALUE.
         nonresponse: what a judge counts as that was asked and did not answer: ``incorrect`` or ``excluded``.
-        support: which image support spoils a text+image answer: ``contradicted``, ``answer`` or ``eq51``
-            [contradicted].
+        support: which image support spoils a text+image answer: ``contradicted`` or ``eq51`` [contradicted].
         weights: weight of each judge, fitted on people's answers; None for one vote each.
     """
 

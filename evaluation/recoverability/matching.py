@@ -30,7 +30,6 @@ UNCERTAIN = frozenset({"unclear", "ambiguous", "omitted", "contradicted"})
 
 REFUSED_SUPPORT: Mapping[Support, frozenset[str]] = {
     "contradicted": frozenset({"contradicted", "ambiguous"}),
-    "answer": frozenset(),
     "eq51": UNCERTAIN,
 }
 

@@ -25,37 +25,25 @@ class Definitions(Choices, Uncertainty):
 
     def named(self) -> str:
         """Return the definitions as a line for people."""
-        choices_made = [f"{name}={value}" for name, value in self.all().items()]
-        return ", ".join([*choices_made, *([] if self.least is None else [f"least={self.least:g}"])])
+        return ", ".join(f"{name}={value}" for name, value in self.all().items())
 
 
 def read_definitions(texts: Iterable[str], **uncertainty: Any) -> Definitions:  # noqa: ANN401 - fields of a class
-    """Return the definitions that texts such as ``cids=code`` or ``least=0.3`` choose.
+    """Return the definitions that texts such as ``cids=code`` choose.
 
     Raises:
-        ConfigError: there is no such metric, definition or number.
+        ConfigError: there is no such definition.
     """
     made, known = Definitions(**uncertainty), {choice.name: choice.options for choice in choices()}
     for text in texts:
         name, equals, value = text.partition("=")
         if value in known.get(name, ()):
             made = replace(made, chosen={**made.chosen, name: value})
-        elif name == "least" and (least := _number(value)) is not None and -1 <= least <= 1:
-            made = replace(made, least=least)
-        elif name == "splits" and value.isascii() and value.isdigit() and int(value) > 0:
-            made = replace(made, splits=int(value))
         else:
             listed = "; ".join(f"{name}={'|'.join(values)}" for name, values in known.items())
             raise ConfigError(
                 f"--define {name}{equals}{value}",
-                what=f"there is no such definition; there are: {listed}; least=-1...1; splits=1, 2, ...",
+                what=f"there is no such definition; there are: {listed}",
                 fix="docs/images.md says what they are",
             )  # fmt: skip
     return made
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

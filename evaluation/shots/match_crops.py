@@ -4,7 +4,7 @@ Scoring matches anew, under its own definition; this is what the judges were sho
 """
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from ..metrics.cids import Settings, characters_of, cids, shots_of
+from ..metrics.cids import characters_of, cids, shots_of
 from .settings import MatchSettings
 
 SPEC = StageSpec(
@@ -29,7 +29,7 @@ def run(item: Item, tools: Tools) -> Outcome:
         triples = []
     else:
         crops = item["crops"]
-        matched = cids(characters_of(crops), shots_of(item["shots"], crops), Settings(least=settings.least))
+        matched = cids(characters_of(crops), shots_of(item["shots"], crops))
         boxes = item["boxes"]["shots"]
         triples = [
             (match.shot, match.character, boxes[str(match.shot)][match.crop])

@@ -104,10 +104,9 @@ def _score_method(
         actions[named("action", judge)] = partial(actions_of, panel=panel, definitions=definitions)
     per_story = tuple(replace(row, scores={**row.scores, **rated[key]}) for key, row in scored.items())
     scores = with_intervals(pooled(per_story), per_story, definitions)
-    deviations: dict[str, float | None] = {}
     for metric in metrics():
         if metric.whole and (whole := metric.whole([Story(story) for story in stories], definitions)):
-            scores[metric.name], deviations[metric.name] = whole
+            scores[metric.name] = whole
     return MethodScores(
         method=stories[0].method,
         scores={name: scores[name] for name in _ordered(scores)},
@@ -118,7 +117,6 @@ def _score_method(
         },
         outcomes={judge: dict(panel.outcomes) for judge, panel in judged.items()},
         strata=strata_of(stories, per_story, actions, definitions),
-        deviations=deviations,
     )
 
 

@@ -219,7 +219,6 @@ class MethodScores:
         accounting: shots and stories that were asked for and are there.
         stability: judge -> sub-score -> its value in every run.
         outcomes: judge -> how many ratings came out how.
-        deviations: score of the whole set -> its standard deviation over splits; None with one.
         strata: scores by kind of story and of character.
     """
 
@@ -229,7 +228,6 @@ class MethodScores:
     accounting: Mapping[str, Any]
     stability: Mapping[str, Mapping[str, Stability]] = field(default_factory=dict)
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    deviations: Mapping[str, float | None] = field(default_factory=dict)
     strata: tuple[Stratum, ...] = field(default=(), repr=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -248,7 +246,6 @@ class MethodScores:
                 for judge, dimensions in self.stability.items()
             },
             "outcomes": {judge: dict(counts) for judge, counts in self.outcomes.items()},
-            "inception_deviation": self.deviations.get("inception"),
             "strata": [stratum.as_json() for stratum in self.strata],
             "stories": [
                 {

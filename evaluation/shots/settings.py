@@ -100,12 +100,7 @@ class PictureSettings(VisionSettings):
 class MatchSettings(Own):
     """Which crop is which character, for the judges of individual actions."""
 
-    least: float | None = Field(
-        default=None,
-        ge=-1,
-        le=1,
-        description="Pairs of lower similarity are no match; null takes every pair.",
-    )
+    least: None = Field(default=None, description="Of older runs: every pair can be a match.")
     whole: bool = Field(
         default=False, description="Show the whole picture for everybody on stage: rehearsals alone do that."
     )

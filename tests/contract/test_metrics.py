@@ -39,7 +39,7 @@ def test_names_of_scores_and_definitions_are_each_of_one_metric() -> None:
     assert len(set(names)) == len(names)
     options: dict[str, tuple[str, ...]] = {}
     for _, metric in registered():
-        for choice in (*metric.choices, *metric.also):
+        for choice in metric.choices:
             assert options.setdefault(choice.name, choice.options) == choice.options
     columns = [metric.column for _, metric in registered() if metric.column is not None]
     assert sorted(columns) == list(range(len(columns)))

@@ -121,21 +121,6 @@ def test_published_rates_when_computed_from_the_replies_agree_to_the_printed_dig
     assert compared == (9 if named[1] == "gpt4o" else 8)
 
 
-def test_other_definitions_when_used_do_not_give_the_published_rates(
-    imported: Imported, suite: Suite, named: tuple[str, str]
-) -> None:
-    """Why ``answered`` is the default: with ``required`` the averages with silent votes are others."""
-    default, other = scored(imported, suite), scored(imported, suite, partial="required")
-    changed = default.classes["average"].value != other.classes["average"].value
-    partly = {
-        ("pika1.5", "gpt4o"),
-        ("modelscope", "gpt4o"),
-        ("easyanimate", "gpt4o"),
-        ("easyanimate", "llava"),
-    }
-    assert changed == (named in partly)
-
-
 def test_ways_to_combine_votes_when_applied_to_the_replies_order_as_table_4_does(
     reference: Path, suite: Suite
 ) -> None:

@@ -18,7 +18,7 @@ from ....models.vision.registry import Kind
 from ..entities import QUALITY
 from ..looking.settings import Grounding
 from .meters import Meter, around, each, mean, pairs, share_above, with_first
-from .motion import Interpolation, Likeness, Motion, Rating, Reconstruction, Steadiness
+from .motion import Likeness, Motion, Rating, Reconstruction, Steadiness
 from .vbench_results import read_results
 
 Definition = Literal["paper", "vbench"]
@@ -60,8 +60,8 @@ class QualitySettings(VisionSettings):
         default=6.0, gt=0, description="paper: a pair moves if its motion is above this, in pixels of"
         " a picture with a shorter side of 256, in an eighth of a second.",
     )  # fmt: skip
-    interpolation: Interpolation = Field(
-        default="visible", description="paper: how two frames make the one between them, visible or mean."
+    interpolation: Literal["visible"] = Field(
+        default="visible", description="paper: how two frames make the one between them."
     )
     pairs: int = Field(default=1, ge=1, le=64, description="Pairs of frames whose flow is found at once.")
     keeps: Grounding = Field(
@@ -178,7 +178,7 @@ def _subject_vbench(shot: _Shot) -> Meter:
 
 
 def _smoothness(shot: _Shot) -> Meter:
-    measure = Reconstruction(shot.model("motion_smoothness"), shot.settings.interpolation)
+    measure = Reconstruction(shot.model("motion_smoothness"))
     return Meter(around(), measure, mean, shot.settings.pairs, 3)
 
 

@@ -5,7 +5,7 @@ through an encoder once in a batch.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Group = tuple[Image, ...]
 
-Interpolation = Literal["visible", "mean"]
-"""How two frames make the one between them: see :class:`Reconstruction`."""
 FASTEST = 0.05
 """Share of the pixels, those that move most, whose mean is the motion of a pair (VBench)."""
 
@@ -107,21 +105,17 @@ class Reconstruction:
     """How well two frames foretell the one between them: 1 minus the mean absolute difference from it.
 
     Flow from each of the two to the other gives that to their middle (0 to 1/2: -F01/4 + F10/4, and
-    mirrored), as if every pixel moved evenly and straight. Both frames are moved there.
-
-    Args:
-        flow: the network.
-        interpolation: ``visible``: a pixel is the mean of both frames, or that of one of them where it would
-            come from outside the other; ``mean``: always of both, edges being repeated.
+    mirrored), as if every pixel moved evenly and straight. Both frames are moved there. A pixel is the mean
+    of both, or that of one of them where it would come from outside the other.
     """
 
-    def __init__(self, flow: Flow, interpolation: Interpolation = "visible") -> None:
-        self._flow, self._interpolation = flow, interpolation
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
 
     @property
     def identity(self) -> str:
         """What its numbers depend on."""
-        return f"{self._flow.identity}/reconstruction-{self._interpolation}"
+        return f"{self._flow.identity}/reconstruction-visible"
 
     def values(self, groups: "Sequence[Group]") -> Rows:
         """Return shape (groups, 1)."""
@@ -139,8 +133,6 @@ class Reconstruction:
         early, seen_early = _moved(first, shift)
         late, seen_late = _moved(last, -shift)
         mean = (early + late) / 2
-        if self._interpolation == "mean":
-            return np.asarray(mean, dtype=np.float32)
         single = np.where(seen_early, early, late)
         return np.asarray(np.where(seen_early == seen_late, mean, single), dtype=np.float32)
 

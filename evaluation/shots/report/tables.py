@@ -120,14 +120,7 @@ def definitions_of(used: Definitions, board: Leaderboard) -> Iterator[Definition
         if name in present:
             known = metric_of(name)
             value = ", ".join(used.of(choice) for choice in known.choices) or "as published"
-            if known.whole:
-                value = counted(used.splits, "split")
             yield Definition(name=known.label, value=value, meaning=known.meaning)
-    least = "no lower limit" if used.least is None else f"{used.least:g}"
-    yield Definition(
-        name="least similarity of a match", value=least,
-        meaning="Crops are assigned to expected characters so that the sum of similarities is largest.",
-    )  # fmt: skip
     yield resampling_definition(used, "story")
     listed = ", ".join(f"{name}={value}" for name, value in used.all().items())
     yield Definition(name="chosen with --define", value=listed, meaning="docs/images.md says what they are.")

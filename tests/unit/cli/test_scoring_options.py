@@ -25,7 +25,7 @@ from fabula.schemas.judgement import EvaluationManifest
 from fabula.testing.katha_folders import rehash, write_run
 from fabula.testing.katha_samples import sample_bundles
 
-GIVEN = {"split": ("train",), "matcher": "exact", "voting": "average", "partial": None, "suite": None}
+GIVEN = {"split": ("train",), "matcher": "exact", "voting": "average", "weights": None, "suite": None}
 
 
 @pytest.fixture

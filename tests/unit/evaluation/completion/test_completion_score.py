@@ -44,11 +44,8 @@ def test_a_rate_when_no_vote_has_an_answer_is_undefined_and_never_zero() -> None
     assert score.counts == {"votes": 3, "answered": 0}
 
 
-def test_a_rate_when_a_vote_has_no_answer_depends_on_the_named_definition() -> None:
-    votes = [(1, 1), None]
-    assert completion_rate(votes, 2, Definitions())[0].value == 1
-    assert completion_rate(votes, 2, Definitions(partial="required"))[0].value == 0
-    assert completion_rate(votes, 2, Definitions("average", partial="required"))[0].value == 0.5
+def test_a_rate_when_a_vote_has_no_answer_is_that_of_the_others() -> None:
+    assert completion_rate([(1, 1), None], 2, Definitions())[0].value == 1
 
 
 def test_scores_when_worked_by_hand_agree(archive: Make, suite: Suite) -> None:

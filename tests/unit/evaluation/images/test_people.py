@@ -68,8 +68,8 @@ def test_ratings_when_another_definition_is_chosen_are_compared_under_it(
     evaluated: Path, tmp_path: Path
 ) -> None:
     people = written(tmp_path / "people.jsonl", rating("model-x", "01", 3))
-    told = calibrate(evaluated, people, settings=SETTINGS, define=["clip-text=setting"]).as_json()
-    assert told["definitions"]["scores"]["clip_text"] == "setting"
+    told = calibrate(evaluated, people, settings=SETTINGS, define=["occm=code"]).as_json()
+    assert told["definitions"]["scores"]["occm"] == "code"
     pearson = told["scores"]["alignment"]["stories"]["clip_score"]["stories"]["pearson"]
     assert (pearson["value"], pearson["reason"]) == (None, "1 pair; at least 3 are needed")
 

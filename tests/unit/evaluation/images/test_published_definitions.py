@@ -58,8 +58,8 @@ def test_scores_when_asked_as_published_are_the_codes_and_what_is_given_wins(
     assert official.as_json() == chosen.as_json() != ours.as_json()
     (line,) = definitions_said(folder)
     assert line.startswith(f"definitions of the protocol {NAME}: --define cids=code")
-    mine = scored(folder, "occm=paper", "least=0.1").definitions
-    assert (mine.all()["occm"], mine.all()["cids"], mine.least) == ("paper", "code", 0.1)
+    mine = scored(folder, "occm=paper").definitions
+    assert (mine.all()["occm"], mine.all()["cids"]) == ("paper", "code")
     assert "cids=code" in "\n".join(compare(folder, folder, {"resamples": 0}).lines())
     assert not list(definitions_said(named(folder, "vistorybench@other")))
 

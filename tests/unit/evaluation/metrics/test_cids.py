@@ -53,15 +53,6 @@ def test_cids_as_the_code_has_it_counts_a_character_never_matched_as_zero_and_a_
     assert found.self_.value == pytest.approx(0.5)  # (1 + 0) / 2
 
 
-def test_cids_when_a_minimum_is_set_never_gives_up_a_match_for_a_pair_below_it() -> None:
-    ann, bob = character("Ann", (1, 0, 0)), character("Bob", (0, 1, 0))
-    # Ann 0.5 and 0.28, Bob 0.45 and 0: the best sum of all pairs would be Ann's 0.28 with Bob's 0.45
-    crops = ((0.5, 0.45, (1 - 0.5**2 - 0.45**2) ** 0.5), (0.28, 0.0, 0.96))
-    found = cids([ann, bob], [shot(1, "Ann Bob", *crops)], Settings(least=0.46))
-    assert [(match.crop, match.missed) for match in found.matches] == [(0, None), (None, "not matched")]
-    assert found.cross.value == pytest.approx(0.5)
-
-
 def test_cids_when_a_character_has_no_usable_reference_says_so() -> None:
     found = cids([character("Ann", None), character("Bob", (1, 0))], [shot(1, "Ann Bob", (1, 0))])
     assert {match.character: match.missed for match in found.matches} == {"Ann": "no reference", "Bob": None}

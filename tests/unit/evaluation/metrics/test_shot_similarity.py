@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cosine
 
 from fabula.evaluation.metrics.shot_similarity import METRIC, shot_similarity
-from fabula.evaluation.metrics.vectors import Floats, Joining, Vectors, similarities, unit
+from fabula.evaluation.metrics.vectors import Floats, Vectors, similarities, unit
 
 ONE, SLANT, OTHER = np.array([1.0, 0.0]), np.array([0.6, 0.8]), np.array([0.0, 1.0])
 
@@ -65,14 +65,6 @@ def test_similarities_when_two_encoders_know_both_are_the_mean_of_their_cosines(
     second = Vectors.of(a=[(3, 4), (1, 0)], b=[(0, 1), None])
     # pair 1: a gives 3/5, b gives 1, mean 0.8; pair 2: only a knows it, 1
     assert similarities(first, second, ("a", "b")).tolist() == [[pytest.approx(0.8), 1.0]]
-
-
-def test_similarities_when_weighted_divide_by_the_weights_that_are_there() -> None:
-    first = Vectors.of(a=[(1, 0)], b=[(0, 2)])
-    second = Vectors.of(a=[(3, 4), (3, 4)], b=[(0, 1), None])
-    found = similarities(first, second, ("a", "b"), Joining({"a": 3.0, "b": 1.0}))
-    # (3 * 0.6 + 1 * 1) / 4 = 0.7, and 0.6 alone
-    assert found.tolist() == [[pytest.approx(0.7), pytest.approx(0.6)]]
 
 
 def test_similarities_when_no_encoder_is_shared_are_nan_and_never_zero() -> None:

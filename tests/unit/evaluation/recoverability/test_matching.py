@@ -51,7 +51,6 @@ def test_mark_when_uncertainty_is_an_accepted_answer_is_right(replied):
         ("contradicted", "omitted", True),
         ("contradicted", "contradicted", False),
         ("contradicted", "ambiguous", False),
-        ("answer", "contradicted", True),
         ("eq51", "omitted", False),
     ],
 )
