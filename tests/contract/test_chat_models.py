@@ -481,17 +481,6 @@ CHOICES: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "outcome", "words"), CHOICES, ids=lambda value: str(value)[:70])
-@pytest.mark.parametrize("provider", ["openai", "compatible"], indirect=True)
-def test_choice_when_it_broke_off_or_has_no_text_is_no_answer_and_says_why(
-    body: dict[str, Any], outcome: str, words: str, chat: Chat
-) -> None:
-    chat.server.faults = Said(200, body)
-    found, said = outcome_of(chat)
-    assert found == outcome and words in said, said
-    assert "\n" not in said and HALF not in said
-
-
 def candidate(finish: str, part: dict[str, Any]) -> dict[str, Any]:
     return {"candidates": [{"finishReason": finish, "content": {"parts": [part]}}]}
 
@@ -499,6 +488,7 @@ def candidate(finish: str, part: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("provider", "body", "outcome", "words"),
     [
+        *((provider, *case) for provider in ("openai", "compatible") for case in CHOICES),
         ("google", candidate("STOP", {"text": "x", "thought": True}), "empty", "but reasoning"),
         ("google", candidate("STOP", {"functionCall": {"name": "f"}}), "empty", "but a tool call"),
         ("google", candidate("OTHER", {"text": HALF}), "truncated", "broken off by the service: OTHER"),
@@ -507,7 +497,7 @@ def candidate(finish: str, part: dict[str, Any]) -> dict[str, Any]:
         ("anthropic", {"content": [{"type": "text", "text": HALF}], "stop_reason": "pause_turn"},
          "truncated", ""),
     ],
-    indirect=["provider"],
+    indirect=["provider"], ids=lambda value: str(value)[:70],
 )  # fmt: skip
 def test_reply_when_it_is_empty_or_broken_off_says_what_came_instead(
     body: dict[str, Any], outcome: str, words: str, chat: Chat
@@ -515,6 +505,7 @@ def test_reply_when_it_is_empty_or_broken_off_says_what_came_instead(
     chat.server.faults = Said(200, body)
     found, said = outcome_of(chat)
     assert found == outcome and words in said, said
+    assert "\n" not in said and HALF not in said
 
 
 def events(*documents: Any, end: str = "data: [DONE]\n\n") -> str:

@@ -9,6 +9,7 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -60,14 +61,6 @@ ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
     "cut": (lambda: zipped(("a", TEXT * 50))[:-40], "damaged"),
     "end alone": (lambda: b"PK\x05\x06" + bytes(3), "damaged"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ZIPS)
-def test_open_zip_when_it_holds_too_much_or_is_none_says_so(name: str) -> None:
-    make, code = ZIPS[name]
-    with pytest.raises(NotPacked) as caught, open_zip(io.BytesIO(make()), LIMITS):
-        pass
-    assert caught.value.code == code
 
 
 READ: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -160,9 +153,17 @@ TARS: dict[str, tuple[Callable[[], bytes], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TARS)
-def test_open_tar_when_it_holds_too_much_or_is_none_says_so(name: str) -> None:
-    make, code = TARS[name]
-    with pytest.raises(NotPacked) as caught, open_tar(io.BytesIO(make()), LIMITS):
+@pytest.mark.parametrize(
+    ("opener", "make", "code"),
+    [
+        pytest.param(opener, *case, id=f"{opener.__name__} {name}")
+        for opener, cases in ((open_zip, ZIPS), (open_tar, TARS))
+        for name, case in cases.items()
+    ],
+)
+def test_open_when_it_holds_too_much_or_is_none_says_so(
+    opener: Callable[..., Any], make: Callable[[], bytes], code: str
+) -> None:
+    with pytest.raises(NotPacked) as caught, opener(io.BytesIO(make()), LIMITS):
         pass
     assert caught.value.code == code
