@@ -27,7 +27,7 @@ from ..pages.figures import Plot, PlotPoint
 from ..schemas.canonical import pretty_bytes, write_atomic
 from ..schemas.text import counted
 from ..schemas.values import Score
-from .board import Board, published_table, seeds_of
+from .board import Board, published_table
 from .checking import Checked, Report, check, public
 from .hidden import HiddenRow, hidden_rows
 from .opening import opened
@@ -66,8 +66,7 @@ class Line:
 
 
 CELLS = (
-    "Subset", "Seeds", "Outputs and replies", "Panels", "Judge calls", "Judges", "Conditions", "Model",
-    "Prompt rewriting", "Overlap with training data", "Run by",
+    "Seeds", "Outputs and replies", "Model", "Prompt rewriting", "Overlap with training data", "Run by",
 )  # fmt: skip
 
 
@@ -441,19 +440,11 @@ def _line(row: Checked, standing: Standing) -> Line:
         submission.method, page_of(row) or "", str(rank), rank.low, note, not missing,
         tuple(row.scores.get(measure.name) for measure in board.columns),
         (
-            *_taken(board, submission.seeds, row.coverage), dated or UNDECLARED,
+            str(submission.seeds), _percent(row.coverage), dated or UNDECLARED,
             submission.prompt_rewriting or UNDECLARED, submission.training_overlap or UNDECLARED,
             submission.ran_by or UNDECLARED,
         ),
     )  # fmt: skip
-
-
-def _taken(board: Board, seeds: int, coverage: float | None) -> tuple[str, ...]:
-    """Return what every row states: subset, seeds, coverage, panels, calls, judges, conditions."""
-    calls = sum(count * seeds_of(what, seeds) for what, count in board.asked.items())
-    panels = "–" if board.panels is None else f"{board.panels * seeds:,}"
-    shown = (subset_of(board), str(seeds), _percent(coverage), panels, f"{calls:,}")
-    return (*shown, ", ".join(board.judges) or "none", conditions_of(board))
 
 
 def _percent(value: float | None) -> str:
@@ -464,7 +455,7 @@ def unranked_table(rows: Sequence[Checked]) -> CountTable:
     """Return the rows that are not ranked, with their reasons."""
     return CountTable(
         name="unranked", title="Submissions with their reasons", heading="Submission",
-        note="These rows stay visible with what was found. A finding is no proof of intent.",
+        note="These rows stay visible with what was found.",
         columns={"board": "Board", "code": "Finding", "why": "Reason"},
         rows=tuple(_unranked(row) for row in rows),
     )  # fmt: skip
@@ -512,7 +503,7 @@ def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
             row.method, "", row.rank, index, f"run by the maintainer on {row.date}", True,
             tuple(row.scores.get(measure.name) for measure in board.columns),
             (
-                *_taken(board, row.seeds, row.coverage), row.model or UNDECLARED,
+                str(row.seeds), _percent(row.coverage), row.model or UNDECLARED,
                 row.prompt_rewriting or UNDECLARED, row.training_overlap or UNDECLARED, "the maintainer",
             ),
         )
