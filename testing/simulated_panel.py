@@ -79,12 +79,6 @@ class Population:
     labels: tuple[str, ...] = ("courage", "honesty", "kindness", "patience")
     skill: float = 0.9
 
-    def expected(self, latent: float) -> float:
-        """Return the mean rating of an item over all reviewers, rounding and ends of the scale included."""
-        spread = math.hypot(self.person_spread, self.noise)
-        low, high = self.scale
-        return low + sum(_above(step + 0.5, latent, spread) for step in range(low, high))
-
     @property
     def icc(self) -> float:
         """The correlation of two people's ratings of an item, far from the ends of the scale.
@@ -103,11 +97,6 @@ class Population:
         """Return the same with the skill that gives this kappa."""
         chance = 1 / len(self.labels)
         return replace(self, skill=chance + math.sqrt(kappa) * (1 - chance))
-
-
-def _above(point: float, mean: float, spread: float) -> float:
-    """Return the probability that a normal variable is above a point."""
-    return 0.5 * math.erfc((point - mean) / (spread * math.sqrt(2)))
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.mark.parametrize("tool", FORMS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_answers_when_they_went_through_a_form_are_the_same(
     tool: str, repeated: Study, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
