@@ -121,6 +121,22 @@ def test_design_when_of_any_size_gives_nobody_an_item_twice_and_all_as_much(
     assert not plan.once or all(len({story_of[item] for item in items}) == len(items) for items in held)
 
 
+@settings(max_examples=30, deadline=None)
+@given(studies())
+def test_seats_when_one_person_takes_all_that_fit_show_no_item_and_no_story_twice(
+    study: tuple[list[Unit], Plan],
+) -> None:
+    units, plan = study
+    known = {unit.item: unit for unit in units}
+    seen: list[Unit] = []
+    for seat in design(units, [], plan):
+        todo = [known[place.item] for place in seat.places]
+        if fits(todo, seen, plan):
+            seen += todo
+    assert len({unit.item for unit in seen}) == len(seen)
+    assert not plan.once or len({unit.story for unit in seen}) == len(seen)
+
+
 def test_design_when_each_seat_has_what_it_can_is_the_only_one_there_is() -> None:
     # 4 votes of each of 2 items, 4 seats: everybody has both. 1 vote of 4 items: everybody has one.
     two = [Unit("a", "s"), Unit("b", "t")]
