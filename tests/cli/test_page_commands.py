@@ -124,10 +124,10 @@ def begun(command: str, beginnings: Mapping[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def settings() -> Iterator[str]:
-    """A ``fabula.toml`` by which every model that a page names is on this machine."""
+    """A ``fabula.toml``: no worker is started, and every model that a page names is on this machine."""
     with ModelServer(answer, keep_log=False) as server:
         base = server.openai_url.removesuffix("/v1")
-        lines = ["[assemble_records]", 'license = "CC-BY-4.0"']
+        lines = ["[run]", "workers = 0", "[assemble_records]", 'license = "CC-BY-4.0"']
         for name in sorted(MODELS):
             service = next(service for service in PLACES if service in name)
             lines += [f'[models."{name}"]', f'base_url = "{base}{PLACES[service]}"']
