@@ -16,7 +16,7 @@ from ..schemas.plain_files import read_plain
 from ..schemas.values import Own, Score
 from .board import HIDDEN, NAME, Board, invalid, read_leaderboard, score_tables, scores_of_method
 from .checking import coverage_of
-from .standing import surely_better
+from .standing import rank_ranges, surely_better
 from .submission import submission_named
 
 
@@ -62,15 +62,11 @@ def hidden_rows(folder: Path, board: Board) -> Sequence[HiddenRow]:
         value = None if score is None else score.value
         return value is None, sign * (value or 0.0), row.name
 
-    return [_ranked(row, rows) for row in sorted(rows, key=key)]
-
-
-def _ranked(row: HiddenRow, rows: Sequence[HiddenRow]) -> HiddenRow:
-    """Return a row with its range of ranks; of two rows, the one that came later knows how they compare."""
-    better = {*row.better, *(other.name for other in rows if row.name in other.worse)}
-    worse = {*row.worse, *(other.name for other in rows if row.name in other.better)}
-    low, high = 1 + len(worse), len(rows) - len(better)
-    return row.model_copy(update={"rank": str(low) if low == high else f"{low}\N{EN DASH}{high}"})
+    names = {row.name for row in rows}
+    pairs = {(row.name, other) for row in rows for other in row.better if other in names}
+    pairs |= {(other, row.name) for row in rows for other in row.worse if other in names}
+    ranks = rank_ranges(sorted(names), pairs)
+    return [row.model_copy(update={"rank": str(ranks[row.name])}) for row in sorted(rows, key=key)]
 
 
 @dataclass(frozen=True)

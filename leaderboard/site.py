@@ -417,16 +417,17 @@ def conditions_of(board: Board) -> str:
 
 def ranking_of(standing: Standing) -> Ranking:
     """Return the table of a board."""
-    board = standing.board
-    better = {"low": ", lower is better", "high": ", higher is better"}.get(board.ranking.better or "", "")
-    return Ranking(
-        f"table-{board.name}",
-        f"Ranked by {board.ranking.label}{better}",
+    return _ranking(
+        standing.board, "Ranked by",
         "Ranks are ranges: a method is surely better than another where the 95 % interval of their paired "
-        "difference excludes zero; others share ranks. In brackets 95 % intervals.",
-        board.columns,
-        tuple(_line(row, standing) for row in standing.rows),
-    )
+        "difference excludes zero; others share ranks.", tuple(_line(row, standing) for row in standing.rows),
+    )  # fmt: skip
+
+
+def _ranking(board: Board, how: str, note: str, lines: tuple[Line, ...]) -> Ranking:
+    better = {"low": ", lower is better", "high": ", higher is better"}.get(board.ranking.better or "", "")
+    title = f"{how} {board.ranking.label}{better}"
+    return Ranking(f"table-{board.name}", title, f"{note} In brackets 95 % intervals.", board.columns, lines)
 
 
 def _line(row: Checked, standing: Standing) -> Line:
@@ -509,9 +510,5 @@ def hidden_ranking(board: Board, rows: Sequence[HiddenRow]) -> Ranking:
         )
         for index, row in enumerate(rows, 1)
     )  # fmt: skip
-    better = {"low": ", lower is better", "high": ", higher is better"}.get(board.ranking.better or "", "")
-    return Ranking(
-        f"table-{board.name}", f"Hidden test, ranked by {board.ranking.label}{better}",
-        "The maintainer ran each generator's command on the hidden stories; no archive is published. In "
-        "brackets 95 % intervals.", board.columns, lines,
-    )  # fmt: skip
+    note = "The maintainer judged what each generator made of the hidden stories; no archive is published."
+    return _ranking(board, "Hidden test, ranked by", note, lines)
