@@ -46,27 +46,6 @@ def test_episodes_when_validated_counted_and_shown(
     assert "\\toprule" in fabula_command("stats", run, "--format", "latex").stdout
 
 
-def test_episodes_when_something_is_wrong_exit_with_1_and_say_what(
-    fabula_command: Callable, tmp_path: Path
-) -> None:
-    data = write_episodes(tmp_path / "data")
-    (data / "scripts/ep_b.json").write_bytes(b'{"scenes": [')
-    done = fabula_command("import", "entitybench", data, "--out", tmp_path / "run")
-    assert done.returncode == 1
-    assert "error: scripts/ep_b.json [json]" in done.stdout
-    assert "1 episode, 2 scenes" in done.stdout
-    checked = fabula_command("validate", data, "--json")
-    assert checked.returncode == 1
-    assert json.loads(checked.stdout)["counts"] == {"json": 1}
-    for command in (("stats", data), ("export", "entitybench", data, "--out", tmp_path / "copy")):
-        done = fabula_command(*command)
-        assert done.returncode == 1
-        assert "left out: scripts/ep_b.json [json]" in done.stderr
-    none = fabula_command("import", "entitybench", tmp_path / "none", "--out", tmp_path / "other", "--json")
-    assert none.returncode == 1
-    assert "nothing there" in json.loads(none.stdout)["error"]["message"]
-
-
 def test_episodes_when_a_name_is_corrected_as_edit_says_every_place_that_no_longer_fits_is_named(
     fabula_command: Callable, run: Path, tmp_path: Path
 ) -> None:

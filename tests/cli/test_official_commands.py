@@ -37,35 +37,6 @@ def test_package_when_imported_and_exported_says_what_became_of_it(package: Path
         assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_json_when_asked_for_is_one_document_also_for_errors(package: Path, tmp_path: Path) -> None:
-    done = run("import", "katha", package, "--out", tmp_path / "in", *STORY, "--json")
-    assert json.loads(done.output)["counts"]["stories"] == 6
-    again = run("import", "katha", package, "--out", tmp_path / "in", *STORY, "--json")
-    assert again.exit_code == 2
-    assert json.loads(again.output)["error"]["type"] == "TargetError"
-
-
-@pytest.mark.parametrize(
-    ("args", "code", "found"),
-    [
-        (("nothing",), 1, "found nothing there"),
-        (("user/a/b@v1",), 2, "expected OWNER/NAME"),
-        (("package", "--field", "story"), 2, "is not written OURS=THEIRS"),
-        (("package", "--version", "one"), 2, "--version"),
-        (("package", "--language", ""), 2, "--language"),
-    ],
-)
-def test_import_when_something_is_wrong_says_where_and_what_to_do(
-    package: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], code: int, found: str
-) -> None:
-    monkeypatch.chdir(package.parent)
-    done = run("import", "katha", *args, "--out", "in")
-    assert done.exit_code == code
-    assert found in done.output
-    assert "fix:" in done.output
-    assert not (package.parent / "in").exists()
-
-
 # From stories to a release with the licence that its makers chose, as README and fabula.toml have it.
 
 PACK = ("release", "pack", "run", "--version", "0.1.0", "--allow-drafts")

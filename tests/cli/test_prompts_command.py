@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 
 def test_list_when_asked_shows_every_prompt_with_its_label(fabula_command) -> None:
     rows = json.loads(fabula_command("prompts", "list", "--json").stdout)
@@ -13,21 +11,6 @@ def test_list_when_asked_shows_every_prompt_with_its_label(fabula_command) -> No
     for row, line in zip(rows, lines, strict=True):
         assert line.startswith(f"{row['id']}@{row['version']}#{row['sha256'][:12]}")
         assert line.endswith(row["purpose"])
-
-
-def test_show_when_asked_prints_the_file_as_it_is_and_who_uses_it(fabula_command) -> None:
-    done = fabula_command("prompts", "show", "scene_image")
-    assert done.returncode == 0, done.stderr
-    label, stages, text = done.stdout.split("\n", 2)
-    assert label.startswith("scene_image@")
-    assert "katha/draft_scenes" in stages
-    assert text.strip().startswith("{#---") and "{{ text }}" in text
-
-
-def test_show_when_prompt_is_unknown_names_those_that_exist(fabula_command) -> None:
-    done = fabula_command("prompts", "show", "katha/nothing")
-    assert done.returncode == 2
-    assert "scene_image" in done.stderr and "katha/nothing" in done.stderr
 
 
 def test_render_when_given_a_story_shows_the_messages_with_the_story_fenced(
@@ -59,20 +42,3 @@ def test_render_when_given_a_run_asks_about_its_drafts(fabula_command, sample_ru
     assert question["question"] in asked
     assert shown["prompt"].startswith("katha/answer_questions@")
     assert shown["request"]["schema"]["name"] == "katha_answer_questions"
-
-
-@pytest.mark.parametrize(
-    ("prompt", "story", "code", "words"),
-    [
-        ("models/check", "kb25k_0001", 2, "no stage asks a model with this prompt"),
-        ("scene_image", "kb25k_0001", 2, "looked at: repair_draft"),
-        ("katha/draft_scenes", "kb25k_9999", 2, "kb25k_9999"),
-        ("katha/nothing", "kb25k_0001", 2, "katha/draft_scenes"),
-    ],
-)
-def test_render_when_it_cannot_be_done_says_why(
-    fabula_command, prompt: str, story: str, code: int, words: str
-) -> None:
-    done = fabula_command("prompts", "render", prompt, "--story", story)
-    assert done.returncode == code, done.stderr + done.stdout
-    assert words in done.stderr

@@ -69,26 +69,6 @@ def test_diff_when_compared_exits_by_the_version_and_never_by_what_differs(folde
     assert neither.exit_code == 2 and json.loads(neither.stdout)["error"]["exit_code"] == 2
 
 
-@pytest.mark.parametrize(
-    ("names", "more", "code", "text"),
-    [
-        (("new", "old"), (), 1, "are the two swapped?"),
-        (("old", "run"), (), 2, "is a run of `fabula build katha`; `fabula release diff` takes"),
-        (("old", "nothing"), (), 2, "a readable release.json, found nothing there"),
-        (("old", "new"), ("--html", "/dev/null/x.html"), 2, "the file cannot be written"),
-        (("old", "new"), ("--evaluation", "/dev/null"), 2, "an evaluation folder"),
-        (("old",), (), 2, "Missing argument"),
-    ],
-)
-def test_diff_when_given_what_it_cannot_use_says_so(
-    folder: Path, names: tuple[str, ...], more: tuple[str, ...], code: int, text: str
-) -> None:
-    done = fabula("release", "diff", *(folder / name for name in names), *more)
-    assert done.exit_code == code, done.output
-    assert text in " ".join(done.output.split())
-    assert "Traceback" not in done.output
-
-
 def test_pack_when_the_version_is_too_low_exits_with_2_and_says_which_is_due(
     folder: Path, tmp_path: Path
 ) -> None:

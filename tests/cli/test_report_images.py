@@ -45,30 +45,3 @@ def test_report_when_of_shot_images_takes_definitions(
     scored = json.loads(fabula_command("score", run, "--define", "cids=code", "--json").stdout)
     told = json.loads(done.stdout)["headline"]["alpha"]["cids_cross"]["value"]
     assert told == scored["methods"][0]["scores"]["cids_cross"]["value"]
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--story", "77"), "--story"),
-        (("--method", "gamma"), "--method"),
-        (("--unranked", "gamma"), "--unranked"),
-        (("--define", "cids=guess"), "--define"),
-        (("--outputs", "nowhere"), "nowhere"),
-    ],
-)
-def test_report_when_asked_for_what_is_not_there_says_so_and_writes_nothing(
-    fabula_command: Fabula, run: Path, tmp_path: Path, options: tuple[str, ...], told: str
-) -> None:
-    done = fabula_command("report", run, *options, "--out", tmp_path / "page.html")
-    assert done.returncode in (1, 2) and told in done.stderr and "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_report_when_of_another_kind_refuses_options_of_images(
-    fabula_command: Fabula, tmp_path: Path
-) -> None:
-    manifest = {"kind": "events", "protocol": {}, "subject": {}, "environment": {}, "schema_version": "1"}
-    (tmp_path / "evaluation.json").write_text(json.dumps(manifest))
-    done = fabula_command("report", tmp_path, "--story", "01")
-    assert done.returncode == 2 and "only for an evaluation of shots (images)" in done.stderr

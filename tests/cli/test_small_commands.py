@@ -1,4 +1,4 @@
-"""init, doctor, schemas, prompts, version, help, and what happens when we are at fault."""
+"""The walk of README, doctor, findings that repeat, completion, run check, examples, and our own bugs."""
 
 import json
 import os
@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import fabula
 from fabula.cli.checkup import checkup
 from fabula.cli.common import PLACES, VALUES, finding_lines, guarded
-from fabula.cli.main import app
-from fabula.errors import ConfigError, InputError, UserError
+from fabula.errors import InputError, UserError
 from fabula.evaluation.metrics import registry
 from fabula.prompts.loader import prompt_ids
 from fabula.schemas.values import Issue
@@ -45,26 +43,6 @@ def test_readme_walk_when_followed_ends_in_a_sound_release(
     assert [scene.scene_index for record in loaded.records for scene in record.scenes] == [1, 2, 3, 4, 5]
 
 
-def test_init_when_asked_for_samples_writes_all_of_them(fabula_command, tmp_path: Path) -> None:
-    done = fabula_command("init", tmp_path / "new", "--samples")
-    assert done.returncode == 0
-    # fabula.toml counts in the folder that a command is given in.
-    assert (
-        f"next: cd {tmp_path / 'new'} && fabula build katha stories.jsonl --records records.jsonl"
-        in done.stdout
-    )
-    assert len((tmp_path / "new" / "stories.jsonl").read_text("utf-8").splitlines()) == 24
-    assert len((tmp_path / "new" / "records.jsonl").read_text("utf-8").splitlines()) == 24
-
-
-def test_init_when_file_exists_leaves_it_alone(fabula_command, tmp_path: Path) -> None:
-    (tmp_path / "fabula.toml").write_text("mine")
-    done = fabula_command("init", tmp_path)
-    assert done.returncode == 2
-    assert (tmp_path / "fabula.toml").read_text() == "mine"
-    assert not (tmp_path / "stories.jsonl").exists()
-
-
 def test_doctor_when_a_key_is_set_never_shows_it(fabula_command) -> None:
     done = fabula_command("doctor", env={"OPENAI_API_KEY": "sk-planted-secret"})
     assert done.returncode == 0, done.stdout
@@ -83,24 +61,6 @@ def test_doctor_when_the_key_file_cannot_be_read_says_so(
     assert {f.status for f in checkup(tmp_path) if f.name.startswith("key ")} == {"warning"}
 
 
-def test_help_when_asked_of_every_command_shows_an_example() -> None:
-    group = typer.main.get_command(app)
-    runner = CliRunner()
-    commands = [
-        (name, sub)
-        for name, command in group.commands.items()
-        for sub in getattr(command, "commands", {None: 0})
-    ]
-    for name, sub in commands:
-        shown = runner.invoke(app, [part for part in (name, sub, "--help") if part])
-        assert shown.exit_code == 0
-        assert "fabula " + name in shown.output, name
-
-
-def test_usage_error_when_option_is_unknown_exits_two(fabula_command) -> None:
-    assert fabula_command("validate", "--nonsense").returncode == 2
-
-
 def test_guard_when_command_has_a_bug_keeps_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     @guarded
     def buggy() -> int:
@@ -110,46 +70,6 @@ def test_guard_when_command_has_a_bug_keeps_the_traceback(capsys: pytest.Capture
         buggy()
     assert stop.value.exit_code == 70
     assert "Traceback" in capsys.readouterr().err
-
-
-def test_guard_when_user_error_and_json_prints_it_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    @guarded
-    def wrong(as_json: bool) -> int:
-        raise ConfigError("--set", expected="a", found="b", fix="c")
-
-    with pytest.raises(typer.Exit) as stop:
-        wrong(as_json=True)
-    assert stop.value.exit_code == 2
-    assert json.loads(capsys.readouterr().out)["error"]["type"] == "ConfigError"
-
-
-# The words that input needs are printed, and errors that reject a word say how to see them.
-
-
-def test_words_when_a_list_is_named_by_its_field_is_that_list_alone(fabula_command) -> None:
-    named = json.loads(fabula_command("schemas", "words", "source_collection", "tag", "--json").stdout)
-    assert list(named) == ["character_tag", "source_dataset"]
-    unknown = fabula_command("schemas", "words", "morals")
-    assert (unknown.returncode, "there is no list 'morals'" in unknown.stderr) == (2, True)
-    assert "moral_label, narrative_type" in unknown.stderr
-
-
-@pytest.mark.parametrize(
-    ("field", "named"),
-    [
-        ("moral_label", "moral_label"),
-        ("narrative_type", "narrative_type"),
-        ("rights_status", "rights_status"),
-    ],
-)
-def test_build_when_a_word_is_rejected_names_the_command_that_lists_them(
-    fabula_command, write_stories, tmp_path, field: str, named: str
-) -> None:
-    stories = write_stories({field: "goodness"})
-    done = fabula_command("build", "katha", stories, "--out", tmp_path / "run")
-    assert done.returncode == 1
-    assert f"fabula schemas words {named}" in done.stderr
-    assert fabula_command("schemas", "words", named).returncode == 0
 
 
 # Findings that repeat are told once; nothing is lost: the count is there, and --all and --json have them.
@@ -252,13 +172,6 @@ def test_run_check_when_a_result_is_damaged_exits_with_1_and_salvages(
     before = (run / "records.jsonl").read_bytes()
     assert fabula_command("run", "retry", run).returncode == 0
     assert (run / "records.jsonl").read_bytes() == before
-
-
-def test_run_check_when_there_is_no_journal_says_what_to_give(fabula_command, tmp_path: Path) -> None:
-    for option in ((), ("--salvage",)):
-        done = fabula_command("run", "check", tmp_path, *option)
-        assert done.returncode == 2
-        assert "no journal.sqlite" in done.stderr
 
 
 # The examples run as they stand.

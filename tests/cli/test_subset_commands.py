@@ -50,23 +50,3 @@ def test_the_hidden_test_when_proven_by_an_old_document_says_so(run: Path, tmp_p
     assert [issue["code"] for issue in json.loads(failed.stdout)["issues"]] == ["commitment"]
     secret = (tmp_path / "out-hidden.salt").read_text().strip()
     assert secret not in done.output + failed.output
-
-
-@pytest.mark.parametrize(
-    ("more", "code", "told"),
-    [
-        (("--subset", "lite"), 2, "write it like --subset lite=200"),
-        (("--subset", "lite=24"), 2, "at least 24 stories, found 23"),
-        (("--subset", "gold=1/category"), 2, "found no file of reviews"),
-        (("--subset", "a=1:b"), 2, "ask for it too, as --subset b=SIZE"),
-        (("--reviews", "/dev/zero"), 1, "no file"),
-        (("--salt", "/dev/zero"), 1, "64 hexadecimal digits"),
-    ],
-)
-def test_an_option_when_it_cannot_be_met_leaves_nothing(
-    run: Path, tmp_path: Path, more: tuple[str, ...], code: int, told: str
-) -> None:
-    done = pack(run, tmp_path / "out", *more)
-    assert (done.exit_code, done.stdout) == (code, "")
-    assert told in " ".join(done.stderr.split())
-    assert list(tmp_path.iterdir()) == []
