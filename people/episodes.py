@@ -19,7 +19,7 @@ from ..evaluation.archive.archive import Archive
 from ..evaluation.entities.archived import answers_of
 from ..evaluation.entities.entities import CRITERIA, entity_parts
 from ..evaluation.entities.gate import FIDELITY_GATE
-from ..evaluation.entities.report.people import TITLES
+from ..evaluation.entities.report.numbers import TITLES
 from ..schemas.entities import TYPES, EntityType
 from ..schemas.judgement import HumanRow
 from .participants import Resampling, lines_of

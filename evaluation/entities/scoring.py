@@ -86,7 +86,7 @@ def compared(made: EntityComparisons) -> "Iterator[Table]":
 
 def of_people(document: Mapping[str, Any]) -> "Iterator[Table]":
     """Yield what a calibration found as tables."""
-    from .report.people import people_tables
+    from .report.numbers import people_tables
 
     yield from people_tables(document)
 

@@ -17,7 +17,6 @@ from ...schemas.values import Score
 from ...tables.numbers import if_intervals, label_text
 from ..archive.archive import EVALUATION, sources_of
 from ..report.accounts import Accounts, read_lines
-from ..report.examples import Valued, examples_of
 from ..report.model import (
     Case,
     CaseItem,
@@ -35,7 +34,7 @@ from ..report.model import (
 )
 from ..report.people import SPEARMAN, between_people, if_any, people_of, plain_score
 from ..report.pictures import Pictures, pictures_of_run
-from ..report.showing import comparison, resampling_definition
+from ..report.showing import Valued, comparison, examples_of, resampling_definition
 from .compare import event_comparisons, pairs_within
 from .score import AVERAGE, EventScores, PanelScore, Video, score_folder
 from .votes import METRIC, NONRESPONSE, Definitions

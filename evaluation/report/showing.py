@@ -1,14 +1,21 @@
-"""Values and texts as a report prints them: numbers with their unit, and text that cannot mislead.
+"""Methods against each other in a report, in words; and what low, middle and high values look like."""
 
-Methods against each other in a report, and what a comparison says in words.
-"""
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, NamedTuple, TypeVar
 
+from ...schemas.canonical import digest
 from ...schemas.text import plural
 from ...schemas.values import Score
 from ...tables.numbers import Unit
+from ..metrics.metric import Quantity
 from ..stats.paired import LEVEL, Paired
 from ..stats.uncertainty import FEW, LEAST, Uncertainty
-from .model import Comparison, Definition
+from .model import Comparison, Definition, Example, Examples, Frame, Snap
+
+T = TypeVar("T")
+Level = Literal["low", "middle", "high"]
+ENDMOST: tuple[Level, ...] = ("low", "high")
+ENDS = {True: "Higher is better.", False: "Lower is better.", None: "Neither end is better."}
 
 
 def comparison(
@@ -66,3 +73,45 @@ def _verdict(one: Paired, better: str, *, higher: bool | None) -> str:
         return f"{winner} {better}." if higher is not None else "They differ; neither end is better."
     disagree = len(one.tests) == 2 and min(one.tests) < LEVEL
     return "The two tests disagree." if disagree else "These data do not tell them apart."
+
+
+class Valued(NamedTuple, Generic[T]):
+    """One thing with a value: what it is in words, and what makes its pictures."""
+
+    value: float
+    text: str
+    thing: T
+
+
+def examples_of(
+    quantity: Quantity,
+    meaning: str,
+    valued: Sequence[Valued[T]],
+    pictures: Callable[[T], Sequence[Frame | Snap]],
+    unit: Unit = "number",
+) -> Examples | None:
+    """Return the card of a score; None where nothing has a value.
+
+    Args:
+        quantity: the score.
+        meaning: what it measures, and of what these are values.
+        valued: everything that has a value; among equal values a hash of the words decides.
+        pictures: makes the pictures of one of them.
+        unit: how values are printed.
+    """
+    if not valued:
+        return None
+    ordered = sorted(valued, key=lambda one: (round(one.value, 9), digest(one.text)))
+    places: dict[Level, int] = {"low": 0, "middle": len(ordered) // 2, "high": len(ordered) - 1}
+    names: tuple[Level, ...] = tuple(places) if len(ordered) > 2 else ENDMOST[: len(ordered)]
+    return Examples(
+        name=quantity.name, label=quantity.label, note=f"{meaning} {ENDS[quantity.higher]}", unit=unit,
+        total=len(ordered),
+        shown=tuple(
+            Example(
+                level=level, value=ordered[places[level]].value, text=ordered[places[level]].text,
+                frames=tuple(pictures(ordered[places[level]].thing)),
+            )
+            for level in names
+        ),
+    )  # fmt: skip

@@ -16,7 +16,7 @@ NAMES = {
     "the cup": "\u05e9\u05dc\u05d5\u05dd \u202eright to left",
     "The Hall": "x" * 180,
 }
-METHODS = ("plain", '"><img src=x onerror="document.title=1">')
+METHODS = ('"><img src=x onerror="document.title=1">',)
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +32,9 @@ def test_page_of_episodes_when_names_are_hostile_is_as_every_page(
 ) -> None:
     page = inspected(file)
     assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
-    assert page.title() == "Episodes of 2 methods"
+    assert page.title().startswith("Episodes of")  # no script of a name changed it
     assert page.evaluate("document.querySelectorAll('[onerror], main b b, iframe').length") == 0
-    assert page.locator("article:has(#examples-imaging_quality) .level").count() == 3
+    assert page.locator("article:has(#examples-imaging_quality) .level").count() == 2
 
 
 def test_page_of_episodes_when_scripts_are_off_opens_a_number_to_its_crop_and_reply(

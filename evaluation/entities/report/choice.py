@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....schemas.text import counted
-from ...report.examples import Valued, examples_of
 from ...report.model import Examples, SeenEntity, Trace, WorstEntities
+from ...report.showing import Valued, examples_of
 from ..metrics.aggregate import GapUnit
 from ..metrics.catalogue import EntityMetric
 from ..metrics.decay import GapCurve, GapPair, bin_of

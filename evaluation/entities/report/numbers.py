@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
+from typing import Any
 
 from ....pages.figures import Plot, PlotPoint
 from ....schemas.entities import ALL, TYPES
+from ....schemas.text import counted
 from ....schemas.values import Score
 from ....tables.numbers import value_text
 from ...report.model import (
@@ -14,7 +16,7 @@ from ...report.model import (
     ScoreTable,
     Trace,
 )
-from ...report.people import plain_score
+from ...report.people import if_any, plain_score, score_of
 from ...report.showing import comparison
 from ..metrics.aggregate import MEANINGS, Number
 from ..metrics.catalogue import METRICS, EntityMetric, metric_named
@@ -24,6 +26,13 @@ from ..scores.layouts import TABLE_4
 from ..scores.scores import EntityScores, MethodScores
 from ..scores.tables import EVERY_SIGNAL, counts_text, curves_of, score_tables
 
+TITLES = {"fidelity": "appearances", "pair": "pairs"}
+AGREED = (
+    Measure(name="judge", label="Judge against people", unit="number", better="high"),
+    Measure(name="people", label="Between people, mean", unit="number", better="high"),
+    Measure(name="least", label="Lowest", unit="number"),
+    Measure(name="greatest", label="Highest", unit="number"),
+)
 PILLARS = {1: "1: quality", 2: "2: prompt following", 3: "3: across shots"}
 FATES = ("passed", "eligible")
 """What stands below a main number; all counts are in the table of its method."""
@@ -195,3 +204,26 @@ def comparison_note(scores: EntityScores, pairs: Sequence[Comparison]) -> str:
         "The first method minus the second, over the values of the episodes that both have, which coverage "
         f"does not lower. p-values are corrected for all metrics and pairs together.{few}"
     )
+
+
+def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:
+    """Yield the tables of a calibration: kappa of verdicts, Pearson's r of scores, people as the ceiling."""
+    for kind, scopes in document["judges"].items():
+        rows = [
+            ScoreRow(
+                label=f"{scope}, {name.replace('_', ' ')} ({agreed['name']})",
+                scores={
+                    "judge": score_of(agreed["judge"]),
+                    "people": score_of(agreed["people"]),
+                    **{
+                        end: plain_score(agreed[end], "no two people compare")
+                        for end in ("least", "greatest")
+                    },
+                },
+                note=f"{counted(agreed['judge']['counts']['used'], 'answer')} compared",
+            )
+            for scope, asked in scopes.items()
+            for name, agreed in asked.items()
+        ]
+        title = f"{document['judge']} against people: {TITLES[kind]}"
+        yield from if_any(f"people_{kind}", title, "Type and question", AGREED, rows)

@@ -29,7 +29,6 @@ from ..scores.score import score_folder
 from ..scores.scores import EntityScores
 from . import numbers
 from .choice import gap_traces, seen_examples, shown_episodes, traces_of, worst_entities
-from .people import people_tables
 from .seen import NOT_LOOKED, Episode, Key, Seen, asked_about
 
 METHODS = 6
@@ -96,7 +95,7 @@ def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> Repor
         return gap_traces(curve, pairs, wanted.definitions.gap)
 
     pairs = numbers.comparisons(scores)
-    people = people_of(folder, "episodes", people_tables)
+    people = people_of(folder, "episodes", numbers.people_tables)
     return ReportDocument(
         kind="episodes", protocol="EntityBench", units="episodes",
         benchmark=_benchmark(folder, manifest), title=_title(scores),

@@ -21,9 +21,9 @@ from ...recoverability.matching import Key, Marker
 from ...recoverability.method import Method
 from ...recoverability.pooling import IMAGE, TEXT
 from ...recoverability.votes import RIGHT_VERDICT, UNJUDGED
-from ...report.examples import Valued, examples_of
 from ...report.model import Case, CaseItem, Cases, Examples, Frame, Measure, Verdict
 from ...report.pictures import Pictures
+from ...report.showing import Valued, examples_of
 
 ALL, WORST, TYPICAL = 48, 12, 12
 """Up to how many transitions all are shown; else how many of the worst, and how many typical ones."""

@@ -27,9 +27,8 @@ from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import resampling_definition
 from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
-from .figures import figures_of
 from .people import people_drawn, people_tables, with_people
-from .tables import accounting, comparisons, details, headline, judges_table, plots
+from .tables import accounting, comparisons, details, figures_of, headline, judges_table, plots
 
 CONTROL_NAMES = {"raw": "raw", "filtered": "filtered", "common": "common-valid"}
 

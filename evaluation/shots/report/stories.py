@@ -8,8 +8,8 @@ from ....errors import ConfigError
 from ....schemas.canonical import digest
 from ....schemas.text import counted
 from ...metrics.registry import label_of, lead_of, metric_of, metrics
-from ...report.examples import Valued, examples_of
 from ...report.model import Examples, StoryGrid, StoryOfMethod, WorstShots
+from ...report.showing import Valued, examples_of
 from ..tables import ShotScore
 from .cards import Looked, style_matrix
 

@@ -1,4 +1,4 @@
-"""Values and texts as a report prints them."""
+"""Numbers, and texts of others, as tables and pages print them."""
 
 import pytest
 
