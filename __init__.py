@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from .evaluation.katha.requests import EvaluateOptions as EvaluateOptions
     from .evaluation.shots.requests import ImageOptions as ImageOptions
     from .experiments.desk import ExperimentOptions as ExperimentOptions
-    from .kinds.verbs import build_katha as build_katha
     from .releases.hub.fetch import FetchOptions as FetchOptions
     from .releases.hub.publish import PublishOptions as PublishOptions
     from .releases.options import PackOptions as PackOptions
@@ -71,7 +70,6 @@ _LAZY = {
     "SuiteOptions": ".builders.events.building",
     "audit": ".api.records",
     "build": ".api.records",
-    "build_katha": ".kinds.verbs",
     "compare": ".api.evaluations",
     "diff": ".api.releases",
     "evaluate": ".api.evaluations",

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from ..engine.manifest import read_manifest
 from ..engine.run_options import SETTINGS_FILE
@@ -245,25 +244,6 @@ def estimate(
 
 def _with_others(drafting: "Drafting", options: "RunOptions | None") -> "RunOptions":
     return replace(options if options is not None else drafting.options(), others=foreign_sections)
-
-
-def build_katha(
-    sources: Sequence[Path | str] | Path | str,
-    out: Path | str,
-    options: "RunOptions | None" = None,
-    *,
-    reporter: "Reporter | None" = None,
-) -> "RunReport":
-    """Build KathaBench records from stories: the former name of ``fabula.build("katha", ...)``.
-
-    .. deprecated:: 0.1.0
-        It works until 0.3.
-    """
-    warn(
-        'fabula.build_katha goes with version 0.3: use fabula.build("katha", ...)',
-        DeprecationWarning, stacklevel=2,
-    )  # fmt: skip
-    return build("katha", sources, out, options, reporter=reporter)
 
 
 def pack_options(run: Path, given: Mapping[str, Any]) -> "PackOptions":

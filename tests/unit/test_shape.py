@@ -266,7 +266,7 @@ def test_exported_names_when_listed_are_pinned_and_resolve() -> None:
         "Audit", "Build", "Entity", "Episode", "Evaluate", "Event", "Experiment", "Extend", "Fetch", "Image",
         "Pack", "Publish", "Shot", "Suite",
     ]  # fmt: skip
-    names = sorted(["__version__", "build_katha", *verbs, *(f"{kind}Options" for kind in kinds)])
+    names = sorted(["__version__", *verbs, *(f"{kind}Options" for kind in kinds)])
     assert sorted(fabula.__all__) == names
     for name in fabula.__all__:
         assert getattr(fabula, name) is not None
