@@ -22,7 +22,7 @@ from fabula.builders.entities import detect_shots
 from fabula.engine.codec import encode
 from fabula.engine.execute import Options
 from fabula.engine.machines.merging import Merge, merge_shards
-from fabula.engine.machines.pools import open_pools
+from fabula.engine.machines.ray_pool import open_pools
 from fabula.engine.machines.shards import Shard
 from fabula.engine.manifest import EPOCH
 from fabula.engine.pool import Pool

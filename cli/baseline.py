@@ -10,7 +10,7 @@ from .command import command
 from .common import answer, released, show, warn
 
 if TYPE_CHECKING:
-    from ..baselines.compass.frames import Render
+    from ..baselines.compass.rendering import Render
     from ..baselines.compass.requests import CompassRequest
     from ..evaluation.katha.requests import EvaluateOptions
 
@@ -199,8 +199,8 @@ def _request(
     splits: tuple[str, ...], limit: int | None,
 ) -> "CompassRequest":  # fmt: skip
     """Return what tuning and applying are given; ``named``: coverage, copies, weakest and device."""
+    from ..baselines.compass.judging import Ledger
     from ..baselines.compass.requests import CompassRequest
-    from ..baselines.compass.spending import Ledger
 
     coverage, copies, weakest, device = named
     if weakest not in get_args(Weakest):
@@ -239,8 +239,7 @@ def _forecast(request: "CompassRequest", arms: Sequence[str] | None, *, as_json:
 
 def _render(request: "CompassRequest", frames: Path | None, renderer: str | None) -> "Render":
     """Return who makes frames: a folder that somebody fills, or a generator."""
-    from ..baselines.compass.frames import frames_in
-    from ..baselines.compass.rendering import frame_maker
+    from ..baselines.compass.rendering import frame_maker, frames_in
 
     if (frames is None) == (renderer is None):
         what = "neither is given" if frames is None else "both are given"

@@ -204,7 +204,7 @@ def retry(
         fabula run retry runs/mine --sources /data/stories
     """
     from ..api.reporters import choose_reporter
-    from ..engine.batches.settings import Batching
+    from ..engine.batches.settle import Batching
     from ..engine.run_options import costs_of, share_of
     from ..kinds.verbs import continue_run
 

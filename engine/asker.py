@@ -16,8 +16,7 @@ from ..models.spec import ATTEMPT, COMPATIBLE, ModelSettings, parse_spec
 from ..models.stand_ins import notes_on
 from ..schemas.canonical import Json
 from .batches.desk import AskSingly, BatchDesk, House
-from .batches.settings import Batching
-from .batches.settle import Lane
+from .batches.settle import Batching, Lane
 from .budget import Budget, known_price, over_budget
 from .calls import Call, Calls, Outgoing, Sending
 from .config import MOST_ATTEMPTS, RunConfig

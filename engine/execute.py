@@ -33,7 +33,7 @@ from .journal import Journal
 from .journal_file import NAME as JOURNAL
 from .journal_file import unwritable
 from .lock import HOLDER, LOCK, Stopper, hold, is_private, keep_private, stop_on_signals
-from .machines.pools import open_pools
+from .machines.ray_pool import open_pools
 from .machines.reuse import Reused, bring_stored, check_reused
 from .machines.shards import STATE, Shard, check_same_shard
 from .manifest import (

@@ -24,8 +24,7 @@ from ..models.registry import has_batches
 from ..models.spec import ModelSettings, parse_spec
 from .asker import Closed, Desk, ItemAsker, Line
 from .batches import books
-from .batches.settings import Batching
-from .batches.settle import Lane
+from .batches.settle import Batching, Lane
 from .budget import Budget, unknown_price
 from .calls import Call, Calls
 from .codec import Encoded, encode, gather_fields

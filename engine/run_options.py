@@ -135,7 +135,7 @@ class RunOptions:
         Args:
             more: other fields of :class:`.runner.Options`, such as ``limit``.
         """
-        from .batches.settings import Batching
+        from .batches.settle import Batching
         from .machines.shards import Shard
         from .runner import Options
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..errors import ConfigError, InputError, Interrupted, UserError
 from ..models.spec import ModelSettings
-from .batches.settings import Batching
+from .batches.settle import Batching
 from .codec import Basis, Encoded, content_key, encode, encode_lists
 from .config import RunConfig, models_of
 from .journal import Decisions, Entry, Head, Journal, Known, Listing, read_decisions, read_listing
-from .machines.pools import check_pool
+from .machines.ray_pool import check_pool
 from .machines.reuse import Held, Reused
 from .machines.shards import NOT_CHOSEN, WAITS, Shard
 from .model_pool import ModelPool

@@ -9,10 +9,10 @@ from typing import cast
 
 from ..baselines.compass.arms import BASE, FULL
 from ..baselines.compass.frozen import FROZEN
+from ..baselines.compass.judging import Ledger
 from ..baselines.compass.questions import Half
 from ..baselines.compass.rendering import FrameMaker
 from ..baselines.compass.requests import CompassRequest, apply, tune
-from ..baselines.compass.spending import Ledger
 from ..engine.journal_file import NAME as JOURNAL
 from ..engine.progress import Event
 from ..errors import TargetError

@@ -7,8 +7,7 @@ from pathlib import Path
 from ..audits.records import read_records
 from ..errors import ConfigError
 from ..generation.orders import Order, PanelOrder
-from ..generation.plans import Plan, plan_named
-from ..generation.prompt_leaks import check_panels
+from ..generation.plans import Plan, check_panels, plan_named
 from ..releases.loading import Release
 from ..schemas.katha import StoryRecord
 from .study import Renderer, Study, method_name

@@ -7,8 +7,8 @@ from ..media.images import open_picture
 from ..models.generators.drawn.canvas import NEUTRAL, Canvas
 from ..models.generators.drawn.codes import code_of
 from ..models.generators.drawn.figures import flatten_face
+from ..models.generators.drawn.images import encode_png
 from ..models.generators.drawn.layout import Box, Slot, all_slots
-from ..models.generators.drawn.png import encode_png
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -28,8 +28,8 @@ from typing import Literal
 
 from ..experiments.losses import scenes_needed
 from ..models.generators.drawn.codes import code_of
-from ..models.generators.drawn.phrases import phrases_of
 from ..models.generators.drawn.reading import codes_in
+from ..models.generators.drawn.scene import phrases_of
 from ..schemas.canonical import Json, digest, sha256_bytes
 from ..schemas.katha import Question, Scene, StoryRecord, Transition
 from ..schemas.text import contains_phrase, normalize_answer

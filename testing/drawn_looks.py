@@ -1,7 +1,7 @@
 """Models and a judge that read drawn videos: whose look somebody has, by the emblems in the pixels alone.
 
 A generator that draws from data gives everybody whom its packet shows the look of their name, and everybody
-else a look that it makes up for one shot (see :mod:`..generation.memory.shots.drawn_scene`). Here somebody
+else a look that it makes up for one shot (see :mod:`..generation.memory.shots.packets`). Here somebody
 with their own look is found, is as described, and is the same from shot to shot; somebody with a made-up look
 is found with doubt, is not as described, and is the same only as the same made-up look. The written episodes
 are known.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..evaluation.entities.entities import ACTION_CRITERIA, CRITERIA
-from ..generation.memory.shots.drawn_scene import made_up_look
+from ..generation.memory.shots.packets import made_up_look
 from ..media.images import open_picture
 from ..models.generators.drawn.codes import SIDE, code_of, read_cells
 from ..models.generators.drawn.layout import EMBLEM

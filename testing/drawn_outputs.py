@@ -5,8 +5,7 @@ from pathlib import Path
 
 from ..generation.plans import Plan, PlannedPanel
 from ..models.generators.drawn.drawing import draw_scene
-from ..models.generators.drawn.images import FAITHFUL, forgetting
-from ..models.generators.drawn.png import encode_png
+from ..models.generators.drawn.images import FAITHFUL, encode_png, forgetting
 from ..models.generators.request import PictureRequest
 from ..schemas.canonical import Json, jsonl_lines, write_atomic
 from ..schemas.katha import StoryRecord

@@ -18,10 +18,10 @@ from ...schemas.values import Score
 from .arms import Arm
 from .boards import Board, Candidates, frame_of, write_boards
 from .budget import budget
-from .frames import FrameRequest, Frames, requests_for
 from .frozen import CELLS, HELD_OUT, Frozen, check_applies, conditions_of
 from .measuring import Measured
 from .questions import MASTER_SEED
+from .rendering import FrameRequest, Frames, requests_for
 from .repairing import Recovered, Repair, Workroom, rendered, repaired, transitions_recovered
 from .scoring import TERMS, copy_penalty, ranked, weakest_transition
 from .selecting import Measurements, chosen_by, measure_candidates

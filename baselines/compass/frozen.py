@@ -21,7 +21,7 @@ from ...schemas.canonical import Json, digest, pretty_bytes, write_atomic
 from ...schemas.plain_files import read_json, reason_of
 from ...schemas.text import counted
 from ...schemas.values import Own
-from .annotations import PSI
+from .arms import PSI
 from .judging import selection_prompts
 from .questions import REPORTING, SELECTION, HalvedRelease
 from .scoring import Weights

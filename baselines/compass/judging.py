@@ -3,6 +3,8 @@
 Every question goes through ``fabula evaluate katha``: an engine run below one folder, continued where it was
 stopped, no answer paid for twice. Only the image-only condition is asked, with the prompts ``main`` and
 without moral labels and pairs: Eq. 24 and 27 need no more.
+
+What runs cost, and what is left of one cost limit that several runs share.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,15 +22,67 @@ from ...evaluation.recoverability.score import Judged, judged_folder
 from ...evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED
 from ...releases.katha.derived import write_derived
 from ...releases.loading import load
+from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
 from .boards import Board, Seed, write_boards
 from .questions import SELECTION, HalvedRelease
 from .scoring import recoverability
-from .spending import Ledger
 
 if TYPE_CHECKING:
     from ...engine.progress import Reporter
+    from ...engine.report import RunReport
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one run asked and cost, over all time.
+
+    Attributes:
+        calls: answered calls of models.
+        usd: what they cost at most, as far as prices are known.
+        unpriced: calls whose price is not known.
+    """
+
+    calls: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as plain JSON."""
+        return {"calls": self.calls, "usd": round(self.usd, 6), "unpriced": self.unpriced}
+
+
+@dataclass
+class Ledger:
+    """The costs of runs that share a limit.
+
+    Attributes:
+        limit: most USD in all; None for no limit.
+        spent: name of a run -> what it cost.
+    """
+
+    limit: float | None = None
+    spent: dict[str, Spent] = field(default_factory=dict)
+
+    def left(self, run: str) -> float | None:
+        """Return what a run may cost in all, the others considered; None without a limit."""
+        if self.limit is None:
+            return None
+        return max(0.0, self.limit - sum(spent.usd for name, spent in self.spent.items() if name != run))
+
+    def enter(self, run: str, report: "RunReport") -> None:
+        """Take in what a run cost."""
+        self.spent[run] = Spent(
+            sum(use.calls for use in report.models),
+            sum(use.cost + use.uncertain_cost for use in report.models),
+            sum(use.unpriced for use in report.models),
+        )
+
+    def as_json(self) -> Mapping[str, Json]:
+        """Return it as plain JSON, sorted."""
+        return {name: spent.as_json() for name, spent in sorted(self.spent.items())}
+
 
 IMAGES_ONLY = ("judge_text.judges=[]", "judge_both.judges=[]")
 UNSCORED = "moral"

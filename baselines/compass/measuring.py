@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ...schemas.katha import StoryRecord
 from ...schemas.values import Score
-from .annotations import annotation_text
+from .arms import annotation_text
 from .boards import Board
 from .encoders import Encoders
 from .scoring import Floats, Terms, copy_penalty, transition_coverage

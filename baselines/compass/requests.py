@@ -19,12 +19,11 @@ from .arms import arms_named
 from .boards import Candidates, read_candidates
 from .budget import Budget, budget, tuning_budget
 from .encoders import OWN, Encoders, open_encoders
-from .frames import Render
 from .frozen import FROZEN, Frozen, WeakestBy, read_frozen, write_frozen
-from .judging import Judging
+from .judging import Judging, Ledger
 from .questions import HalvedRelease, halve_release
+from .rendering import Render
 from .repairing import Workroom
-from .spending import Ledger
 from .tuning import tune_compass
 
 if TYPE_CHECKING:

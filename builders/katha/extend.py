@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.batches.settings import Batching
+from ...engine.batches.settle import Batching
 from ...engine.config import models_of
 from ...engine.execute import Options, RunRequest, execute, last_limit, last_stage_costs
 from ...engine.manifest import NAME as MANIFEST

@@ -25,8 +25,7 @@ from ..manifest import Manifest, read_manifest
 from ..progress import Event
 from . import books
 from .desk import BatchDesk, House
-from .settings import Batching
-from .settle import Lane
+from .settle import Batching, Lane
 
 AT_ONCE = 1e-9  # hours
 

@@ -18,10 +18,8 @@ from ..calls import Call, Calls, Outgoing
 from ..group_commit import Statement
 from ..progress import Event
 from . import books
-from .carrier import Carrier, Halted, Strange, Unsettled
-from .pictures import stored_pictures
-from .settings import Batching
-from .settle import Batch, Lane, Settlement, bound_of, settled
+from .carrier import Carrier, Halted, Strange, Unsettled, stored_pictures
+from .settle import Batch, Batching, Lane, Settlement, bound_of, settled
 
 Key = tuple[str, int]
 """A request's key, and which sample of the reply."""

@@ -6,6 +6,8 @@ is lost with its actor, or with a node, is run again item by item. An item that 
 models among that, a loss counts a quarter. Ray's own retries are off: they would hide the count.
 
 Ray is imported here alone, and only by who asks for it.
+
+Which pool map stages run in: processes of this machine, or actors of a Ray cluster.
 """
 
 import atexit
@@ -26,7 +28,7 @@ from ... import version
 from ...errors import ConfigError, MissingRequirement
 from ...schemas.shared_files import STORE, VECTORS
 from ..codec import Encoded, encode
-from ..pool import IDLE, LOST_TRIES, Flight, Result, default_workers, run_inline
+from ..pool import IDLE, LOST_TRIES, Flight, Pool, Result, WorkerPool, default_workers, run_inline
 from ..stage import Failed
 from ..worker import Job, Task
 
@@ -337,3 +339,33 @@ def _not_started(error: BaseException) -> MissingRequirement:
         "--pool ray", what=f"workers cannot be started on the cluster: {error}",
         fix="install the same version of fabula with the same extras on every node",
     )  # fmt: skip
+
+
+POOLS = ("local", "ray")
+
+
+def check_pool(name: str) -> None:
+    """Raise ConfigError where there is no such pool."""
+    if name not in POOLS:
+        raise ConfigError("--pool", expected=" or ".join(POOLS), found=name, fix="use one of these")
+
+
+def open_pools(name: str, workers: int | None, item_timeout: float) -> tuple[Pool, Pool, int]:
+    """Return the pool of map stages, that of stages which take several items at once, and the first's size.
+
+    Args:
+        name: ``local`` or ``ray``.
+        workers: items that are worked on at once; None for one per core, 0 for none but this process.
+        item_timeout: seconds that one item may take in one stage.
+
+    Raises:
+        MissingRequirement: Ray is asked for and is not installed.
+    """
+    if name == "local":
+        count = default_workers() if workers is None else workers
+        return WorkerPool(count, item_timeout), WorkerPool(min(count, 1), item_timeout), count
+    from .ray_pool import RayPool, cluster_workers, connect
+
+    connect()
+    count = cluster_workers() if workers is None else workers
+    return RayPool(count, item_timeout), RayPool(min(count, 1), item_timeout, devices=True), count

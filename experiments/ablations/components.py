@@ -17,10 +17,34 @@ Departures: the paper says what a part is, not how a protocol without it is scor
 
 The ladder of Table 3 begins without transitions, dimensions and contrastives, and adds them in this order.
 Since Table 58 removes from the full protocol and Table 3 adds to the bare one, the two need not agree.
+
+Which evidence is needed (Table 59): values and filter with fewer conditions.
+
+Question: what does each condition of evidence add?
+Formula: without text-only evidence there is no gap, and the value is image-only recoverability; without
+    image-only evidence the value is that from text; without text+image evidence nothing is filtered. Each
+    value's reliability is split-half over storyboards (:mod:`...measures.reliability`), detection is of
+    planted defects (:mod:`...measures.detection`), correlation is with people's
+    image-only recoverability.
+Source: KathaTrace, J.2 and Table 59, which names the three columns without formulas; Table 73 has the rates.
+Departures: the definitions are ours. Without the filter detection is 0, since nothing is removed.
+
+How questions are made (Table 60), and over which dimensions rates are averaged (Table 66).
+
+Question: which questions tell what was lost, and what does the choice of dimensions do to the headline?
+Formula: subsets by type of the questions that were judged, and the evaluators with other questions; the
+    measures of :mod:`fabula.experiments.measures` in each.
+Source: KathaTrace, Tables 60 and 66, J.3 and J.9.
+Departures: the headline of the paper, image recoverability 54.6 and STG 23.5, is the row of the four latent
+    dimensions in its Table 66, while its Eq. 18 and 34 are means over all six. Both are computed here, under
+    their names: ``latent`` and ``six``. A row of one dimension points at that dimension or nowhere, see the
+    card of localisation. "No action, no moral-target" is causal, emotional and consequence: its 22.4 is what
+    Table 72 calls the non-moral latent set, so that temporal order is not in it.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from ...evaluation.recoverability.items import DIMENSIONS, LATENT
 from ...schemas.katha import Question
 from ..evaluators.registry import EVALUATORS, evaluator_of
 from ..measures.views import View
@@ -106,3 +130,76 @@ OTHERS = tuple(evaluator_setting(name) for name in EVALUATORS if not evaluator_o
 """The evaluators of others, the first rows of Tables 3 and 54."""
 EVERY_EVALUATOR = tuple(map(evaluator_setting, EVALUATORS))
 """The rows of Table 54."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A row of Table 59.
+
+    Attributes:
+        setting: what of the protocol is left.
+        value: what it says of a storyboard: ``text``, ``image`` or ``gap``.
+        conditions: whether text-only, image-only and text+image evidence is used.
+    """
+
+    setting: Setting
+    value: str
+    conditions: tuple[bool, bool, bool]
+
+
+def _row(name: str, title: str, value: str, conditions: tuple[bool, bool, bool]) -> Evidence:
+    left_out = [
+        kind
+        for kind, used in zip(("text-only", "image-only", "text+image"), conditions, strict=True)
+        if not used
+    ]
+    removes = f"{' and '.join(left_out).capitalize()} evidence." if left_out else "Nothing."
+    cut = None if conditions[2] else unfiltered
+    how: How = "nothing" if not left_out else "filter"
+    return Evidence(Setting(name=name, title=title, removes=removes, how=how, cut=cut), value, conditions)
+
+
+EVIDENCE = (
+    _row("image", "Image-only only", "image", (False, True, False)),
+    _row("text-image", "Text + image-only", "gap", (True, True, False)),
+    _row("image-both", "Image + text+image only", "image", (False, True, True)),
+    _row("text-both", "Text-only + text+image only", "text", (True, False, True)),
+    _row("full", "Full evidence protocol", "gap", (True, True, True)),
+)
+"""The rows of Table 59."""
+
+
+CAUSAL = ("causal", "consequence")
+NON_MORAL = tuple(name for name in LATENT if name != "moral")
+
+
+def _typed(name: str, title: str, dimensions: tuple[str, ...], removes: str) -> Setting:
+    return Setting(name=name, title=title, removes=removes, how="questions", cut=averaging(*dimensions))
+
+
+def _called(evaluator: str, name: str, title: str) -> Setting:
+    made = evaluator_setting(evaluator)
+    return Setting(name=name, title=title, removes=made.removes, how="evaluator", evaluator=evaluator)
+
+
+CONSTRUCTIONS = (
+    _called("object-overlap", "object-level", "Object-level QA"),
+    _called("tifa", "scene-level", "Scene-level QA"),
+    _called("generic-story", "generic", "Generic story QA"),
+    _typed("action-only", "Action-only transition QA", ("action_visibility",), "All but visible acts."),
+    _typed("causal-only", "Causal/consequence QA only", CAUSAL, "All but causes and consequences."),
+    _typed("moral-only", "Moral-target QA only", ("moral",), "All but the moral target."),
+    Setting(name="full", title="Full dimension-specific QA", removes="Nothing.", how="nothing"),
+)
+"""The rows of Table 60."""
+
+DIMENSION_SETS = (
+    _typed("action", "Action visibility only", ("action_visibility",), "All but visible acts."),
+    _typed("latent", "Latent only, the paper's headline", LATENT,
+           "Visible acts and order."),
+    _typed("action-latent", "Action + latent dimensions", ("action_visibility", *LATENT), "Order."),
+    _typed("non-moral", "No action, no moral-target", NON_MORAL, "Visible acts, order and the moral target."),
+    _typed("moral", "Moral-target only", ("moral",), "All but the moral target."),
+    _typed("six", "All six dimensions (Eq. 18 and 34)", DIMENSIONS, "Nothing."),
+)  # fmt: skip
+"""The rows of Table 66, and the mean that the paper's equations state."""

@@ -33,8 +33,7 @@ from ...schemas.judgement import HumanRow
 from ...schemas.katha import Question
 from ...schemas.values import Score
 from ..measures.human_correlation import NOBODY
-from ..measures.shares import undefined
-from ..measures.views import View, view_scores
+from ..measures.views import View, undefined, view_scores
 from .measuring import Sources
 
 CALIBRATED = "calibrated"

@@ -32,8 +32,8 @@ from ...schemas.csv_table import CsvTable
 from ...schemas.katha import Question
 from ...schemas.plain_files import parse_json, read_plain, reason_of
 from ...schemas.values import Score
-from ..measures.loading import release_of
-from ..measures.shares import share_score, undefined
+from ..measures.planted import release_of
+from ..measures.views import share_score, undefined
 from .components import FULL
 from .measuring import Sources, measure
 

@@ -16,15 +16,12 @@ from ...schemas.values import Score
 from ..evaluators.registry import evaluator_of
 from ..measures.defects import Read, plant_defects
 from ..measures.detection import detection
-from ..measures.falls import falls_of
+from ..measures.falls import Plant, falls_of
 from ..measures.human_correlation import human_correlation, recovered, recovered_by_people
 from ..measures.leakage import leakage
-from ..measures.loading import judged_as, people_of, release_of, seen_by
-from ..measures.planted import planted_scores
-from ..measures.plants import Plant
+from ..measures.planted import judged_as, people_of, planted_scores, release_of, seen_by
 from ..measures.reliability import reliability
-from ..measures.shares import undefined
-from ..measures.views import NAMES, View, view_scores
+from ..measures.views import NAMES, View, undefined, view_scores
 from .setting import Measured, Setting
 
 FULL = "katha"

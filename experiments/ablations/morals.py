@@ -42,8 +42,7 @@ from ...schemas.canonical import plain_fields
 from ...schemas.judgement import HumanRow
 from ...schemas.values import Score
 from ..measures.human_correlation import NOBODY
-from ..measures.shares import undefined
-from ..measures.views import MEAN, View, side_by_side, view_scores
+from ..measures.views import MEAN, View, side_by_side, undefined, view_scores
 from .measuring import Sources
 from .setting import averaging, unfiltered
 

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from ...schemas.canonical import plain_fields
-from .components import EVERY_EVALUATOR, LADDER, OTHERS, REMOVALS
-from .constructions import CONSTRUCTIONS, DIMENSION_SETS
-from .evidence import EVIDENCE
+from .components import CONSTRUCTIONS, DIMENSION_SETS, EVERY_EVALUATOR, EVIDENCE, LADDER, OTHERS, REMOVALS
 from .measuring import Sources, measure
 from .setting import Measured
 

@@ -20,9 +20,7 @@ from ...schemas.canonical import plain_fields, pretty_bytes, write_atomic
 from ...schemas.katha import StoryRecord
 from ...schemas.plain_files import json_lines, read_json, reason_of
 from ..study import MASTER_SEED
-from .asking import WORDED, is_worded
-from .elements import Pool
-from .evaluator import Asked, Evaluator, Material
+from .evaluator import WORDED, Asked, Evaluator, Material, Pool, is_worded
 from .load_stories import RELEASE
 from .write_questions import PIPELINE, QUESTIONS
 

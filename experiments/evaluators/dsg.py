@@ -15,9 +15,7 @@ from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.text import contains_phrase, normalize_answer
-from .asking import About, part, statement
-from .elements import Element, elements_of
-from .evaluator import Asked, Evaluator, Material
+from .evaluator import About, Asked, Element, Evaluator, Material, elements_of, part, statement
 from .tifa import DIMENSION_OF
 
 PROMPT = "evaluators/statements"

@@ -12,9 +12,7 @@ from ...builders.replies import Problems, listed, needed
 from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
-from .asking import OPTIONS, About, choice
-from .elements import Element, elements_of
-from .evaluator import Asked, Evaluator, Material
+from .evaluator import OPTIONS, About, Asked, Element, Evaluator, Material, choice, elements_of
 
 ABOUT = {
     "who": "action_visibility", "beginning": "action_visibility", "ending": "consequence",

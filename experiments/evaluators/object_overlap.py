@@ -6,9 +6,7 @@ Localises: nothing. All questions are typed ``action_visibility``, the dimension
 """
 
 from ..study import MASTER_SEED
-from .asking import OPTIONS, About, choice
-from .elements import Element, elements_of
-from .evaluator import Asked, Evaluator, Material
+from .evaluator import OPTIONS, About, Asked, Element, Evaluator, Material, choice, elements_of
 
 MOST = 6
 """Most questions of a kind about a story."""

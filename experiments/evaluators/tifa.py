@@ -14,9 +14,7 @@ from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.katha import StoryRecord
 from ...schemas.text import normalize_answer
-from .asking import OPTIONS, About, choice, part
-from .elements import Element, elements_of
-from .evaluator import Asked, Evaluator, Material
+from .evaluator import OPTIONS, About, Asked, Element, Evaluator, Material, choice, elements_of, part
 
 DIMENSION_OF = {
     "character": "action_visibility", "object": "action_visibility", "action": "action_visibility",

@@ -19,8 +19,7 @@ from ...evaluation.metrics.metric import Quantity
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
 from .leakage import defects_in, rows_of
-from .shares import share_score
-from .views import View
+from .views import View, share_score
 
 MEASURE = Quantity(name="detection", label="Ambiguity detection", direction="higher", range=(0, 1))
 

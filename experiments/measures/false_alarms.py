@@ -20,7 +20,7 @@ from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
 from .falls import Fall
 from .sensitivity import LEAST
-from .shares import share_score
+from .views import share_score
 
 MEASURE = Quantity(name="false_alarms", label="False alarms", direction="lower", range=(0, 1))
 NO_CONTROL = "no unchanged storyboard was judged twice: give the method that losses were planted in, too"

@@ -25,8 +25,7 @@ from ...people.recoverability import is_right
 from ...schemas.judgement import HumanRow
 from ...schemas.katha import Question
 from ...schemas.values import Score
-from .shares import end_of, undefined
-from .views import View, story_values
+from .views import View, end_of, story_values, undefined
 
 Floats = NDArray[np.float64]
 Boards = Mapping[tuple[str, str], float]

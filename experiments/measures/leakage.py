@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from ...evaluation.metrics.metric import Quantity
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
-from .shares import share_score
-from .views import View
+from .views import View, share_score
 
 MEASURE = Quantity(name="leakage", label="Ambiguity leakage", direction="lower", range=(0, 1))
 NOTHING = "no defective question was judged"

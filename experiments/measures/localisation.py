@@ -29,7 +29,7 @@ from ...evaluation.recoverability.items import DIMENSIONS
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
 from .falls import Fall, Floats, accused
-from .shares import share_score
+from .views import share_score
 
 MEASURE = Quantity(name="localisation", label="Localisation", direction="higher", range=(0, 1))
 NO_PLANT = "no planted loss that hit a dimension could be compared"

@@ -25,8 +25,7 @@ from ...evaluation.stats.bootstrap import divided, resampled_sums
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
 from ..study import MASTER_SEED
-from .shares import end_of, undefined
-from .views import View
+from .views import View, end_of, undefined
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -17,7 +17,7 @@ from ...evaluation.metrics.metric import Quantity
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
 from .falls import Fall
-from .shares import share_score
+from .views import share_score
 
 MEASURE = Quantity(name="sensitivity", label="Sensitivity", direction="higher", range=(0, 1))
 LEAST = 1e-9

@@ -11,9 +11,11 @@ Departures from the source: the paper does not say over which methods the single
     here every method has its own and their mean stands beside, all resampled together.
 Example: two dimensions, text right on 2 of 2 and 1 of 2, images on 1 of 2 and 0 of 2: text 0.75, images 0.25,
     gap 0.5. Counted alike over 4 questions: 3/4, 1/4, 0.5.
+
+Shares over things that belong to stories, with intervals over resampled stories.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +29,8 @@ from ...evaluation.recoverability.method import Method
 from ...evaluation.recoverability.pooling import SetName, Sums, sums_of
 from ...evaluation.recoverability.recoverability import GAP, IMAGE, TEXT, Rates, values_of
 from ...evaluation.recoverability.score import Judged
-from ...evaluation.stats.bootstrap import mean_of_known
+from ...evaluation.stats.bootstrap import divided, mean_of_known, resampled_sums
+from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.canonical import plain_fields
 from ...schemas.values import Score
 
@@ -160,3 +163,50 @@ def _counts(view: View, method: Method) -> dict[str, int]:
         "stories": int((sums.counted > 0).any(axis=1).sum()),
         "dimensions": int((sums.counted > 0).any(axis=0).sum()) if view.dimensions else 0,
     }
+
+
+def share_score(
+    rows: Iterable[tuple[str, float, float]],
+    uncertainty: Uncertainty,
+    why_undefined: str,
+    counts: Mapping[str, int] | None = None,
+) -> Score:
+    """Return the sum of one number over the sum of another.
+
+    Args:
+        rows: story, how much of what was counted, how much was counted; a story may have several.
+        uncertainty: how the interval is made.
+        why_undefined: the reason where nothing was counted.
+        counts: coverage, beside the number of stories.
+
+    Returns:
+        A share in [0, 1], with both sums.
+    """
+    stories: dict[str, list[float]] = {}
+    for story, part, whole in rows:
+        sums = stories.setdefault(story, [0.0, 0.0])
+        sums[0] += part
+        sums[1] += whole
+    columns = np.array([sums for sums in stories.values() if sums[1] > 0], dtype=np.float64).reshape(-1, 2)
+    counts = {"stories": len(columns), **(counts or {})}
+    if not len(columns):
+        return Score(value=None, status="undefined", reason=why_undefined, counts=counts)
+    part, whole = columns.sum(axis=0)
+    drawn = resampled_sums(columns, uncertainty.resamples if len(columns) > 1 else 0, uncertainty.seed)
+    replicates = divided(drawn[:, 0], drawn[:, 1])
+    low, high = uncertainty.ends(divided(part, whole), replicates, len(columns), (0.0, 1.0))
+    return Score(
+        value=float(part / whole), status="ok", numerator=float(part), denominator=float(whole),
+        low=end_of(low), high=end_of(high), counts=counts,
+    )  # fmt: skip
+
+
+def end_of(value: object) -> float | None:
+    """Return an end of an interval, None where there is none; ten digits are the same on every machine."""
+    number = float(np.asarray(value))
+    return None if np.isnan(number) else round(number, 10)
+
+
+def undefined(reason: str, **counts: int) -> Score:
+    """Return the score of what has no value, with the reason."""
+    return Score(value=None, status="undefined", reason=reason, counts=counts)

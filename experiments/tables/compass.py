@@ -11,11 +11,10 @@ from ...evaluation.report.people import plain_score
 from ...evaluation.stats.paired import Paired
 from ...schemas.text import counted
 from ...schemas.values import Score
+from .ablations import Contrast, effects
 from .compass_results import CompassResults, methods_by_name
-from .effects import Contrast, effects
 from .leaderboard import GAP, IMAGE, INTERVALS, VISUAL
-from .results import StudyResults
-from .table import NO_RATINGS, NoTable, unmeasured
+from .results import NO_RATINGS, NoTable, StudyResults, unmeasured
 
 NO_REPORT = "the arms were not evaluated with held-out prompts and questions yet"
 DELTA = Measure(name="delta", label="STG, less base", unit="points", better="low")

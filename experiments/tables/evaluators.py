@@ -14,8 +14,7 @@ from ..ablations.measuring import Sources
 from ..ablations.setting import Measured
 from ..evaluators.registry import EVALUATORS
 from ..measures.planted import PlantedRow, planted_measures
-from .results import StudyResults
-from .table import NoTable
+from .results import NoTable, StudyResults
 
 PLANTED: tuple[Measure, ...] = (
     Measure(name="localisation", label="Dimension localised", better="high"),

@@ -14,8 +14,7 @@ from ...evaluation.report.model import Measure, ScoreRow, ScoreTable
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ...tables.numbers import label_text
-from .results import StudyResults
-from .table import NO_RATINGS, unmeasured
+from .results import NO_RATINGS, StudyResults, unmeasured
 
 TEXT, IMAGE, GAP, LATENT_GAP = (Measure.of(rate) for rate in recoverability.METRICS[:4])
 AMBIGUITY = Measure.of(columns.AMBIGUITY)

@@ -19,9 +19,8 @@ from ..study import PAGE
 from ..study import TABLES as FOLDER
 from .leaderboard import main_of
 from .registry import TABLES, absent_table, make_tables, save_tables
-from .results import StudyResults, read_results
+from .results import MadeTables, StudyResults, read_results
 from .shown_stories import HOW, ShownStory, compass_stories, same_stories
-from .table import MadeTables
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "planted": (

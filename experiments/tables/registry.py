@@ -16,12 +16,10 @@ from . import (
     costs,
     evaluators,
     leaderboard,
-    parts_of_scores,
     pipelines,
     validity,
 )
-from .results import Part, StudyResults, read_results
-from .table import MadeTables, NoTable, StudyTable
+from .results import MadeTables, NoTable, Part, StudyResults, StudyTable, read_results
 
 JUDGED: tuple[Part, ...] = ("evaluation",)
 ASKED: tuple[Part, ...] = ("generations",)
@@ -76,18 +74,16 @@ TABLES: tuple[StudyTable, ...] = (
     _ablation("62", "judge_aggregation", "Judges alone and together", choices.judges),
     _ablation("65", "moral_granularity", "How finely morals are told apart", choices.morals),
     _ablation("66", "dimension_sets", "Sets of dimensions", evaluators.dimension_sets),
-    _judged("", "by_dimension", "By dimension", "parts", parts_of_scores.by_dimension),
-    _judged("", "by_source_family", "By source family", "parts", parts_of_scores.by_source_family),
-    _judged("", "by_narrative_type", "By narrative type", "parts", parts_of_scores.by_narrative_type),
-    _judged("", "moral_target", "Moral targets, of twelve labels", "parts", parts_of_scores.moral_targets),
-    _judged("", "pairs", "Contrastive pairs", "parts", parts_of_scores.contrastives),
+    _judged("", "by_dimension", "By dimension", "parts", validity.by_dimension),
+    _judged("", "by_source_family", "By source family", "parts", validity.by_source_family),
+    _judged("", "by_narrative_type", "By narrative type", "parts", validity.by_narrative_type),
+    _judged("", "moral_target", "Moral targets, of twelve labels", "parts", validity.moral_targets),
+    _judged("", "pairs", "Contrastive pairs", "parts", validity.contrastives),
     _judged("26", "question_audit", "What ambiguity filtering does", "validity", validity.question_audit),
     _judged("57", "story_audit", "What invalid generations do", "validity", validity.story_audit),
     _judged("", "invalid_generations", "Invalid generations", "validity", validity.invalid_generations),
-    _judged("73", "evidence", "With more and more evidence", "validity", parts_of_scores.evidence),
-    _judged(
-        "4 and 72", "robustness", "Other explanations of the gap", "validity", parts_of_scores.robustness
-    ),
+    _judged("73", "evidence", "With more and more evidence", "validity", validity.evidence),
+    _judged("4 and 72", "robustness", "Other explanations of the gap", "validity", validity.robustness),
     StudyTable("41", "pipelines", "Pipelines", "setup", (), pipelines.pipelines),
     _judged("42", "controls_of_study", "What kept it fair", "setup", pipelines.controls),
     _judged("44", "run_seeds", "Runs and seeds", "setup", pipelines.run_seeds),

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...schemas.text import counted
-from .draw_settings import DrawSettings
+from .candidates import DrawSettings
 from .list_references import ReferenceSettings
 from .owners import classify_by_rules
 from .scripts import MemoryScript

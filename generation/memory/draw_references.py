@@ -5,7 +5,7 @@ passes keeps its best picture, marked as unverified. Only a model that cannot be
 """
 
 from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
-from .draw_settings import DrawSettings
+from .candidates import DrawSettings
 from .judge_pictures import CHOOSE, VERIFY
 from .references import Reference
 from .rounds import Rounds

@@ -13,9 +13,8 @@ from ...engine.stage import REHEARSED, UNAVAILABLE, BadReply, NoAnswer, Tools
 from ...models.chat import Image as ChatImage
 from ...schemas.canonical import Json
 from .bank import BankCheck
-from .candidates import Candidate
-from .draw_settings import DrawSettings
-from .keys import Key
+from .candidates import Candidate, DrawSettings
+from .keying import Key
 from .pictures import grid_of, on_checkers, png_bytes
 from .references import Reference
 

@@ -18,11 +18,11 @@ from ...evaluation.looking import check_places, check_weights, device_named, mis
 from ...releases.entities.tree import read_entity_set
 from .bank import Made
 from .budget import MemoryBudget, budget_of
-from .draw_settings import DrawSettings
+from .candidates import DrawSettings
 from .labels import check_labels
 from .list_references import ReferenceSettings
 from .load_scripts import BOXES, EPISODES, OUTPUTS
-from .records import ENTITIES
+from .references import ENTITIES
 from .scripts import MemoryScript
 from .wall import PAGE, write_wall
 from .write_bank import kept_entities, write_bank
@@ -39,7 +39,7 @@ STAGES = (
 PIPELINE = Pipeline(
     name=MEMORY,
     stages=tuple(f"{__package__}.{name}" for name in STAGES),
-    finish=f"{__package__}.records:finish",
+    finish=f"{__package__}.references:finish",
     final_fields=("episode", "reference", "prompt", "drawn", "cropped"),
     identity=f"{__package__}.load_scripts:identity",
 )

@@ -8,12 +8,10 @@ from ...engine.stage import REHEARSED, Tools
 from ...media.kept_files import keep_file
 from ...schemas.canonical import Json, sha256_bytes
 from .bank import BankCheck
-from .candidates import Candidate, Studio, sound_ones
+from .candidates import Candidate, DrawSettings, Studio, sound_ones
 from .checks import bounds_of
-from .draw_settings import DrawSettings
 from .judge_pictures import Choice, choose, choose_by_rules, verify
-from .keying import CutOut
-from .keys import KEYS, Key, grounds_for
+from .keying import KEYS, CutOut, Key, grounds_for
 from .pictures import grid_of, png_bytes
 from .references import Reference
 

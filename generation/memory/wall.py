@@ -23,7 +23,7 @@ from .bank import (
     BankEpisode,
     read_bank,
 )
-from .records import ENTITIES
+from .references import ENTITIES
 
 PAGE = "bank.html"
 MOST = 400

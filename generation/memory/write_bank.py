@@ -30,13 +30,12 @@ from .bank import (
     EpisodeRecord,
     read_record,
 )
+from .candidates import DrawSettings
 from .checks import Subject, bounds_of, check_cut
-from .draw_settings import DrawSettings
-from .keying import cut_by_colour, cut_by_mask
-from .keys import rgb_of
+from .keying import cut_by_colour, cut_by_mask, rgb_of
 from .labels import labelled
 from .pictures import opened_rgb, opened_rgba, panorama_of, png_bytes, thirds_of
-from .records import ENTITIES
+from .references import ENTITIES
 
 if TYPE_CHECKING:
     from PIL.Image import Image

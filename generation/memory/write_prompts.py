@@ -12,7 +12,7 @@ from ...models.spec import ModelSettings
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
 from ...schemas.entities import EntityType
-from .keys import KEYS, Key
+from .keying import KEYS, Key
 from .owners import RULES
 from .references import Reference
 

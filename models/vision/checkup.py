@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...errors import MissingRequirement, UserError
-from .drawings import SHIFT, SIDE, draw_pair, shifted
 from .fetching import check_files
-from .known import compare_values, record_values
+from .known import SHIFT, SIDE, compare_values, draw_pair, record_values, shifted
 from .published import WEIGHTS
 from .registry import check_vision, open_vision
 from .segmenters import LAYOUTS

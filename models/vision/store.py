@@ -2,7 +2,18 @@
 
 A row is known by the pixels of the picture and by what the encoder's result depends on. The store is a cache
 in the user's cache folder: what it lost is encoded again. Above its size limit the rows that were not used
-for longest go. Numbers come out bit for bit as they went in. Machines may share rows: :mod:`.shared_rows`.
+for longest go. Numbers come out bit for bit as they went in. Machines may share rows.
+
+Rows of vectors that several machines share: one small file each, in a folder or bucket that fsspec reads.
+
+A file holds the SHA-256 of a row and the row, so that one that is half written, or that something damaged, is
+a row that is not there.
+
+The store of boxes: what a text describes is looked for once in a picture, whoever asks and whenever.
+
+They lie in the store of vectors, known by the picture's pixels, the text, and what the detector's result
+depends on. So another judge, another threshold of similarity, or a method with equal frames looks at nothing
+anew.
 """
 
 import hashlib
@@ -11,15 +22,60 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Optional, TypeVar, cast
 
 import numpy as np
 
-from .shared_rows import SharedRows
-from .types import Encoder, Predictor, Rows, TextEncoder, TextRows
+from ...schemas.shared_files import VECTORS, SharedFiles
+from .types import Box, Encoder, Grounder, Predictor, Rows, TextEncoder, TextRows
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_DIGEST = 32
+
+
+class SharedRows:
+    """Rows in shared files, by key."""
+
+    def __init__(self, files: SharedFiles) -> None:
+        self._files = files
+
+    @classmethod
+    def of_user(cls) -> Optional["SharedRows"]:
+        """Return the rows where ``FABULA_VECTORS`` says; None where it is not set.
+
+        Raises:
+            ConfigError: there is no such file system, or what it needs is not installed.
+        """
+        files = SharedFiles.named_by(VECTORS)
+        return None if files is None else cls(files)
+
+    def read(self, keys: Sequence[bytes]) -> dict[bytes, Rows]:
+        """Return the rows that are there.
+
+        Raises:
+            PlaceUnavailable: the place cannot be read.
+        """
+        rows = {}
+        for name, content in self._files.read([key.hex() for key in keys]).items():
+            digest, row = content[:_DIGEST], content[_DIGEST:]
+            if row and hashlib.sha256(row).digest() == digest:
+                rows[bytes.fromhex(name)] = np.frombuffer(row, dtype="<f4")
+        return rows
+
+    def write(self, rows: Mapping[bytes, Rows]) -> None:
+        """Put rows there; equal ones may be written by several machines at once.
+
+        Raises:
+            PlaceUnavailable: the place cannot be written.
+        """
+        contents = {}
+        for key, row in rows.items():
+            content = row.astype("<f4").tobytes()
+            contents[key.hex()] = hashlib.sha256(content).digest() + content
+        self._files.write(contents)
+
 
 T = TypeVar("T")
 FILE = "vectors.sqlite"
@@ -218,3 +274,79 @@ def group_key(identity: str, pictures: Sequence[bytes]) -> bytes:
 def text_key(identity: str, text: str) -> bytes:
     """Return what the row of a text is known by; never that of a picture."""
     return hashlib.sha256(f"{identity}\0text\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+_NUMBERS = 5  # left, top, right, bottom, score
+
+
+class GroundingStore(VectorStore):
+    """A store of vectors that keeps boxes, too."""
+
+    @classmethod
+    def of_user(cls, limit: int = LIMIT) -> "GroundingStore":
+        """Return the store in the user's cache folder."""
+        return cast("GroundingStore", super().of_user(limit))
+
+    def __enter__(self) -> "GroundingStore":
+        return self
+
+    def boxes(
+        self, model: Grounder, images: "Sequence[Image]", texts: Sequence[Sequence[str]], batch: int = 1
+    ) -> list[list[tuple[Box, ...]]]:
+        """Return the boxes of each text in its picture, from the store where it has them.
+
+        The highest score is first.
+
+        Args:
+            model: what looks for texts.
+            images: RGB pictures.
+            texts: of each picture, what is looked for.
+            batch: pairs of a picture and a text that the model gets at once.
+        """
+        seen = [vector_key(model.identity, image) for image in images]
+        keys = [[_key(pixels, text) for text in some] for pixels, some in zip(seen, texts, strict=True)]
+        known = self._read(sorted({key for row in keys for key in row}))
+        self.counts.found += len(known)
+        todo: list[tuple[int, list[int]]] = []
+        asked = set(known)
+        for index, row in enumerate(keys):
+            lacking = [number for number, key in enumerate(row) if key not in asked]
+            lacking = [number for number in lacking if row.index(row[number]) == number]
+            asked.update(row[number] for number in lacking)
+            if lacking:
+                todo.append((index, lacking))
+        if todo:
+            made = model.ground(
+                [images[index] for index, _ in todo],
+                [[texts[index][number] for number in lacking] for index, lacking in todo],
+                batch,
+            )
+            fresh = {
+                keys[index][number]: _row(boxes)
+                for (index, lacking), rows in zip(todo, made, strict=True)
+                for number, boxes in zip(lacking, rows, strict=True)
+            }
+            self.counts.made += len(fresh)
+            self._write(fresh)
+            known |= fresh
+        return [
+            [_boxes(known[key], text) for key, text in zip(row, some, strict=True)]
+            for row, some in zip(keys, texts, strict=True)
+        ]
+
+
+def _key(pixels: bytes, text: str) -> bytes:
+    return hashlib.sha256(pixels + b"\0boxes\0" + text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _row(boxes: Sequence[Box]) -> Rows:
+    """Return boxes as a row; each number takes the place of two, so that none is rounded."""
+    numbers = [[box.left, box.top, box.right, box.bottom, box.score] for box in boxes]
+    return np.array(numbers, dtype="<f8").reshape(-1).view("<f4")
+
+
+def _boxes(row: Rows, text: str) -> tuple[Box, ...]:
+    numbers = np.ascontiguousarray(row, dtype="<f4").view("<f8").reshape(-1, _NUMBERS)
+    return tuple(
+        Box(left, top, right, bottom, score, text) for left, top, right, bottom, score in numbers.tolist()
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.baselines.compass.frames import WANTED
+from fabula.baselines.compass.rendering import WANTED
 from fabula.generation.memory.bank import read_bank
 from fabula.releases.loading import Release
 from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ....engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ....media.images import encode_image, open_picture
 from ....media.kept_files import keep_file
-from ....models.vision.grounding_store import GroundingStore
 from ....models.vision.needs import opened
+from ....models.vision.store import GroundingStore
 from ....models.vision.types import Box, Grounder, Rows, TextEncoder
 from ....schemas.canonical import Json, sha256_bytes
 from .crops import Rating, area_percent, best_of, crop_of, crop_sharpness, padded, query_of, rating_of

@@ -22,8 +22,7 @@ from ....models.chat import Image
 from ....models.generators.request import Generated, PictureRequest, read_generated
 from ....models.spec import ModelSettings, parse_spec
 from ....schemas.canonical import Json, sha256_bytes
-from .drawn_scene import drawn_scene, looks_of
-from .packets import Packet
+from .packets import Packet, drawn_scene, looks_of
 from .place_packets import PlacedPacket
 
 LABEL = "memory/shot@1#000000000000"

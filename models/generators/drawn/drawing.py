@@ -1,17 +1,120 @@
-"""A scene as a picture: places, figures and things by shape and colour, each mark with its emblem."""
+"""A scene as a picture: places, figures and things by shape and colour, each mark with its emblem.
+
+Where a scene takes place, as bands of sky, far hills and ground whose colours follow from its name.
+
+Signs: the tab above an emblem that says what kind of mark it is, to a person who looks at the picture.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....schemas.canonical import Json
 from ....schemas.text import contains_phrase, normalize_answer
-from .canvas import INK, Canvas, Colour, Square, blank
-from .codes import code_of
+from .canvas import INK, Canvas, Colour, Point, Square, blank
+from .codes import choice, code_of
 from .figures import Feeling, draw_face, draw_figure, draw_thing, feeling_in
-from .layout import COLUMNS, EMBLEM, FIGURES, Box, Row, Slot, in_pixels, slot_at
-from .places import draw_place
-from .scene import DrawnScene, Mark
-from .signs import draw_badge
+from .layout import COLUMNS, EMBLEM, FIGURES, HORIZON, TAB, Box, Row, Slot, in_pixels, slot_at
+from .scene import DrawnScene, Mark, MarkKind
+
+TABS: dict[MarkKind, Colour] = {
+    "character": (112, 112, 118), "object": (120, 92, 68), "place": (72, 138, 84), "action": (206, 88, 56),
+    "state": (96, 126, 150), "emotion": (206, 90, 128), "must_show": (84, 84, 128), "cause": (222, 158, 44),
+    "intention": (128, 110, 176), "consequence": (58, 132, 120), "change": (60, 132, 172),
+    "moral": (168, 140, 40),
+}  # fmt: skip
+"""Kind of mark -> colour of its tab."""
+_WHITE: Colour = (250, 246, 236)
+_SHAPES: dict[MarkKind, tuple[tuple[Point, ...], ...]] = {
+    "character": (((-1, 2), (-1, -1), (1, -1), (1, 2)), ((-0.6, -1.2), (0, -2.2), (0.6, -1.2))),
+    "object": (((-2, 2), (-2, -1), (2, -1), (2, 2)),),
+    "place": (((-3, 2), (0, -2), (3, 2)),),
+    "action": (((-4, -0.7), (1, -0.7), (1, -2), (4, 0), (1, 2), (1, 0.7), (-4, 0.7)),),
+    "state": (((-3, -1.7), (3, -1.7), (3, -0.5), (-3, -0.5)), ((-3, 0.5), (3, 0.5), (3, 1.7), (-3, 1.7))),
+    "emotion": (((0, 2), (-2.6, -0.6), (-1.3, -2), (0, -0.8), (1.3, -2), (2.6, -0.6)),),
+    "must_show": (((-3.4, 0), (0, -2), (3.4, 0), (0, 2)),),
+    "cause": (((1, -2.2), (-2, 0.5), (-0.2, 0.5), (-1, 2.2), (2, -0.4), (0.2, -0.4)),),
+    "intention": (((-3, -2), (3, -2), (3, 0.8), (0, 0.8), (-1.6, 2.2), (-1.6, 0.8), (-3, 0.8)),),
+    "consequence": (((-1.6, -2.2), (2.6, -1), (-0.8, 0.2), (-0.8, 2.2), (-1.6, 2.2)),),
+    "change": (((-4, 0), (-2, -2), (-2, -0.6), (2, -0.6), (2, -2), (4, 0), (2, 2), (2, 0.6), (-2, 0.6),
+                (-2, 2)),),
+    "moral": (((0, -2.2), (0.7, -0.7), (2.4, -0.6), (1, 0.4), (1.5, 2), (0, 1.1), (-1.5, 2), (-1, 0.4),
+               (-2.4, -0.6), (-0.7, -0.7)),),
+}  # fmt: skip
+
+
+def draw_badge(canvas: Canvas, slot: Slot, kind: MarkKind, code: str) -> Square:
+    """Draw an emblem with the tab of its kind above it; return the box of both, in pixels."""
+    canvas.emblem(slot, kind, code)
+    left, top, right, bottom = slot.around(EMBLEM)
+    tab = (left, top - TAB * slot.unit, right, top)
+    canvas.box(tab, TABS[kind])
+    x, y = slot.x, top - TAB / 2 * slot.unit
+    for points in _SHAPES[kind]:
+        canvas.shape([(x + across * slot.unit, y + down * slot.unit) for across, down in points], _WHITE)
+    return (left, tab[1], right, bottom)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colours of a place: sky, far hills, near hills, ground, and ground in front."""
+
+    sky: Colour
+    far: Colour
+    near: Colour
+    ground: Colour
+    front: Colour
+
+
+LOOKS = (
+    Look((188, 220, 236), (150, 186, 190), (128, 172, 128), (196, 206, 140), (178, 188, 118)),
+    Look((246, 222, 190), (214, 176, 150), (186, 146, 110), (224, 196, 146), (206, 176, 124)),
+    Look((206, 214, 236), (160, 164, 200), (120, 136, 168), (176, 186, 196), (154, 166, 178)),
+    Look((250, 232, 206), (226, 196, 166), (150, 170, 120), (198, 190, 130), (180, 172, 112)),
+    Look((176, 206, 206), (126, 166, 150), (88, 138, 106), (158, 182, 126), (138, 164, 108)),
+    Look((232, 206, 214), (196, 160, 176), (158, 124, 148), (212, 184, 172), (192, 162, 150)),
+)
+"""Looks of places."""
+PLAIN = Look((236, 232, 220), (222, 216, 200), (210, 202, 182), (226, 214, 186), (212, 198, 166))
+"""Look where no place is given."""
+
+
+def draw_place(canvas: Canvas, name: str | None, shift: float = 0.0) -> None:
+    """Fill the picture with a place.
+
+    Args:
+        canvas: what to fill.
+        name: of the place; None for a plain ground.
+        shift: by how many units the camera has moved to the right: hills move to the left, far ones less.
+    """
+    frame = canvas.frame
+    unit, width, height = frame.unit, frame.width, frame.height
+    look = PLAIN if name is None else LOOKS[choice(name, "look", len(LOOKS))]
+    horizon = frame.up(HORIZON)
+    canvas.box((0, 0, width, horizon), look.sky)
+    if name is not None:
+        x, y = width * (0.62 + choice(name, "sun", 30) / 100), horizon - 108 * unit
+        canvas.disc((x - 12 * unit, y - 12 * unit, x + 12 * unit, y + 12 * unit), (252, 240, 200))
+    for number, (colour, tall, moves) in enumerate(((look.far, 44, 0.4), (look.near, 24, 0.8))):
+        offset = choice(name or "", f"hills {number}", 80) - shift * moves
+        step = 92 + 30 * number
+        left = offset % step - 2 * step
+        while left * unit < width:
+            lift = tall + choice(f"{name}{round((left - offset) / step)}", "hill", 14)
+            middle = left + step * 0.55
+            points = [
+                (left * unit, horizon),
+                (middle * unit, horizon - lift * unit),
+                ((left + step * 1.3) * unit, horizon),
+            ]
+            canvas.shape(points, colour)
+            left += step
+    canvas.box((0, horizon, width, height), look.ground)
+    canvas.box((0, frame.up(FRONT), width, height), look.front)
+
+
+FRONT = 84.0
+"""Where the ground in front begins, in units from the bottom: figures stand there."""
+
 
 _STRIP: Colour = (58, 54, 66)
 _KEY: Colour = (0, 177, 64)

@@ -30,8 +30,7 @@ from fabula.engine.execute import STORE as FOLDER
 from fabula.engine.execute import Options
 from fabula.engine.journal_file import NAME as JOURNAL
 from fabula.engine.machines import ray_pool
-from fabula.engine.machines.pools import open_pools
-from fabula.engine.machines.ray_pool import RayPool
+from fabula.engine.machines.ray_pool import RayPool, open_pools
 from fabula.engine.stage import Made, Tools
 from fabula.engine.worker import Job, Task
 from fabula.errors import ConfigError, MissingRequirement

@@ -14,10 +14,10 @@ import pytest
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute, last_stage_costs
-from fabula.engine.forecast import Forecast, Forecasting
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.journal import Journal
 from fabula.engine.progress import Event
+from fabula.engine.running import Forecast, Forecasting
 from fabula.engine.spend import BY, run_spend
 from fabula.errors import BudgetStop, ConfigError
 from fabula.models.chat import Usage

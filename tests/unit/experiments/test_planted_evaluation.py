@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from fabula.evaluation.archive.archive import Archive, read_archive
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
-from fabula.experiments.measures.plants import read_plants
+from fabula.experiments.measures.falls import read_plants
 from fabula.experiments.planting import PLANTS, Planted, PlantOptions, plant
 from fabula.generation.plans import plan_named
 from fabula.releases.loading import Release

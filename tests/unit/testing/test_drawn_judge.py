@@ -14,7 +14,7 @@ from fabula.generation.plans import plan_named
 from fabula.models.chat import CallFault, Image
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.drawing import draw_scene
-from fabula.models.generators.drawn.png import encode_png
+from fabula.models.generators.drawn.images import encode_png
 from fabula.models.generators.drawn.reading import codes_in, read_marks
 from fabula.models.generators.drawn.scene import DrawnScene
 from fabula.models.generators.request import Generated, PictureRequest, read_generated

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fabula.baselines.compass.annotations import annotation_text, frame_scene, planned_frame
-from fabula.baselines.compass.arms import ARMS
+from fabula.baselines.compass.arms import ARMS, annotation_text, frame_scene, planned_frame
 from fabula.baselines.compass.boards import Board, Frame
 from fabula.baselines.compass.budget import budget, tuning_budget
 from fabula.baselines.compass.encoders import DrawnMarksEncoder, PixelEncoder, cosine

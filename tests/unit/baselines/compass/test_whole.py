@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from fabula.baselines.compass.applying import COMPASS, Applied
-from fabula.baselines.compass.frames import FrameRequest, Frames
 from fabula.baselines.compass.frozen import FROZEN, Frozen, read_frozen
-from fabula.baselines.compass.rendering import frame_maker
+from fabula.baselines.compass.judging import Ledger
+from fabula.baselines.compass.rendering import FrameRequest, Frames, frame_maker
 from fabula.baselines.compass.requests import CompassRequest, apply, tune
-from fabula.baselines.compass.spending import Ledger
 from fabula.errors import BudgetStop
 from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.outputs.storyboards import check_outputs

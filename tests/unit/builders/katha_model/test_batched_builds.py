@@ -12,7 +12,7 @@ from fabula.builders.katha.building import BuildOptions, build_katha, build_requ
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
 from fabula.cli.main import main
 from fabula.engine.batches.books import batches_in
-from fabula.engine.batches.settings import Batching
+from fabula.engine.batches.settle import Batching
 from fabula.engine.calls import model_uses
 from fabula.engine.execute import execute
 from fabula.engine.journal import NAME as JOURNAL

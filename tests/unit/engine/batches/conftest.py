@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fabula.engine.batches.books import BatchStatus, batches_in, counts_of
-from fabula.engine.batches.settings import Batching
+from fabula.engine.batches.settle import Batching
 from fabula.engine.execute import Options, RunRequest, execute
 from fabula.engine.journal import NAME as JOURNAL
 from fabula.engine.report import RunReport, read_report

@@ -7,7 +7,7 @@ import pytest
 
 from fabula.engine import lock
 from fabula.engine.batches.cancel import cancel_batches
-from fabula.engine.batches.settings import Batching
+from fabula.engine.batches.settle import Batching
 from fabula.engine.calls import model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import execute

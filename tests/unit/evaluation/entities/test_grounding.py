@@ -18,7 +18,7 @@ from fabula.evaluation.entities.looking.crops import (
     padded,
 )
 from fabula.evaluation.metrics.vectors import unpacked
-from fabula.models.vision.grounding_store import GroundingStore
+from fabula.models.vision.store import GroundingStore
 from fabula.models.vision.types import Box
 from fabula.testing.drawn_entities import (
     RIGHT,

@@ -8,8 +8,7 @@ import pytest
 
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.experiments.ablations.components import LADDER, REMOVALS
-from fabula.experiments.ablations.evidence import EVIDENCE
+from fabula.experiments.ablations.components import EVIDENCE, LADDER, REMOVALS
 from fabula.experiments.ablations.judges import alone, judge_aggregation, weighted_majority
 from fabula.experiments.ablations.measuring import GROUPS, Sources
 from fabula.experiments.ablations.morals import moral_granularity
@@ -21,8 +20,8 @@ from fabula.experiments.ablations.tables import (
     evidence_conditions,
     question_constructions,
 )
-from fabula.experiments.measures.loading import judged_as
-from fabula.experiments.measures.plants import read_plants
+from fabula.experiments.measures.falls import read_plants
+from fabula.experiments.measures.planted import judged_as
 from fabula.people.judged import Judged as Followed
 from fabula.releases.loading import Release, load
 from fabula.schemas.canonical import canonical_text

@@ -15,11 +15,10 @@ from fabula.evaluation.katha.requests import EvaluateOptions, evaluate_katha
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import judged_folder, scores_of
 from fabula.experiments.evaluators.deriving import derive, read_sidecar, write_by_model, writing_request
-from fabula.experiments.evaluators.elements import Pool, elements_of
-from fabula.experiments.evaluators.evaluator import Material
+from fabula.experiments.evaluators.evaluator import Material, Pool, elements_of
 from fabula.experiments.evaluators.graph import apply_graph, ordered, with_parents
 from fabula.experiments.evaluators.registry import EVALUATORS, evaluator_of
-from fabula.experiments.measures.loading import seen_by, view_of
+from fabula.experiments.measures.planted import seen_by, view_of
 from fabula.experiments.measures.views import view_scores
 from fabula.releases.loading import Release, load
 from fabula.schemas.text import normalize_answer

@@ -12,7 +12,7 @@ from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.stats.uncertainty import Uncertainty
 from fabula.experiments.measures.defects import plant_defects
 from fabula.experiments.measures.detection import detection
-from fabula.experiments.measures.falls import Fall, accused, falls_of
+from fabula.experiments.measures.falls import Fall, Plant, accused, falls_of
 from fabula.experiments.measures.false_alarms import false_alarms
 from fabula.experiments.measures.human_correlation import (
     human_correlation,
@@ -20,9 +20,8 @@ from fabula.experiments.measures.human_correlation import (
     weighted_spearman,
 )
 from fabula.experiments.measures.leakage import leakage
-from fabula.experiments.measures.loading import judged_as
 from fabula.experiments.measures.localisation import localise_dimensions, localise_transitions
-from fabula.experiments.measures.plants import Plant
+from fabula.experiments.measures.planted import judged_as
 from fabula.experiments.measures.reliability import corrected, correlations, reliability
 from fabula.experiments.measures.sensitivity import sensitivity
 from fabula.experiments.measures.views import View, view_scores

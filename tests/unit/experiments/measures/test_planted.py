@@ -6,8 +6,8 @@ import pytest
 
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import DIMENSIONS
+from fabula.experiments.measures.falls import read_plants
 from fabula.experiments.measures.planted import planted_measures
-from fabula.experiments.measures.plants import read_plants
 from fabula.testing.planted_judgements import write_planted
 
 STORIES = 150

@@ -11,8 +11,7 @@ import pytest
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.items import DIMENSIONS
 from fabula.evaluation.recoverability.score import question_rows
-from fabula.experiments.tables.ablations import effects_of
-from fabula.experiments.tables.effects import contrasts
+from fabula.experiments.tables.ablations import contrasts, effects_of
 from fabula.experiments.tables.grids import COMPASS_RULES, RULES, Facts, chosen_stories, facts_of
 from fabula.experiments.tables.page import GROUPS, render_study, study_page, write_page
 from fabula.experiments.tables.registry import TABLES, make_tables

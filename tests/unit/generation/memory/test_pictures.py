@@ -11,8 +11,7 @@ from PIL import Image, ImageDraw, features
 from fabula.errors import MissingRequirement
 from fabula.generation.memory import labels
 from fabula.generation.memory.bank import read_bank
-from fabula.generation.memory.keying import components, cut_by_colour, ground_of
-from fabula.generation.memory.keys import KEYS, grounds_for, rgb_of
+from fabula.generation.memory.keying import KEYS, components, cut_by_colour, ground_of, grounds_for, rgb_of
 from fabula.generation.memory.labels import (
     can_shape,
     check_labels,

@@ -14,8 +14,7 @@ from fabula.generation.memory.checks import (
     composition,
     passes,
 )
-from fabula.generation.memory.keying import CutOut, cut_by_colour, cut_by_mask
-from fabula.generation.memory.keys import KEYS, rgb_of
+from fabula.generation.memory.keying import KEYS, CutOut, cut_by_colour, cut_by_mask, rgb_of
 from fabula.generation.memory.owners import classify_by_rules
 from fabula.generation.memory.scripts import MemoryScript, ScriptEntity, ScriptShot, script_of
 from fabula.generation.memory.words import colours_worn, head_phrase, singulars, sort_of, style_in

@@ -11,7 +11,7 @@ from PIL import Image
 from fabula.errors import InputError, MissingRequirement
 from fabula.generation.memory import labels
 from fabula.generation.memory.bank import BankEntry, read_bank
-from fabula.generation.memory.keys import KEYS, rgb_of
+from fabula.generation.memory.keying import KEYS, rgb_of
 from fabula.generation.memory.pipeline import MemoryOptions, build_memory, memory_budget, memory_request
 from fabula.generation.memory.write_bank import kept_entities, look_at
 from fabula.media.images import MediaProblem

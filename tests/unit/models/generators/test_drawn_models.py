@@ -15,10 +15,9 @@ from fabula.generation.plans import plan_named
 from fabula.models.chat import CallFault
 from fabula.models.generators.drawn.codes import code_of
 from fabula.models.generators.drawn.drawing import draw_scene
-from fabula.models.generators.drawn.phrases import scene_of
-from fabula.models.generators.drawn.png import encode_png
+from fabula.models.generators.drawn.images import encode_png
 from fabula.models.generators.drawn.reading import codes_in, read_marks
-from fabula.models.generators.drawn.scene import DrawnScene, Mark
+from fabula.models.generators.drawn.scene import DrawnScene, Mark, scene_of
 from fabula.models.generators.request import Generated, PictureRequest, read_generated
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fabula.models.vision.drawings import draw_pair
+from fabula.models.vision.known import draw_pair
 from fabula.models.vision.registry import open_vision
 from fabula.models.vision.weights import Place
 from fabula.testing.tiny_vision import tiny_settings

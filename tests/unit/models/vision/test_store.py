@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.models.vision.shared_rows import SharedRows
-from fabula.models.vision.store import VectorStore, group_key, vector_key
+from fabula.models.vision.store import SharedRows, VectorStore, group_key, vector_key
 from fabula.models.vision.types import Card, Rows, identity_of
 from fabula.schemas.shared_files import VECTORS, SharedFiles
 

@@ -6,10 +6,17 @@ from typing import Any
 import pytest
 
 from fabula.generation.memory.bank import Owner
-from fabula.generation.memory.shots.drawn_scene import drawn_scene, looks_of, made_up_look
 from fabula.generation.memory.shots.known import KnownEntities, KnownEntity, KnownPicture, known_entities
 from fabula.generation.memory.shots.layout import cast_of, goes_on, plain_layout
-from fabula.generation.memory.shots.packets import Condition, Packet, packet_of, scripted_shots
+from fabula.generation.memory.shots.packets import (
+    Condition,
+    Packet,
+    drawn_scene,
+    looks_of,
+    made_up_look,
+    packet_of,
+    scripted_shots,
+)
 from fabula.schemas.entities import EntityEpisode
 from fabula.testing.written_episodes import written_episode
 from fabula.validators.entities.view import view_of
