@@ -116,7 +116,7 @@ def _entities(folder: Path) -> Handler:
     from .drawn import draw_panel
     from .drawn_episode import FRAMES, SIZE, write_episode
     from .drawn_videos import write_frames
-    from .entities_model import answer_suite
+    from .entities_model import answer
 
     shots = ["AB1", "A2", "B1", "AC2", "B1", "C2", "A3", "AB1", "C3", "A1"]
     video, _ = write_episode(folder, shots)
@@ -124,7 +124,7 @@ def _entities(folder: Path) -> Handler:
     panels = [np.asarray(draw_panel(number, SIZE)) for number in range(2, len(shots) + 2)]
     panels[::2] = [255 - panel for panel in panels[::2]]
     write_frames(video, (panel for panel in panels for _ in range(FRAMES)))
-    return answer_suite
+    return answer
 
 
 def _judged_stories(folder: Path) -> Handler:
@@ -142,11 +142,11 @@ def _judged_stories(folder: Path) -> Handler:
         for name, share in shares.items()
     }
 
-    def answer_suite(asked: Asked) -> Json:
+    def answer(asked: Asked) -> Json:
         sides = [Image.open(BytesIO(picture.data)).width for picture in asked.images[:1]]
         return judges[sides[0] if sides else min(judges)](asked)
 
-    return answer_suite
+    return answer
 
 
 def _judged_shots(folder: Path) -> Handler:

@@ -191,18 +191,3 @@ def test_study_when_its_file_is_damaged_is_refused(
     study.write_bytes(content)
     refused = fabula_command("experiment", "run", study, "--out", tmp_path / "out")
     assert refused.returncode == 2 and said in refused.stderr, refused.stderr
-
-
-def test_study_commands_when_the_folder_is_of_nothing_or_of_another_study_say_so(
-    fabula_command: Any, tmp_path: Path
-) -> None:
-    for verb in ("status", "tables"):
-        refused = fabula_command("experiment", verb, tmp_path)
-        assert refused.returncode in (1, 2) and "folder" in refused.stderr
-    small_release(tmp_path / "release")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "study.json").write_text('{"study": {"name": "other"}}')
-    study = tmp_path / "study.toml"
-    study.write_text(STUDY.format(judge="http://127.0.0.1:1/v1#one"))
-    refused = fabula_command("experiment", "run", study, "--out", tmp_path / "out")
-    assert refused.returncode == 2 and "holds the study 'other'" in refused.stderr

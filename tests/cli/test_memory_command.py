@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fabula.baselines.compass.rendering import WANTED
 from fabula.generation.memory.bank import read_bank
 from fabula.releases.loading import Release
 from fabula.testing.compass_stories import MarksJudge, compass_release, draw_candidates, loses_share
@@ -116,25 +115,3 @@ def test_compass_when_only_forecast_tells_calls_and_pictures_and_asks_nobody(
     assert "full" in done.stdout and "base" in done.stdout and "bridge-only" not in done.stdout
     assert len(server.log) == before
     assert not (tmp_path / "out").exists()
-
-
-def test_compass_when_frames_are_missing_lists_them_and_goes_on_when_they_are_there(
-    compass: Callable[..., Any], boards: Path, tmp_path: Path
-) -> None:
-    frames = tmp_path / "frames"
-    done = compass("tune", "--frames", frames, "--out", tmp_path / "tuned")
-    assert done.returncode == 3
-    assert f"frames are not there; {WANTED} lists them" in done.stderr
-    wanted = [json.loads(line) for line in (frames / WANTED).read_text().splitlines()]
-    assert all(row["prompt"] and row["file"].endswith(f"seed_{row['seed']}.png") for row in wanted)
-    picture = next(boards.rglob("05.png")).read_bytes()
-    for row in wanted:
-        (frames / row["file"]).parent.mkdir(parents=True, exist_ok=True)
-        (frames / row["file"]).write_bytes(picture)
-    done = compass("tune", "--frames", frames, "--out", tmp_path / "tuned", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["search"]["stories"] == 2
-    for options in ((), ("--frames", frames, "--renderer", "image:drawn:faithful")):
-        done = compass("tune", *options, "--out", tmp_path / "tuned")
-        assert done.returncode == 2
-        assert "--frames, --renderer" in done.stderr

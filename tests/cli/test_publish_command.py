@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,6 @@ from fabula.testing.hub import TOKEN, Held, HubServer, Refused
 
 REPO = "user/fables"
 Fabula = Callable[..., subprocess.CompletedProcess[str]]
-LOAD = """
-import json, sys, datasets
-loaded = datasets.load_dataset(sys.argv[1], "stories", revision=sys.argv[2])
-print(json.dumps(sorted(row["story_id"] for split in loaded.values() for row in split)))
-"""
 
 
 @pytest.fixture
@@ -60,31 +54,6 @@ def test_publish_when_killed_between_commit_and_tag_is_finished_by_the_same_comm
     names = {path.relative_to(sample_release) for path in sample_release.rglob("*") if path.is_file()}
     assert {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()} == names
     assert all((folder / name).read_bytes() == (sample_release / name).read_bytes() for name in names)
-
-
-def test_load_dataset_when_asked_by_tag_reads_what_was_published(
-    hub: HubServer, sample_release: Path, fabula_command: Fabula
-) -> None:
-    files = {
-        path.relative_to(sample_release).as_posix(): path.read_bytes()
-        for path in sample_release.rglob("*") if path.is_file()
-    }  # fmt: skip
-    commit = hub.put(REPO, files)
-    hub.repository(REPO).tags["0.1.0"] = commit
-    hub.put(REPO, {"annotations.jsonl": b"", "data/stories/train.parquet": None})
-    loaded = subprocess.run(
-        [sys.executable, "-c", LOAD, REPO, "0.1.0"], capture_output=True, text=True, check=False
-    )
-    assert loaded.returncode == 0, loaded.stderr[-2000:]
-    lines = (sample_release / "annotations.jsonl").read_text("utf-8").splitlines()
-    assert json.loads(loaded.stdout) == sorted(json.loads(line)["story_id"] for line in lines)
-    # It is called by its name, and not by its place in the cache.
-    verified = fabula_command("release", "verify", f"{REPO}@0.1.0", "--quick")
-    assert verified.returncode == 0, verified.stderr
-    assert verified.stdout.startswith(f"{REPO}@0.1.0: version 0.1.0\n  read: ")
-    # An option that takes a folder takes the version, too.
-    stats = fabula_command("stats", f"{REPO}@0.1.0", "--json")
-    assert stats.returncode == 0, stats.stderr
 
 
 WRONG = (

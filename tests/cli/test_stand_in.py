@@ -1,6 +1,5 @@
 """The stand-in that the model server answers with: every prompt, through every command that asks a model."""
 
-import asyncio
 import json
 import os
 import re
@@ -12,12 +11,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.models.chat import ChatRequest, Message
-from fabula.models.keys import Redactor
-from fabula.models.options import options_for
-from fabula.models.registry import open_model
-from fabula.models.spec import parse_spec
-from fabula.prompts.loader import load_prompt, prompt_ids
+from fabula.prompts.loader import prompt_ids
 from fabula.testing import stand_in
 from fabula.testing.asked_prompts import prompt_of, prompts_that_are_asked
 from fabula.testing.drawn import write_video
@@ -254,38 +248,6 @@ def test_stand_in_when_a_command_asks_it_is_understood_at_once(
     assert {one.status for one in log} == {200}
     asked_to_mend = [one.asked.schema_name for one in log if len(one.asked.messages) > 1]
     assert asked_to_mend == [], "a reply that its reader takes needs no second one"
-
-
-@pytest.mark.parametrize("provider", ["openai", "google", "anthropic"])
-def test_prompts_when_asked_in_any_wire_format_are_known_again(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "test-key-0123456789")
-    spec = parse_spec(f"{provider}:{stand_in.NAME}")
-    with ModelServer(lambda asked: prompt_of(asked) or "unknown") as server:
-        options = options_for(spec, {spec.text: {"base_url": getattr(server, f"{provider}_url")}})
-
-        async def ask_all() -> list[str]:
-            model = open_model(spec, options, Redactor())
-            try:
-                return [(await model.complete(request)).text for request in requests]
-            finally:
-                await model.close()
-
-        requests = [
-            options.apply(
-                ChatRequest(
-                    spec.text,
-                    (
-                        Message("system", (load_prompt(name).parts[0][1].render().strip(),)),
-                        Message("user", ("?",)),
-                    ),
-                    schema=load_prompt(name).reply,
-                )
-            )
-            for name in prompts_that_are_asked()
-        ]
-        assert asyncio.run(ask_all()) == list(prompts_that_are_asked())
 
 
 def free_port() -> int:

@@ -3,8 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -434,55 +432,6 @@ def test_execute_when_finish_meets_a_full_disk_says_so_and_writes_next_time(
         run(pipeline=toy(finish=f"{HERE}:broken_finish"))
     assert ran(run()) == {}
     assert len(outputs(tmp_path / "run")) == 4
-
-
-READ_ONLY = """
-import os, sys
-from pathlib import Path
-import fabula.engine.execute, fabula.engine.lock, filelock, psutil
-from fabula.errors import TargetError
-from fabula.testing.toy_pipeline import run_toy
-folder, source = map(Path, sys.argv[1:])
-if os.geteuid() == 0:  # root may write anywhere
-    try:
-        os.setuid(65534)
-    except OSError:  # a user namespace that maps nobody else
-        raise SystemExit(77)
-try:
-    run_toy(folder, source)
-except TargetError as error:
-    print(error)
-    raise SystemExit(2)
-"""
-
-
-@pytest.mark.parametrize("begun", [False, True], ids=["new run", "run that exists"])
-def test_execute_when_folder_is_read_only_says_so(
-    run: Callable, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, lines: Path, begun: bool
-) -> None:
-    if begun:
-        run()
-    folder = tmp_path / "run"
-    folder.mkdir(exist_ok=True)
-    for path in (lines, *tmp_path.parents):
-        if path.is_relative_to(tmp_path_factory.getbasetemp().parent):
-            path.chmod(0o755)
-    tmp_path.chmod(0o755)
-    for path in folder.iterdir():
-        path.chmod(0o444)
-    folder.chmod(0o555)
-    done = subprocess.run(
-        [sys.executable, "-c", READ_ONLY, str(folder), str(lines)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    folder.chmod(0o755)
-    if done.returncode == 77:
-        pytest.skip("root in a user namespace without another user can write everywhere")
-    assert done.returncode == 2, done.stderr
-    assert "Permission denied" in done.stdout
-    assert "fix: choose another folder" in done.stdout
 
 
 # -- being told, being stopped

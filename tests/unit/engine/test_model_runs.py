@@ -1,7 +1,6 @@
 """Runs that ask a model, through the real SDK: nothing asked twice, every failure named, the budget held."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from fabula.engine.status import StageView, show_item
 from fabula.errors import (
     BudgetStop,
     ConfigError,
-    Interrupted,
     MissingRequirement,
     RunError,
 )
@@ -27,7 +25,6 @@ from fabula.models.stand_ins import ANSWERED
 from fabula.testing.model_server import (
     Asked,
     Dropped,
-    EchoSecretsInReply,
     EmptyChoices,
     Fault,
     MalformedJson,
@@ -344,44 +341,7 @@ def without_model(request: RunRequest) -> Any:
 # -- stopping
 
 
-def test_run_when_stopped_keeps_the_calls_in_flight_and_asks_none_again(
-    asks: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fabula.engine import lock
-
-    server.latency = 0.1
-    request = asks("".join(f"i{n} cat\n" for n in range(60)), settings={"concurrency": 4})
-    stopped = threading.Event()
-    monkeypatch.setattr(lock.Stopper, "__call__", lambda self: stopped.is_set())
-    threading.Thread(target=lambda: (server.wait_for(6), stopped.set()), daemon=True).start()
-    with pytest.raises(Interrupted):
-        execute(request)
-    (use,) = model_uses(request.folder / JOURNAL)
-    assert use.calls == server.count < 60
-    stopped.clear()
-    server.latency = 0.0
-    assert execute(request).totals["made"] == 60
-    assert server.count == 60
-
-
 # -- secrets
-
-
-def test_run_when_a_service_echoes_the_key_no_artefact_holds_it(
-    tmp_path: Path, asks: Asks, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = "sk-planted-5f2e9c1b7a"
-    monkeypatch.setenv("TOY_KEY", secret)
-    server.faults = striking(EchoSecretsInReply(), "a", "b")
-    settings = {"api_key_env": "TOY_KEY", "headers": {"X-Api-Token": "${TOY_KEY}"}}
-    report = execute(asks(settings=settings, sets=["run.threshold=0"]))
-    assert any(secret in value for value in server.log[0].asked.headers.values()), "it was sent"
-    assert secret not in json.dumps(report.as_json())
-    for path in (tmp_path / "run").rglob("*"):
-        if path.is_file():
-            assert secret.encode() not in path.read_bytes(), path
-    shown = json.dumps(show_item(tmp_path / "run", toy_models(), "a").as_json())
-    assert secret not in shown
 
 
 def test_run_when_another_run_is_reused_takes_its_replies_for_nothing(

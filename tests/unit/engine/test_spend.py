@@ -11,18 +11,21 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.calls import model_uses
+from fabula.engine import journal_file
+from fabula.engine.calls import answered, model_uses
 from fabula.engine.estimate import plan_calls
 from fabula.engine.execute import Options, RunRequest, execute, last_stage_costs
 from fabula.engine.journal import NAME as JOURNAL
-from fabula.engine.journal import Journal
 from fabula.engine.progress import Event
+from fabula.engine.report import read_report
 from fabula.engine.running import Forecast, Forecasting
 from fabula.engine.spend import BY, run_spend
 from fabula.errors import BudgetStop, ConfigError
-from fabula.models.chat import Usage
-from fabula.testing.model_server import Answer, Asked, Dropped, ModelServer
-from fabula.testing.toy_models import AnswerSettings, model_request, reply_to
+from fabula.models.chat import ChatRequest, Usage
+from fabula.models.options import ModelOptions
+from fabula.models.prices import most_tokens
+from fabula.testing.model_server import Answer, Asked, Dropped, Fault, ModelServer, OddUsage
+from fabula.testing.toy_models import PRICES, AnswerSettings, model_request, reply_to
 
 Asks = Callable[..., RunRequest]
 PROMPT = "toy@1#000000000000"
@@ -80,24 +83,6 @@ def test_spend_when_a_request_was_lost_counts_it_at_its_most(asks: Asks, server:
     (stage,) = run_spend(request.folder).rows
     assert stage.lost == 1
     assert stage.most == pytest.approx(rows["a"].cost + rows["without a reply"].lost_cost)
-
-
-def test_spend_when_an_older_version_wrote_the_journal_says_what_it_did_not_record(asks: Asks) -> None:
-    request = asks()
-    execute(request)
-    with closing(sqlite3.connect(request.folder / JOURNAL)) as connection, connection:
-        for column in ("prompt", "cached_tokens", "written_tokens"):
-            connection.execute(f"ALTER TABLE calls DROP COLUMN {column}")
-        connection.execute("ALTER TABLE batch_requests DROP COLUMN prompt")
-        connection.execute("UPDATE meta SET value = '4' WHERE name = 'format'")
-    before = run_spend(request.folder, "prompt")
-    assert [(line.name, line.calls, line.cached_tokens) for line in before.rows] == [("not recorded", 5, 0)]
-    with Journal.open(request.folder):
-        pass
-    assert run_spend(request.folder, "prompt") == before
-    execute(asks("a cat ask:3\nb bee\nc same\nd same\ne eel\n"))
-    names = {line.name: line.calls for line in run_spend(request.folder, "prompt").rows}
-    assert names == {"not recorded": 5, PROMPT: 1}
 
 
 def test_plan_when_prompts_were_kept_counts_on_the_same_share(asks: Asks, server: ModelServer) -> None:
@@ -174,3 +159,151 @@ def test_run_when_it_has_a_plan_tells_what_it_expects(asks: Asks) -> None:
     execute(request, reporter)
     last = [event for event in told if event.kind == "progress" and event.stage == "answer"][-1].data
     assert last["expected"] == last["projected"] == last["spent"] == pytest.approx(8 * 200e-6)
+
+
+# Runs whose service counts badly: the limit holds, one wrong count stops nothing, and the report says so.
+
+LIMIT = 0.05
+ODD = [
+    OddUsage("output", missing=True), OddUsage("output", "300"), OddUsage("output", float("nan")),
+    OddUsage("output", -1), OddUsage("output", True), OddUsage("output", 0.5), OddUsage("input", None),
+    OddUsage("input", "7"), OddUsage(missing=True),
+]  # fmt: skip
+
+
+def wordy(asked: Asked) -> Answer:
+    """An answer of 60 tokens at least: more than nothing, as a limit that is not kept would show."""
+    return Answer(json.dumps({"text": reply_to(asked)["text"] + " and so on" * 24}))
+
+
+@pytest.fixture
+def counting_server() -> Iterator[ModelServer]:
+    with ModelServer(wordy) as running:
+        yield running
+
+
+@pytest.fixture
+def asks_for(tmp_path: Path, counting_server: ModelServer) -> Asks:
+    def make(text: str, **given: Any) -> RunRequest:
+        source = tmp_path / "lines.txt"
+        source.write_text(text)
+        return model_request(tmp_path / "run", (source, f"{counting_server.openai_url}#toy"), **given)
+
+    return make
+
+
+def many(count: int) -> str:
+    return "".join(f"i{number} cat\n" for number in range(count))
+
+
+def charged(counting_server: ModelServer) -> float:
+    """What the service charges for all that it answered, in USD."""
+    total = 0.0
+    for exchange in counting_server.log:
+        assert exchange.answer is not None
+        used = exchange.answer.counts(exchange.asked)
+        total += (used["input_tokens"] * PRICES["input"] + used["output_tokens"] * PRICES["output"]) / 1e6
+    return total
+
+
+def striking(fault: Fault, *items: str) -> Callable[[Asked], Fault | None]:
+    return lambda asked: fault if asked.text.split(":")[0] in items else None
+
+
+# -- the limit
+
+
+@pytest.mark.parametrize("fault", ODD, ids=repr)
+def test_limit_when_the_usage_cannot_be_read_is_never_exceeded(
+    asks_for: Asks, counting_server: ModelServer, fault: OddUsage
+) -> None:
+    counting_server.faults = fault
+    request = asks_for(many(200), settings={"concurrency": 16}, options=Options(workers=0, max_cost=LIMIT))
+    with pytest.raises(BudgetStop):
+        execute(request)
+    (use,) = model_uses(request.folder / JOURNAL)
+    assert 0 < use.calls == counting_server.count == use.unread
+    assert charged(counting_server) <= use.cost <= LIMIT
+    with pytest.raises(BudgetStop):
+        execute(request)
+    assert counting_server.count == use.calls, "the same limit allows nothing more"
+
+
+def test_limit_when_one_reply_claims_a_billion_tokens_is_not_used_up_by_it(
+    asks_for: Asks, counting_server: ModelServer
+) -> None:
+    counting_server.faults = striking(OddUsage("output", 10**9), "i3")
+    request = asks_for(many(20), options=Options(workers=0, max_cost=LIMIT))
+    report = execute(request)
+    assert report.totals["made"] == 20
+    (use,) = report.models
+    assert (use.overclaimed, use.unread) == (1, 0)
+    assert charged(counting_server) < use.cost < LIMIT
+    assert read_report(request.folder) == report
+    told = "\n".join(report.lines())
+    assert "1 reply claims more tokens than the request can have used: booked at the most" in told
+    claims = [call.reply for call in answered(request.folder / JOURNAL) if call.reply.claimed is not None]
+    (reply,) = claims
+    assert reply.claimed is not None and reply.claimed.output_tokens == 10**9
+    assert reply.usage is not None and reply.usage.output_tokens == 100, "max_tokens"
+
+
+def test_report_when_counts_could_not_be_read_says_how_many(
+    asks_for: Asks, counting_server: ModelServer
+) -> None:
+    counting_server.faults = striking(OddUsage("output", "many"), "i1", "i2")
+    request = asks_for(many(5))
+    report = execute(request)
+    assert report.models[0].unread == 2
+    (line,) = [line for line in report.lines() if "count of tokens" in line]
+    assert "2 replies give no count of tokens that can be read: booked at the most" in line
+    assert read_report(request.folder) == report
+
+
+def test_limit_when_earlier_calls_had_neither_price_nor_count_takes_them_at_their_bound(
+    asks_for: Asks, counting_server: ModelServer
+) -> None:
+    counting_server.faults = OddUsage(missing=True)
+    (use,) = execute(asks_for(many(20), settings={"prices": None})).models
+    assert (use.unpriced, use.unread) == (20, 20)
+    request = asks_for(many(20), options=Options(workers=0, max_cost=LIMIT))
+    calls = list(answered(request.folder / JOURNAL))
+    most = most_tokens(ChatRequest.from_canonical(calls[0].asked), ModelOptions())
+    bound = (most.input * PRICES["input"] + most.output * PRICES["output"]) / 1e6
+    with pytest.raises(BudgetStop):
+        execute(asks_for(many(40), options=Options(workers=0, max_cost=LIMIT)))
+    assert counting_server.count - 20 == int((LIMIT - 20 * bound) / bound)
+
+
+# -- journals of earlier versions
+
+
+def test_run_when_an_earlier_version_wrote_its_journal_is_read_and_goes_on(
+    asks_for: Asks, counting_server: ModelServer
+) -> None:
+    counting_server.faults = striking(OddUsage(missing=True), "i1")
+    request = asks_for(many(4))
+    before = execute(request).models
+    as_format_3(request.folder / JOURNAL)
+    assert model_uses(request.folder / JOURNAL) == before
+    assert execute(request).models == before
+    assert counting_server.count == 4
+    assert execute(asks_for(many(6))).models[0].calls == 6
+    assert counting_server.count == 6
+    with closing(sqlite3.connect(request.folder / JOURNAL)) as journal:
+        assert journal.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == (
+            str(journal_file.FORMAT),
+        )
+
+
+def as_format_3(path: Path) -> None:
+    """Make a journal what the first version wrote: no batches, nor prompts and tokens kept of calls."""
+    with closing(sqlite3.connect(path)) as journal, journal:
+        for column in ("prompt", "cached_tokens", "written_tokens"):
+            journal.execute(f"ALTER TABLE calls DROP COLUMN {column}")
+        for table in ("batches", "batch_requests", "batch_pictures"):
+            journal.execute(f"DROP TABLE {table}")
+        journal.execute("UPDATE meta SET value = '3' WHERE name = 'format'")
+
+
+# -- settings that change the price

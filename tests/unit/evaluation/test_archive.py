@@ -1,7 +1,6 @@
 """Archives: what is written is read, what contradicts itself is refused, and every problem is named."""
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -117,28 +116,6 @@ def test_archive_when_written_with_contradicting_answers_refuses_and_leaves_the_
     assert told == [judgement()]
     assert (folder / JUDGEMENTS).read_bytes() == before
     assert sorted(path.name for path in folder.iterdir()) == sorted([EVALUATION, JUDGEMENTS])
-
-
-def test_judgements_when_their_keys_lie_on_disk_are_written_in_the_same_order(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(5)
-    texts = ("", "a", "ab", "a\x00", "a\x01b", "a\x02", "a\x03", "b", "\uffee", "\U0001f600", "é")
-    drawn = {
-        made.key(): made
-        for made in (
-            judgement(
-                rng.choice(texts), unit=rng.choice(texts), method=rng.choice((None, "m", "m\x01")),
-                seed=rng.choice((None, -3, 0, 2, 10, 10**15)), vote=rng.randrange(12),
-            )
-            for _ in range(300)
-        )
-    }  # fmt: skip
-    monkeypatch.setattr("fabula.engine.spilled.HELD", 2)
-    write_judgements(folder, [*drawn.values(), *list(drawn.values())[:20]])
-    lines = (folder / JUDGEMENTS).read_text("utf-8").splitlines()
-    written = [Judgement.model_validate_json(line) for line in lines]
-    assert written == sorted(drawn.values(), key=sort_key)
 
 
 def test_merged_when_two_archives_disagree_shows_both_and_agreeing_ones_are_kept_once() -> None:

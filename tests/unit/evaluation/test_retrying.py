@@ -19,9 +19,8 @@ from fabula.evaluation.katha.requests import EvaluateOptions, estimate_evaluatio
 from fabula.evaluation.recoverability.compare import compare_folders
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
-from fabula.kinds.evaluations import export_so_far, merge_archives
+from fabula.kinds.evaluations import merge_archives
 from fabula.kinds.verbs import continue_run
-from fabula.models.spec import ATTEMPT
 from fabula.releases.events.suites import suite_bytes
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import canonical_text, digest
@@ -188,40 +187,6 @@ def test_matching_when_a_matcher_had_failed_is_asked_again_under_the_same_answer
     assert lines(first) < lines(matches)
     last = list(last_attempts(matches))
     assert len(last) == len(first) and {one.outcome for one in last} == {"answered"}
-
-
-def test_archive_so_far_when_a_retry_was_stopped_has_what_it_got(
-    tmp_path: Path, release: Release, boards: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spoiler, out = Spoiler(JudgeModel(release.records), Refused()), tmp_path / "run"
-    with ModelServer(spoiler) as server:
-        plain = options(server, max_cost=1.0)
-        evaluate_katha(release.path, boards, out, plain)
-        spoilt, asked = spoiler.spoilt(), len(spoiler.log)
-        spoiler.on = False
-        from fabula.errors import Interrupted
-
-        retry = replace(plain, retry_failed=True)
-        with monkeypatch.context() as patch, pytest.raises(Interrupted):
-            from fabula.engine import model_pool
-
-            put, done = model_pool.Calls.put, [0]
-
-            def stopping(self: Any, call: Any, *more: Any) -> None:
-                put(self, call, *more)
-                done[0] += call.sample >= ATTEMPT
-                if done[0] == 3:
-                    raise Interrupted("stopped")
-
-            patch.setattr(model_pool.Calls, "put", stopping)
-            evaluate_katha(release.path, boards, out, retry)
-        so_far = export_so_far(out, tmp_path / "so-far")
-        got = sum(one.attempt == 2 for one in so_far.judgements)
-        assert 3 <= got < len(spoilt)
-        assert so_far.manifest.environment["incomplete"]["unasked"]
-        evaluate_katha(release.path, boards, out, retry)
-        assert sorted(name for name, _ in spoiler.log[asked:]) == spoilt
-    assert by_attempt(read_archive(out))[2, "answered"] == len(spoilt)
 
 
 @pytest.mark.parametrize("fault", [Refused(), TruncatedJson(), EmptyText()], ids=["refused", "cut", "empty"])

@@ -1,13 +1,20 @@
 """Differences between JSON documents, by path."""
 
+import copy
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.kinds.verbs import diff, pack
 from fabula.releases.diff.changes import Change, changes_between
+from fabula.releases.diff.compare import ReleaseDiff
+from fabula.releases.diff.render import render_page
+from fabula.releases.options import PackOptions
 from fabula.schemas.canonical import canonical_text
+from fabula.testing.katha_folders import rehash, write_run
+from fabula.testing.katha_samples import sample_bundles
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.0, 1.0, 2.5]) | st.text(max_size=3),
@@ -76,3 +83,35 @@ def test_changes_when_values_differ_have_path_and_both_values(old: Any, new: Any
 def test_change_when_written_keeps_absent_apart_from_null() -> None:
     assert Change("$.a", "added", None, None).as_json() == {"path": "$.a", "kind": "added", "new": None}
     assert Change("$.a", "removed", 1, None).as_json() == {"path": "$.a", "kind": "removed", "old": 1}
+
+
+# The page of a diff: whole, escaped, and loading nothing.
+
+HOSTILE = '</td></table><script>alert("x")</script>\u202e<img src=x onerror=y>'
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> ReleaseDiff:
+    folder = tmp_path_factory.mktemp("diff")
+    bundles = copy.deepcopy(sample_bundles(7))
+    bundles[0]["record"]["scenes"][1]["action"] = HOSTILE
+    for bundle in bundles:
+        rehash(bundle)
+    folders = []
+    for version, stories in (("0.1.0", sample_bundles(6)), ("0.1.1", bundles)):
+        run = write_run(folder / f"run-{version}", stories)
+        folders.append(
+            pack(run, folder / version, PackOptions(version, title=HOSTILE[:20], allow_drafts=True)).folder
+        )
+    return diff(*folders)
+
+
+def test_page_when_rendered_shows_changes_step_and_problem_and_escapes_every_value(
+    found: ReleaseDiff,
+) -> None:
+    page = render_page(found, [["kind", "valid"], ["question", "<3>"]]).replace("<wbr>", "")
+    assert "$.scenes[1].action" in page and "kb25k_0007" in page
+    assert "Step due: <strong>major</strong>; next version: 0.2.0" in page
+    assert "the new release says version 0.1.1" in page
+    assert "<script" not in page and "<img" not in page and "\u202e" not in page
+    assert "&lt;script&gt;alert" in page and "&lt;3&gt;" in page

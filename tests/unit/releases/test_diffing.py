@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,7 +14,7 @@ from fabula.builders.events.building import SuiteOptions, build_suite
 from fabula.errors import ConfigError, InputError
 from fabula.kinds.verbs import diff, pack, verify
 from fabula.releases.diff.compare import ReleaseDiff
-from fabula.releases.diff.render import as_json, lines, render_page
+from fabula.releases.diff.render import as_json, lines
 from fabula.releases.diff.version import Step
 from fabula.releases.options import PackOptions
 from fabula.releases.shots.imports import import_set, with_provenance, write_facts
@@ -374,22 +373,6 @@ def test_image_when_it_differs_is_told_by_character_and_asks_for_a_major_step(
     listed = json.loads((compared.new.folder / CHANGES).read_text("utf-8"))["images"]
     assert listed == [dict(zip(("story_id", "character", "file", "kind"), found, strict=True))]
     assert verify(compared.new.folder).ok
-
-
-def test_page_when_images_differ_shows_them_before_and_after_and_loads_nothing(
-    releases: Callable[[ImageChange], ReleaseDiff],
-) -> None:
-    compared = releases(lambda folder: (add(folder), exchange(folder), remove(folder)))
-    page = render_page(compared)
-    assert "<h2>Reference images: 3</h2>" in page
-    assert (
-        page.count('<img src="data:image/jpeg;base64,') == 4
-    )  # one added, one removed, two of a changed one
-    assert "img-src data:;" in page
-    assert not re.search(r'(src|href)\s*=\s*"(?!data:)', page)
-    for file in (compared.new.folder / FOLDER / "02/image/The Fox").iterdir():
-        file.write_bytes(b"no picture")
-    assert "cannot be shown" in render_page(compared)
 
 
 # Diffs of releases that name subsets: which came, went, or have other members.

@@ -10,7 +10,7 @@ import pytest
 import fabula
 from fabula.errors import ConfigError, InputError, RunError
 from fabula.kinds.entities import MARKS
-from fabula.kinds.verbs import diff, pack, verify
+from fabula.kinds.verbs import pack, verify
 from fabula.releases.entities.form import EntityRelease
 from fabula.releases.entities.imports import export_episodes, import_episodes
 from fabula.releases.entities.tree import (
@@ -279,24 +279,3 @@ def test_pack_when_episodes_have_findings_counts_them_on_the_card(data: Path, tm
     assert any("findings of 3 kinds" in note for note in packed.notes)
     assert "| unregistered | 1 |" in (packed.folder / "dataset_card.md").read_text("utf-8")
     assert verify(packed.folder, quick=True).ok
-
-
-def test_release_when_it_follows_another_says_what_changed(run: Path, data: Path, tmp_path: Path) -> None:
-    first = pack(run, tmp_path / "one", OPTIONS).folder
-    shutil.copytree(data, tmp_path / "more")
-    third = written_episode("ep_c", SECOND)
-    (tmp_path / "more/scripts/ep_c.json").write_bytes(script_bytes(third))
-    (tmp_path / "more/splits/ids.json").write_text(
-        '{"easy": ["ep_a"], "hard": ["ep_b", "ep_c"], "all": ["ep_a", "ep_b", "ep_c"]}', "utf-8"
-    )
-    action = third["scenes"][0]["action_descriptions"][0]
-    (tmp_path / "more/scripts/ep_c.json").write_bytes(
-        script_bytes(third).replace(action.encode(), b"Ben stands alone in The Garden.")
-    )
-    import_episodes(tmp_path / "more", tmp_path / "run2", CREATED)
-    options = PackOptions("auto", license="CC-BY-4.0", languages=("en",), since=first)
-    second = pack(tmp_path / "run2", tmp_path / "two", options)
-    assert second.version == "0.2.0"
-    found = diff(first, second.folder)
-    assert found.added == {"episodes.jsonl": ("ep_c",)}
-    assert verify(second.folder, quick=True).ok

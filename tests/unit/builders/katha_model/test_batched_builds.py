@@ -10,7 +10,6 @@ import pytest
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha, build_request
 from fabula.builders.katha.extend import ExtendOptions, extend_katha
-from fabula.cli.main import main
 from fabula.engine.batches.books import batches_in
 from fabula.engine.batches.settle import Batching
 from fabula.engine.calls import model_uses
@@ -61,51 +60,6 @@ def test_build_when_in_batches_has_the_files_of_one_that_asks_singly(
     assert len({stage for batch in batches for stage in batch.stages}) > 3
     costs = [sum(use.cost for use in model_uses(tmp_path / name / JOURNAL)) for name in ("batched", "single")]
     assert costs[0] == pytest.approx(costs[1] / 2)
-
-
-def test_commands_when_asked_show_and_stop_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789abcdef0123456789")
-    monkeypatch.chdir(tmp_path)
-    with ModelServer(KathaModel()) as server:
-        Path("fabula.toml").write_text(
-            f'[models."openai:drafts"]\nbase_url = "{server.openai_url}"\n'
-            "prices = {input = 1.0, output = 2.0}\n"
-        )
-        command = [
-            "build",
-            "katha",
-            str(STORIES),
-            "--model",
-            "openai:drafts",
-            "--limit",
-            "2",
-            "--workers",
-            "0",
-        ]
-
-        def run(*args: str) -> tuple[int, str]:
-            code = 0
-            with monkeypatch.context() as patch:
-                patch.setattr("sys.argv", ["fabula", *args])
-                try:
-                    main()
-                except SystemExit as ended:
-                    code = int(ended.code or 0)
-            return code, capsys.readouterr().out
-
-        plans = [json.loads(run(*command, "--dry-run", "--json", *more)[1]) for more in ((), ("--batch",))]
-        assert plans[1]["cost"] == pytest.approx(plans[0]["cost"] / 2)
-        assert run(*command, "--out", "run", "--batch-deadline", "2")[0] == 2, "it goes only with --batch"
-        assert run(*command, "--out", "run")[0] == 0
-        code, text = run("run", "cancel", "run")
-        assert (code, text.strip()) == (0, "no batch of this run is under way")
-        code, text = run("run", "status", "run", "--json")
-        status = json.loads(text)
-        assert status["batches"] == [] and status["batched"]["requests"] == 0
-        assert "--batch-then-single" in run("evaluate", "katha", "--help")[1]
-        assert "--batch-deadline" in run("run", "retry", "--help")[1]
 
 
 # Extending a run that a model drafted asks about the new stories alone, and says the cost beforehand.

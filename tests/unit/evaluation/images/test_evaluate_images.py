@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -141,26 +140,6 @@ def test_alignment_when_judged_asks_each_dimension_of_the_right_shots(
     assert "path" not in json.dumps(read_archive(tmp_path / "copy").manifest.environment["sources"])
 
 
-def test_alignment_when_judged_in_several_runs_tells_mean_and_deviation(
-    evaluate: Evaluate, model_x: Path, tmp_path: Path
-) -> None:
-    with ModelServer(AlignmentModel({"scene": (2, 3, 4)})) as server:
-        evaluate(model_x, **judged(server, votes=3, settings=('judge_alignment.dimensions=["scene"]',)))
-    scores = score_folder(tmp_path / "run", FEW)
-    (method,) = scores.methods
-    told = method.stability["openai:tested"]["scene"]
-    assert (len(told.runs), told.mean) == (3, pytest.approx(3.0))
-    assert method.scores["scene"].value == pytest.approx(3.0)
-    assert method.scores["alignment"].value is None
-    ones = np.array(told.runs)
-    assert told.deviation == pytest.approx(np.sqrt(((ones - 3) ** 2).sum() / 2)) and told.deviation > 0
-    line = f"  openai:tested scene: 3.00 +- {told.deviation:.2f} over 3 runs"
-    assert line in list(scores.lines())
-    assert scores.as_json()["methods"][0]["stability"]["openai:tested"]["scene"] == {
-        "runs": told.runs, "mean": told.mean, "deviation": told.deviation,
-    }  # fmt: skip
-
-
 def test_alignment_when_a_reply_is_no_rating_is_left_out_and_counted(
     evaluate: Evaluate, model_x: Path, tmp_path: Path
 ) -> None:
@@ -191,33 +170,6 @@ def test_definitions_when_code_is_chosen_count_what_it_counts(
     assert method.scores["scene"].low is None
 
 
-def test_clip_score_when_pictures_follow_the_text_is_higher_than_when_they_do_not(
-    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
-    script = shot_set / "ViStory/01/story.json"
-    document = json.loads(script.read_text("utf-8"))
-    document["Shots"][0]["Static Shot Description"]["en"] = "Mira stands still" + " and waits" * 50
-    document["Shots"][1]["Static Shot Description"]["en"] = ""
-    script.write_text(json.dumps(document), "utf-8")
-    other = draw_shot_outputs(tmp_path / "model-y", 3)
-    for story in other.iterdir():  # the shots of each story in another order
-        first, *_ = sorted((story / "shots").iterdir())
-        first.rename(first.with_name("shot_06.png"))
-        for number, file in enumerate(sorted((story / "shots").iterdir()), 1):
-            file.rename(file.with_name(f"shot_{number:02d}.png"))
-    evaluate(model_x, other, metrics="clip-score")
-    x, y = score_folder(tmp_path / "run", FEW).methods
-    assert list(x.scores) == ["clip_score"]
-    right, wrong = x.scores["clip_score"], y.scores["clip_score"]
-    assert right.value is not None and wrong.value is not None and 2.3 < right.value <= 2.5
-    assert wrong.value < right.value
-    assert right.counts["without_text"] == 1 and right.counts["without_image"] == 1
-    assert right.counts["cut"] == 1
-    assert read_manifest(tmp_path / "run").protocol["models"] == {"clip": "colour-texts@1/float32/cpu"}
-    evaluate(model_x, other, metrics="occm")
-    assert score_folder(tmp_path / "run", FEW).methods[0].scores["clip_score"] == right, "it is kept"
-
-
 def test_needs_when_something_is_missing_are_listed_at_once(
     shot_set: Path, model_x: Path, tmp_path: Path
 ) -> None:
@@ -246,31 +198,6 @@ def test_outputs_when_a_picture_could_be_of_another_shot_stop_the_evaluation(
     spoil(model_x / "01/shots")
     with pytest.raises(InputError, match=expected):
         evaluate(model_x)
-
-
-def test_pictures_when_odd_are_looked_at_all_the_same(
-    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
-    story = model_x / "01/shots"
-    image = Image.open(story / "shot_01.png")
-    image.convert("RGBA").save(story / "shot_01.png")
-    image.convert("L").save(story / "shot_02.png")
-    image.convert("CMYK").save(story / "shot_05.jpg")
-    (story / "shot_05.png").unlink()
-    image.resize((3000, 90)).save(story / "shot_03.png")
-    for file in (shot_set / "ViStory/02/image/Mira").iterdir():
-        file.unlink()
-    (shot_set / "ViStory/03/image/The Fox/00.png").write_text("no picture")
-    script = shot_set / "ViStory/03/story.json"
-    document = json.loads(script.read_text("utf-8"))
-    document["Shots"][0]["Characters Appearing"] = {"en": ["Mira", "Nobody Known"], "ch": ["a", "b"]}
-    script.write_text(json.dumps(document), "utf-8")
-    report = evaluate(model_x)
-    assert report.totals["failed"] == 0
-    (method,) = score_folder(tmp_path / "run", FEW).methods
-    counts = method.scores["cids_cross"].counts
-    assert counts["no_reference"] == 3  # Mira in the four shots of story 02, one of them without image
-    assert method.stories[2].scores["occm"].value != 100  # two on stage, one of them in no list
 
 
 def test_script_when_shots_are_misnumbered_stops_the_evaluation(

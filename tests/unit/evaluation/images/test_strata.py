@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabula.errors import InputError
 from fabula.evaluation.archive.archive import read_archive
 from fabula.evaluation.metrics.story import FoundFacts, FoundShot, FoundStory
 from fabula.evaluation.metrics.vectors import packed
@@ -19,7 +18,6 @@ from fabula.evaluation.shots.ratings import actions_of, collect_panels
 from fabula.evaluation.shots.score import score_folder
 from fabula.evaluation.shots.scores import Stratum, score_story, strata_of
 from fabula.evaluation.shots.tables import scored_shots, write_scores
-from fabula.kinds.evaluations import merge_archives
 from fabula.schemas.judgement import Judge, Judgement
 
 Evaluate = Callable[..., Any]
@@ -168,23 +166,3 @@ def test_evaluation_when_the_set_states_facts_has_scores_by_kind(
         if (one["method"], one["kind"], one["metric"]) == ("model-x", "japanese", "csd_self")
     ]  # fmt: skip
     assert float(line["value"]) == told["culture", "japanese"].scores["csd_self"].value
-
-
-def test_archives_when_one_is_without_facts_are_merged_and_other_facts_are_refused(
-    evaluate: Evaluate, shot_set: Path, model_x: Path, tmp_path: Path
-) -> None:
-    evaluate(model_x, metrics="occm", out="a")
-    old = tmp_path / "a/images.jsonl"
-    lines = [json.loads(line) for line in old.read_text("utf-8").splitlines()]
-    old.write_text(
-        "".join(json.dumps({k: v for k, v in one.items() if k != "facts"}) + "\n" for one in lines)
-    )
-    state(shot_set)
-    evaluate(model_x, metrics="csd", out="b")
-    merge_archives([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
-    assert read_found(tmp_path / "merged")[0].facts.culture == "chinese"
-    path = shot_set / "ViStory/stories.jsonl"
-    path.write_text(path.read_text("utf-8").replace("chinese", "indian"), "utf-8")
-    evaluate(model_x, metrics="aesthetic", out="c")
-    with pytest.raises(InputError, match=r"model-x/01: .* differ in facts"):
-        merge_archives([tmp_path / "b", tmp_path / "c"], tmp_path / "no")

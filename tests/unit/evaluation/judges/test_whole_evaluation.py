@@ -3,14 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
-from fabula.engine.progress import Event, SilentReporter
 from fabula.engine.stage import Failed, Item, Tools
 from fabula.evaluation.archive.archive import EVALUATION, JUDGEMENTS, Archive, read_archive
 from fabula.evaluation.judging.pictures import ImageSettings
@@ -22,11 +19,7 @@ from fabula.evaluation.katha.requests import (
     evaluate_katha,
     evaluation_request,
 )
-from fabula.evaluation.katha.spending import judging_budget, tell_judging
-from fabula.evaluation.outputs import checked as outputs_module
-from fabula.evaluation.outputs.storyboards import check_outputs
-from fabula.media import moving as moving_module
-from fabula.media.images import Picture, PictureLimits, open_picture
+from fabula.evaluation.katha.spending import judging_budget
 from fabula.releases.loading import Release
 from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.drawn_storyboards import draw_outputs, drawn_release
@@ -84,16 +77,6 @@ def evaluate(tmp_path: Path, release: Release, boards: Path, server: ModelServer
         return read_archive(tmp_path / out)
 
     return run
-
-
-class Events(SilentReporter):
-    """Keeps what is told."""
-
-    def __init__(self) -> None:
-        self.all: list[Event] = []
-
-    def emit(self, event: Event) -> None:
-        self.all.append(event)
 
 
 def counted(archive: Archive, *names: str) -> Counter[tuple[Any, ...]]:
@@ -224,46 +207,6 @@ def test_evaluation_when_a_storyboard_is_broken_counts_it_and_asks_about_its_tex
     assert all((tmp_path / "run" / frame["file"]).exists() for line in lines for frame in line["frames"])
 
 
-def test_evaluation_when_files_hold_no_pictures_counts_as_a_check_does_and_decodes_once(
-    evaluate: Evaluate, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seeded = draw_outputs(tmp_path / "seeded", release.records, seeds=(7, 42))
-    (seeded / "kb25k_0001" / "seed_7" / "02.png").write_text("no picture")
-    for seed in (7, 42):
-        file = seeded / "kb25k_0002" / f"seed_{seed}" / "01.png"
-        file.write_bytes(file.read_bytes()[:60])
-    (seeded / "kb25k_0003" / "seed_42" / "05.png").unlink()
-    told = check_outputs(seeded, release.records)
-    opened: Counter[str] = Counter()
-
-    def counting(file: Path, limits: PictureLimits) -> Picture:
-        opened[str(file)] += 1
-        return open_picture(file, limits)
-
-    looked: list[str] = []
-
-    def looking(data: bytes, limits: PictureLimits, **named: Any) -> Picture:
-        looked.append(str(named["name"]))
-        return open_picture(data, limits, **named)
-
-    monkeypatch.setattr(outputs_module, "open_picture", looking)
-    monkeypatch.setattr(moving_module, "open_picture", counting)
-    archive = evaluate(outputs=seeded, questions_only=True)
-    method = archive.manifest.subject["methods"]["seeded"]
-    assert {name: method[name] for name in told.accounting() if name != "method"} == {
-        name: value for name, value in told.accounting().items() if name != "method"
-    }
-    assert (method["stories_valid"], method["generations_invalid"]) == (4, 4)
-    assert method["outputs_sha256"] == told.sha256
-    assert (
-        sorted(method["invalid"], key=lambda one: (one["story_id"], one["seed"])) == told.about()["invalid"]
-    )
-    assert set(opened.values()) == {1} and len(opened) == 9 * 5
-    assert len(looked) == 2 + 5, "before, only until one storyboard is found that can be judged"
-    lines = [json.loads(line) for line in (tmp_path / "run" / FRAMES).read_text().splitlines()]
-    assert [len(line["scenes"]) == len(line["frames"]) for line in lines] == [True] * 10
-
-
 def test_evaluation_when_a_file_changes_after_it_was_found_fails_instead_of_guessing(
     tmp_path: Path, boards: Path
 ) -> None:
@@ -341,26 +284,6 @@ def test_budget_when_outputs_have_seeds_counts_panels_and_calls_as_the_paper_doe
     assert (both.generations, both.panels) == (20, 100)
     assert both.calls == {"text": 70, "image": 280, "text_image": 280, "contrast": 80}
     assert "710 calls of 2 judges" in both.lines()[2]
-
-
-def test_plan_when_some_of_two_methods_is_rehearsed_counts_calls_as_the_budget_and_all_of_it_do(
-    release: Release, tmp_path: Path
-) -> None:
-    boards, seeded = tmp_path / "boards", tmp_path / "seeded"
-    for number, (record, seed, scene) in enumerate(product(release, range(6), range(1, 6))):
-        place = seeded / record.story_id / f"seed_{seed}" if seed else boards / record.story_id
-        place.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (64, 64), (number, 255 - number, 0)).save(place / f"{scene}.png")
-    next(seeded.glob("*/seed_2/*")).unlink()  # 29 of 30 storyboards are left
-    options = EvaluateOptions(judges=("openai:one",), workers=0)
-    request = evaluation_request(release.path, [boards, seeded], tmp_path / "x", options)
-    budget, events = judging_budget(request), Events()
-    tell_judging(request, events)
-    whole = estimate_evaluation(release.path, [boards, seeded], tmp_path / "x", options)
-    # texts are asked about once for both methods: 5 x 7; then 29 x 7 twice, and 29 x 2 contrasts
-    assert (budget.total, budget.incomplete) == (35 + 2 * 203 + 58, 1)
-    assert [event.data["calls"] for event in events.all] == [budget.total] == [whole.calls]
-    assert "1 storyboard of them cannot be judged: fabula outputs check says why" in budget.lines()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.errors import ConfigError, HubUnavailable, InputError
+from fabula.errors import HubUnavailable, InputError
 from fabula.kinds.verbs import publish
 from fabula.releases.hub import stream
 from fabula.releases.hub.fetch import FetchOptions, fetch
@@ -66,24 +66,6 @@ def test_table_when_fetched_comes_alone_and_is_what_the_release_says(
     *splits, count = done.stdout.split()
     assert {f"data/scenes/{split}.parquet" for split in splits} == tables
     assert int(count) == versions[0].counts["scenes"]
-
-
-@pytest.mark.parametrize(
-    ("config", "split", "words"),
-    [
-        ("pictures", None, r"has no 'pictures'; it has questions, scenes, stories"),
-        ("stories", "tiny", r"has no 'tiny'; it has .*train"),
-        (None, "train", "a split is of a table, and none is given"),
-        ("../x", None, "--config: expected letters"),
-        ("stories", "a-b", "--split: expected letters"),
-    ],
-)
-def test_table_when_there_is_none_says_which_there_are(
-    published: Any, config: str | None, split: str | None, words: str
-) -> None:
-    with pytest.raises(ConfigError, match=words):
-        fetch(VERSION, None, part(published, config, split))
-    assert published.hub.asked("lfs-download") == []
 
 
 def test_table_when_it_was_tampered_with_is_refused(published: Any, tmp_path: Path) -> None:
