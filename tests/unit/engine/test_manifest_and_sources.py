@@ -71,6 +71,13 @@ def test_read_manifest_when_written_before_models_could_be_asked_has_none(tmp_pa
     assert read_manifest(write(tmp_path, old)).models == {}
 
 
+def test_read_manifest_when_numbers_are_at_their_bounds_takes_them(tmp_path: Path) -> None:
+    for seed, threshold in ((0, 0.0), (1, 1.0)):
+        part = {**GOOD["run"], "seed": seed, "threshold": threshold}
+        made = read_manifest(write(tmp_path, {**GOOD, "seed": seed, "threshold": threshold, "run": part}))
+        assert (made.run.seed, made.run.threshold) == (seed, threshold)
+
+
 def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="format 2 is of a newer Fabula"):
         read_manifest(write(tmp_path, {**GOOD, "format": 2, "kind": {"unknown": "shape"}}))
@@ -91,6 +98,7 @@ def test_read_manifest_when_newer_is_refused(tmp_path: Path) -> None:
         ({"run": {**GOOD["run"], "threshold": 2}}, "run.threshold"),
         ({"run": {**GOOD["run"], "item_timeout": 0}}, "run.item_timeout"),
         ({"run": {**GOOD["run"], "seed": "42"}}, "run.seed"),
+        ({"seed": -1, "run": {**GOOD["run"], "seed": -1}}, "run.seed"),
         ({"run": {}}, "run.item_timeout"),
         ({"created_at": 5}, "created_at"),
         ({"created_at": "999-01-01T00:00:00Z"}, "created_at"),

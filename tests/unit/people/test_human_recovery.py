@@ -53,6 +53,7 @@ def test_recovery_when_dimensions_have_different_sizes_weighs_them_alike(
     rows.append(line("answer", "p", emotional, right=True))
     found = human_recovery(rows, questions, "m", questions, FEW)
     assert found.recoverability["image"]["overall"].value == pytest.approx((0 + 1) / 2)  # not 1/4
+    assert found.recoverability["image"]["overall"].counts["dimensions"] == 2
     assert found.recoverability["image"]["overall"].low is None  # one person says nothing about others
 
 

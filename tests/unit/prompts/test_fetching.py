@@ -69,6 +69,9 @@ def test_folder_when_plain_makes_a_set_whose_commit_is_not_checked(tmp_path: Pat
     assert made.label("plain") == f"mine/plain@{COMMIT[:7]}#{sha256_bytes(CONTENT['plain.txt'])[:12]}"
     assert (fetched.folder / "LICENSE").read_bytes() == CONTENT["LICENSE"]
     assert official_set("mine", COMMIT[:7]) == made
+    told = fetched.as_json()
+    assert (told["folder"], told["from"]) == (str(fetched.folder), fetched.where)
+    assert (told["name"], told["commit"], set(told["texts"])) == ("mine", COMMIT[:7], {"ask", "plain"})
 
 
 def test_clone_when_another_commit_is_checked_out_is_read_at_the_pinned_one(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from fabula.evaluation.katha.report.page import katha_report
 from fabula.evaluation.recoverability.definitions import Definitions
 from fabula.evaluation.recoverability.score import score_folder
 from fabula.evaluation.report.model import ReportDocument
+from fabula.evaluation.report.page import _coverage as coverage
 from fabula.evaluation.report.page import render_page
-from fabula.evaluation.report.people import CALIBRATION, write_calibration
+from fabula.evaluation.report.people import CALIBRATION, SHORT, people_warnings, write_calibration
 from fabula.evaluation.report.writing import scores_csv
 from fabula.kinds.evaluations import calibrate
 from fabula.people.participants import Resampling
@@ -24,10 +25,14 @@ from fabula.people.study import StudySettings
 from fabula.releases.events.suites import SUITE, write_suite
 from fabula.schemas.events import EventPrompt, Suite
 from fabula.schemas.judgement import EvaluationManifest, Judge, Judgement
+from fabula.schemas.values import Score
 from fabula.testing.simulated_evaluations import Simulated, write_simulated
 from fabula.testing.simulated_judgements import Truth
 
 FEW = Definitions(resamples=50)
+A, B = "a" * SHORT, "b" * SHORT
+POOLED = "of the study's protocol are pooled"
+MADE_UP = "a program made them, so that numbers about people are no finding"
 METHODS = (("alpha", Truth()), ("beta", Truth(image=(0.3,) * 6)), ("gamma", Truth(image=(0.6,) * 6)))
 JUDGE = Judge(spec="openai:one", provider="openai", model="one", reported_model=None)
 
@@ -184,6 +189,31 @@ def test_events_report_when_a_calibration_is_beside_shows_people(tmp_path: Path)
     assert [row.label for row in tables["judges_people"].rows] == ["openai:one · All", "openai:one · Object"]
     assert any(text.startswith("12 of 24 lines come from simulated people") for text in document.warnings)
     assert "What people said" in render_page(document)
+
+
+@pytest.mark.parametrize(
+    ("people", "told"),
+    [
+        ({"protocols": {}}, []),
+        ({"protocols": {"a" * 64: 4}}, []),
+        ({"simulated": 1}, [f"1 of 4 lines come from simulated people: {MADE_UP}."]),
+        ({"protocols": {"a" * 64: 3, "b" * 64: 1}},
+         [f"Lines given under 2 versions {POOLED}: {A} (3 lines), {B} (1 line)."]),
+        ({"protocols": {"a" * 64: 3}},
+         [f"Lines given under 1 version {POOLED}: {A} (3 lines); 1 line names none."]),
+    ],
+)  # fmt: skip
+def test_readers_of_a_calibration_are_warned_of_made_up_people_and_pooled_versions(
+    people: dict[str, Any], told: list[str]
+) -> None:
+    assert list(people_warnings({"lines_read": 4, **people})) == told
+
+
+def test_coverage_of_a_score_counts_in_words_of_one_or_several() -> None:
+    counts = {"questions": 1, "left_out": 2, "pairs": 3}
+    assert coverage(Score(value=0.5, status="ok", counts=counts)) == "1 question, 2 left out"
+    assert coverage(Score(value=0.5, status="ok", counts={"stories": 1200})) == "1,200 stories"
+    assert coverage(Score(value=0.5, status="ok", denominator=4)) == "n = 4"
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,10 @@ def test_cases_when_a_task_of_another_kind_is_adjudicated_open_where_people_diff
     path = study.items[items[0]].parts["questions"][0].values[0].path
     decision = {"case": case.id, "value": "invalid", "edits": edit(path, "the rain"), "reason": "so"}
     add_adjudicator(study)
+    with pytest.raises(
+        NotDecided, match="is not among the fields"
+    ):  # corrections may be left out, not be wrong
+        decide(study, study.standing(), "simulated-a", {**decision, "edits": edit("$.no", "x")}, LATER)
     event = decide(study, study.standing(), "simulated-a", decision, LATER)
     assert event is not None
     assert event.body["edits"] == edit(path, "the rain")

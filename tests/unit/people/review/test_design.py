@@ -61,6 +61,17 @@ def items_of(seat: Seat) -> list[str]:
     return [place.item for place in seat.places if not place.check and not place.repeat]
 
 
+@pytest.mark.parametrize(
+    ("name", "lowest"),
+    [("raters", 1), ("least", 1), ("seats", 1), ("per_seat", 1), ("block", 1), ("gap", 1), ("repeats", 0),
+     ("checks", 0)],
+)  # fmt: skip
+def test_plan_when_a_number_is_the_lowest_is_one_and_below_it_is_refused(name: str, lowest: int) -> None:
+    assert getattr(Plan(**{name: lowest}), name) == lowest
+    with pytest.raises(ConfigError, match=f"{name}: {lowest - 1} is below {lowest}"):
+        Plan(**{name: lowest - 1})
+
+
 # -- the stated property: nobody gets an item twice, and seats differ by one vote, by one in every arm, too
 
 
