@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.stats.bootstrap import divided, resampled_sums
 from ..evaluation.stats.uncertainty import Uncertainty
 from ..schemas.values import Score
 from ..schemas.vocabulary import vocabulary
+from ..validators.resampling import divided, resampled_sums
 
 Floats = NDArray[np.float64]
 

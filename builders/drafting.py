@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..engine.estimate import CallPlan, plan_calls
+from ..engine.estimate import CallPlan
 from ..engine.execute import RunRequest
 from ..engine.pipeline import Pipeline, load_pipeline
 from ..engine.report import RunReport
@@ -14,7 +14,6 @@ from ..engine.sources import Source
 from ..errors import ConfigError
 from ..models.spec import ModelSettings
 from .editing import Editing
-from .spending import without_models
 from .step import PlannerSettings, check_planner
 
 
@@ -87,11 +86,6 @@ def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> 
         where = "videos" if noun == "videos" else "sources"
         raise ConfigError(where, what="no file or folder is given", fix=f"name the {noun}")
     return [Source(role, Path(path)) for path in named]
-
-
-def estimate(request: RunRequest) -> CallPlan:
-    """Tell what a build would ask of models now, and about what that costs. Asks nothing."""
-    return plan_calls(request, without_models(request.config))
 
 
 def planner_texts(

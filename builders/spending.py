@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..engine.calls import model_uses
 from ..engine.config import RunConfig, models_of
-from ..engine.estimate import plan_calls
+from ..engine.estimate import CallPlan, plan_calls
 from ..engine.execute import RunRequest, execute
 from ..engine.journal import NAME as JOURNAL
 from ..engine.manifest import NAME as MANIFEST
@@ -38,6 +38,11 @@ def without_models(config: RunConfig, planner: Literal["rules", "rehearsal"] = "
     """
     stages = {name: _without_model(settings, planner) for name, settings in config.stages.items()}
     return replace(config, stages=stages, models={})
+
+
+def estimate(request: RunRequest) -> CallPlan:
+    """Tell what a run would ask of models now, and about what that costs. Asks nothing."""
+    return plan_calls(request, without_models(request.config))
 
 
 def _without_model(settings: Own, planner: str) -> Own:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from ..schemas.plurals import tallied
+from ..schemas.text import tallied
 from .build import dry_folder
 from .command import command
 from .common import chosen_form, released, say, show, show_tables, warn

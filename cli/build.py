@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BelowThreshold, ConfigError
-from ..schemas.plurals import tallied
+from ..schemas.text import tallied
 from .command import command
 from .common import emit, say, show
 

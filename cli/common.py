@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 import typer
 
 from ..errors import ConfigError, ExitCode, FabulaError, UserError
-from ..schemas.plurals import tallied, tallies
+from ..schemas.text import tallied, tallies
 
 if TYPE_CHECKING:
     from ..evaluation.report.formats import Format, Table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
-from ..schemas.plurals import tallied
+from ..schemas.text import tallied
 from .build import dry_folder, run_folder, shard_lines, summary_first
 from .command import command
 from .common import Shown, released, say, show, warn

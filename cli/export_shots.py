@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from ..schemas.plurals import tallied
+from ..schemas.text import tallied
 from .command import command
 from .common import answer, asked_for, released, wrote
 

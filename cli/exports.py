@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..schemas.plurals import tallied, tallies
+from ..schemas.text import tallied, tallies
 from .command import command
 from .common import answer, asked_for, released, show, warn, wrote
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from ..schemas.plurals import tallied
+from ..schemas.text import tallied
 from .command import command
 from .common import emit, finding_lines, released, say, show, show_findings, warn
 

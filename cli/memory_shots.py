@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from ..schemas.plurals import tallied
+from ..schemas.text import tallied
 from .build import dry_folder, run_folder, summary_first
 from .command import command
 from .common import emit, say, show
@@ -47,14 +47,15 @@ def packets(
         fabula memory packets runs/memory --no-keyframes --out runs/packets-portraits
     """
     from ..api.reporters import choose_reporter
-    from ..generation.memory.shots.pipeline import estimate_packets, make_packets, packets_request
+    from ..builders.spending import estimate
+    from ..generation.memory.shots.pipeline import make_packets, packets_request
     from ..generation.memory.shots.place_packets import PACKETS, read_packets
     from ..generation.memory.shots.strips import PAGE
 
     folder = out or run / PACKETS_RUN
     if dry_run:
         with dry_folder(out) as scratch:
-            plan = estimate_packets(packets_request(run, scratch, options, scripts))
+            plan = estimate(packets_request(run, scratch, options, scripts))
             show(plan, as_json=as_json)
         return 0
     with summary_first(folder, as_json=as_json):
@@ -110,17 +111,13 @@ def generate(
         fabula evaluate episodes --release eb --outputs outputs/mine --judge openai:gpt-4.1 --out runs/judged
     """
     from ..api.reporters import choose_reporter
-    from ..generation.memory.shots.generating import (
-        estimate_shots,
-        generate_request,
-        generate_shots,
-        place_videos,
-    )
+    from ..builders.spending import estimate
+    from ..generation.memory.shots.generating import generate_request, generate_shots, place_videos
 
     source = run / PACKETS_RUN if (run / PACKETS_RUN).is_dir() else run
     if dry_run:
         with dry_folder(journal) as scratch:
-            show(estimate_shots(generate_request(source, scratch, options)), as_json=as_json)
+            show(estimate(generate_request(source, scratch, options)), as_json=as_json)
         return 0
     outputs = run_folder(out, "outputs/mine", "the folder of the outputs is not given")
     folder = journal or outputs.with_name(f"{outputs.name}.run")

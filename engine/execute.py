@@ -74,7 +74,7 @@ STORE = "store"
 WORK = "work"
 """The folder of a run for what is no result: see :class:`.stage.Tools`."""
 
-__all__ = ["ATTEMPTS", "STORE", "Options", "RunRequest", "Source", "execute"]
+__all__ = ["STORE", "Options", "RunRequest", "Source", "execute"]
 
 
 @dataclass(frozen=True, slots=True)

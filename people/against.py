@@ -25,12 +25,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.stats.bootstrap import divided
 from ..evaluation.stats.correlation import Correlation, kendall, spearman
 from ..evaluation.stats.ranks import DIGITS
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Score
+from ..validators.resampling import divided
 from .judged import Judged, unit_of
 from .participants import Estimate, Floats, Resampling, Statistic, estimate, scores
 from .recoverability import Answered, Unit, tabulated

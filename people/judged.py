@@ -32,10 +32,10 @@ from numpy.typing import NDArray
 from ..evaluation.archive.replies import last_attempts
 from ..evaluation.recoverability.definitions import Nonresponse
 from ..evaluation.recoverability.matching import Key, Marker, accepted
-from ..evaluation.stats.bootstrap import divided
 from ..schemas.judgement import HumanRow, Judgement
 from ..schemas.katha import Question
 from ..schemas.values import Score
+from ..validators.resampling import divided
 from .participants import Floats, Resampling, estimate, lines_of, scores
 from .recoverability import Unit, majorities, majority
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.stats.bootstrap import divided, draws, percentile_interval
 from ..schemas.judgement import HumanRow
 from ..schemas.values import Score
+from ..validators.resampling import divided, draws, percentile_interval
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]

@@ -21,8 +21,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation.stats.bootstrap import divided, mean_of_known
+from ..evaluation.stats.bootstrap import mean_of_known
 from ..schemas.values import Score
+from ..validators.resampling import divided
 from .participants import Resampling, estimate, score_of
 
 Floats = NDArray[np.float64]

@@ -33,11 +33,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..evaluation.stats.agreement import Level, fleiss_kappa, krippendorff_alpha, observed_agreement
+from ..evaluation.stats.agreement import Level, krippendorff_alpha, observed_agreement
 from ..evaluation.stats.paired import SignedRank, signed_rank
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.values import Score
+from ..validators.agreement import fleiss_kappa
 from .participants import Resampling, lines_of, means, score_of
 from .recoverability import Unit, is_right
 

@@ -30,11 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.recoverability.matching import Key, accepted
-from ..evaluation.stats.bootstrap import divided
 from ..schemas.judgement import HumanRow
 from ..schemas.katha import Question
 from ..schemas.text import normalize_answer
 from ..schemas.values import Score
+from ..validators.resampling import divided
 from .participants import Floats, Resampling, Statistic, estimate, lines_of, means, scores
 
 Unit = tuple[object, ...]

@@ -2,13 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-
-from .plurals import counted as counted  # noqa: PLC0414 - also read from here, as the three below
-from .plurals import plural as plural  # noqa: PLC0414
-from .plurals import tallied as tallied  # noqa: PLC0414
-from .plurals import tallies as tallies  # noqa: PLC0414
 
 _SPACE = re.compile(r"\s+")
 # Scripts that put no space between words: Thai, Lao, Tibetan, Myanmar, Khmer, Kana, Han.
@@ -147,3 +142,33 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+PLURALS = {
+    "random half": "random halves", "reply": "replies", "source family": "source families",
+    "story": "stories",
+}  # fmt: skip
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 judge, 2 judges, 1,200 stories."""
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a noun."""
+    return PLURALS.get(noun, f"{noun}s")
+
+
+def tallied(count: int, nouns: str) -> str:
+    """Return a count with what was counted, named in the plural: 1 hidden story, 23 lines of a.jsonl."""
+    if "." in nouns:
+        return f"{counted(count, 'line')} of {nouns}"
+    if count == 1:
+        nouns = re.sub(r"(ies|(?<=[^s])s)\b", lambda end: "y" if end[0] == "ies" else "", nouns, count=1)
+    return f"{count:,} {nouns}"
+
+
+def tallies(counts: Mapping[str, int]) -> str:
+    """Return several counts, each with what was counted, named in the plural: 1 story, 5 scenes."""
+    return ", ".join(tallied(count, nouns) for nouns, count in counts.items())

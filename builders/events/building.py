@@ -12,8 +12,8 @@ from ...engine.report import RunReport
 from ...engine.run_options import RunOptions, Sets
 from ...engine.running import RunKind
 from ...errors import ConfigError
-from ..drafting import Drafting, estimate
-from ..spending import tell_plan
+from ..drafting import Drafting
+from ..spending import estimate, tell_plan
 from .grade_prompts import RESULTS, write_results
 from .pipeline import PIPELINE
 

@@ -11,8 +11,8 @@ from ...engine.pipeline import stages_through
 from ...engine.report import RunReport
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
-from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
-from ..spending import draft_sample, tell_plan
+from ..drafting import Drafting, DraftOptions, listed, planner_texts
+from ..spending import draft_sample, estimate, tell_plan
 from .choosing.tell_quotas import execute_told
 from .pending_edits import EDITING
 from .pipeline import PIPELINE

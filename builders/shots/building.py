@@ -10,8 +10,8 @@ from ...engine.execute import RunRequest, Source
 from ...engine.report import RunReport
 from ...engine.run_options import Sets
 from ...engine.running import RunKind
-from ..drafting import Drafting, DraftOptions, estimate, listed, planner_texts
-from ..spending import tell_plan
+from ..drafting import Drafting, DraftOptions, listed, planner_texts
+from ..spending import estimate, tell_plan
 from .pending_edits import EDITING
 from .pipeline import PIPELINE
 

@@ -16,8 +16,9 @@ from typing import Any
 from ...errors import RunError
 from ...schemas.text import tallied
 from .. import journal_file
+from ..asker import FACT as ATTEMPTS
 from ..calls import model_uses
-from ..execute import ATTEMPTS, STORE, Options, RunRequest, prepare_folder
+from ..execute import STORE, Options, RunRequest, prepare_folder
 from ..journal import NAME as JOURNAL
 from ..journal import Journal
 from ..journal_file import explained

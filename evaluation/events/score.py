@@ -261,7 +261,7 @@ def with_intervals(
     """
     import numpy as np
 
-    from ..stats.bootstrap import divided, resampled_sums
+    from ...validators.resampling import divided, resampled_sums
 
     answered = np.array([video.rate is not None for video in videos])
     rates = np.array([video.rate or 0.0 for video in videos])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.values import Score
-from ..stats.bootstrap import resampled_sums
+from ...validators.resampling import resampled_sums
 from .definitions import Definitions
 from .recoverability import Rate
 

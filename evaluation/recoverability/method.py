@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats.bootstrap import divided
+from ...validators.resampling import divided
 from ..stats.paired import Pair, Paired, paired
 from . import columns
 from .columns import ambiguity_columns, contrast_columns, moral_columns, twin_columns

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats.bootstrap import divided
+from ...validators.resampling import divided
 from .coverage import Generations
 from .items import DIMENSIONS, Items
 from .votes import RIGHT_VERDICT, UNJUDGED, Verdicts

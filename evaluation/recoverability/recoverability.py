@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...validators.resampling import divided
 from ..metrics.metric import Quantity
-from ..stats.bootstrap import divided, mean_of_known
+from ..stats.bootstrap import mean_of_known
 from .items import DIMENSIONS, LATENT
 from .pooling import Sums
 

@@ -7,9 +7,10 @@ from ...schemas.canonical import digest
 from ...schemas.text import plural
 from ...schemas.values import Score
 from ...tables.numbers import Unit
+from ...validators.resampling import FEW, LEAST
 from ..metrics.metric import Quantity
 from ..stats.paired import LEVEL, Paired
-from ..stats.uncertainty import FEW, LEAST, Uncertainty
+from ..stats.uncertainty import Uncertainty
 from .model import Comparison, Definition, Example, Examples, Frame, Snap
 
 T = TypeVar("T")

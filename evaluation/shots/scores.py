@@ -16,12 +16,12 @@ from ...schemas.canonical import plain_fields
 from ...schemas.text import tallied
 from ...schemas.values import Score
 from ...tables.grid import DASH
+from ...validators.resampling import divided, resampled_sums
 from ..metrics.alignment import hundred
 from ..metrics.cids import Match, matched
 from ..metrics.metric import Metric, Terms
 from ..metrics.registry import base_of, metric_of, metrics
 from ..metrics.story import FoundStory, Story
-from ..stats.bootstrap import divided, resampled_sums
 from .definitions import Definitions
 from .found import CHARACTER_KINDS, STORY_KINDS, UNSTATED, Group, kinds_of_characters, kinds_of_story
 from .official_ranks import OfficialRank, official_ranks

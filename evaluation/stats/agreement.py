@@ -1,4 +1,4 @@
-"""Agreement between raters beyond chance, and expected calibration error.
+"""Agreement between raters beyond chance.
 
 Functions of agreement take ``counts`` of shape (units, categories), whole numbers >= 0: how many raters put
 the unit into the category. A rater who did not rate a unit is not counted; units with fewer than two ratings
@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...validators.agreement import fleiss_kappa, pair_shares, paired
+from ...validators.agreement import pair_shares, paired
 
 __all__ = [
     "MISSING", "Counts", "Level", "cohen_kappa",
-    "counts_of", "fleiss_kappa", "krippendorff_alpha", "observed_agreement",
+    "counts_of", "krippendorff_alpha", "observed_agreement",
 ]  # fmt: skip
 
 Counts = NDArray[np.float64]

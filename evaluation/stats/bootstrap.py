@@ -5,22 +5,8 @@ Sums over drawn stories and percentiles are those of :mod:`fabula.validators.res
 
 import numpy as np
 
-from ...validators.resampling import (
-    LEVEL,
-    RESAMPLES,
-    SEED,
-    Floats,
-    divided,
-    draws,
-    percentile_interval,
-    resampled_sums,
-)
+from ...validators.resampling import Floats, divided
 from .ranks import TOLERANCE
-
-__all__ = [
-    "LEVEL", "RESAMPLES", "SEED", "Floats", "divided", "draws", "mean_of_known", "percentile_interval",
-    "resampled_sums", "two_sided_p",
-]  # fmt: skip
 
 
 def two_sided_p(differences: Floats) -> float:

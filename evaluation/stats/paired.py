@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.text import counted, plural
-from .bootstrap import Floats, resampled_sums
+from ...validators.resampling import Floats, resampled_sums
 from .ranks import TOLERANCE, levelled, mean_ranks
 from .uncertainty import CORRECTIONS, Uncertainty
 

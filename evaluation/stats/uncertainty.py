@@ -8,11 +8,20 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...schemas.text import counted, plural
-from ...validators.resampling import FEW, LEAST, interval_by_size, standard_error
-from .bootstrap import RESAMPLES, SEED, Floats, percentile_interval, two_sided_p
+from ...validators.resampling import (
+    FEW,
+    LEAST,
+    RESAMPLES,
+    SEED,
+    Floats,
+    interval_by_size,
+    percentile_interval,
+    standard_error,
+)
+from .bootstrap import two_sided_p
 from .ranks import TOLERANCE
 
-__all__ = ["CORRECTIONS", "FEW", "LEAST", "Interval", "Uncertainty", "bonferroni", "holm"]
+__all__ = ["CORRECTIONS", "Interval", "Uncertainty", "bonferroni", "holm"]
 
 
 def bonferroni(p_values: Floats) -> Floats:

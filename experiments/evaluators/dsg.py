@@ -91,7 +91,6 @@ EVALUATOR = Evaluator(
     card="Every statement is true of the story, so that a judge that says yes to all gets everything: read "
     "its values beside false alarms and sensitivity, not alone.",
     by="rules",
-    anchored="partial",
     dimensions=("action_visibility", "emotional", "consequence"),
     build=build,
     prompt=PROMPT,

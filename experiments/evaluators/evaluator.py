@@ -94,7 +94,6 @@ class Pool:
 
 By = Literal["rules", "model", "release"]
 """Who makes the questions: rules, a model, or nobody, as they are the release's own."""
-Anchored = Literal["no", "partial", "yes"]
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,6 @@ class Evaluator:
         construction: how its questions are made, in a sentence.
         card: what else a reader must know of it; a sentence or more.
         by: who makes its questions where nothing else is asked for.
-        anchored: whether its questions are about transitions, as Table 54 says it.
         dimensions: the dimensions that its questions are evidence of; with none, all questions count alike
             and the evaluator names no dimension.
         transitions: whether its questions say which transition they are about.
@@ -163,7 +161,6 @@ class Evaluator:
     construction: str
     card: str
     by: By
-    anchored: Anchored
     dimensions: tuple[str, ...]
     transitions: bool = False
     contrasts: bool = False

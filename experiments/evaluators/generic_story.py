@@ -93,7 +93,6 @@ EVALUATOR = Evaluator(
     "Broad questions are evidence of visible acts, feelings, consequences and the moral target; none is of "
     "causes or of order.",
     by="rules",
-    anchored="partial",
     dimensions=("action_visibility", "emotional", "consequence", "moral"),
     build=build,
     prompt=PROMPT,

@@ -40,7 +40,6 @@ EVALUATOR = Evaluator(
     card=f"Wrong options are of other stories of the release, drawn with seed {MASTER_SEED}. It names no "
     "dimension: everything that it asks about can be seen, and stands under action_visibility.",
     by="rules",
-    anchored="no",
     dimensions=(),
     build=build,
 )

@@ -19,7 +19,6 @@ FULL = Evaluator(
     construction="Transition questions of six dimensions with accepted answers; contrastive pairs beside.",
     card="The protocol of `fabula evaluate katha` and `fabula score`.",
     by="release",
-    anchored="yes",
     dimensions=DIMENSIONS,
     transitions=True,
     contrasts=True,
@@ -39,6 +38,5 @@ WITHOUT_DIMENSIONS = replace(
     construction="The same questions, counted alike, without their types.",
     card="Read off the same judgements; the judges knew what kind of answer was wanted, so that it is an "
     "upper bound. It names transitions, no dimensions.",
-    anchored="partial",
     dimensions=(),
 )

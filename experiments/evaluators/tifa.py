@@ -90,7 +90,6 @@ EVALUATOR = Evaluator(
     card="A scene is named as a part of the story, so that an inserted picture shifts no question. What "
     "connects scenes is not asked about.",
     by="rules",
-    anchored="partial",
     dimensions=("action_visibility", "emotional", "consequence"),
     build=build,
     prompt=PROMPT,

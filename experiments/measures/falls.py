@@ -32,9 +32,9 @@ from ...evaluation.recoverability.items import DIMENSIONS
 from ...evaluation.recoverability.method import Method
 from ...evaluation.recoverability.pooling import BOTH, IMAGE
 from ...evaluation.recoverability.votes import RIGHT_VERDICT, UNJUDGED
-from ...evaluation.stats.bootstrap import divided
 from ...schemas.plain_files import json_lines, reason_of
 from ...schemas.values import Own
+from ...validators.resampling import divided
 from .views import View
 
 NONE = "none"

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evaluation.metrics.metric import Quantity
-from ...evaluation.stats.bootstrap import draws
 from ...evaluation.stats.ranks import levelled
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...people.recoverability import is_right
 from ...schemas.judgement import HumanRow
 from ...schemas.katha import Question
 from ...schemas.values import Score
+from ...validators.resampling import draws
 from .views import View, end_of, story_values, undefined
 
 Floats = NDArray[np.float64]

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ...evaluation.metrics.metric import Quantity
 from ...evaluation.recoverability.pooling import IMAGE, TEXT
 from ...evaluation.recoverability.votes import RIGHT_VERDICT
-from ...evaluation.stats.bootstrap import divided, resampled_sums
 from ...evaluation.stats.uncertainty import Uncertainty
 from ...schemas.values import Score
+from ...validators.resampling import divided, resampled_sums
 from ..study import MASTER_SEED
 from .views import View, end_of, undefined
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from ...evaluation.recoverability.validity import common_stories
 from ...evaluation.report.model import CountRow, CountTable
-from ...evaluation.stats.uncertainty import LEAST
 from ...generation.plans import PLANS
 from ...schemas.text import counted
+from ...validators.resampling import LEAST
 from ..study import MASTER_SEED, Renderer
 from .results import StudyResults
 

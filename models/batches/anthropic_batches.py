@@ -155,16 +155,6 @@ class AnthropicBatches(BatchService):
         text = f"the result has the type {shown!r}, of which this version knows nothing"
         return CallFault("bad_request", text, status=200, maybe_paid=True)
 
-    def _get(self, path: str) -> Any:  # noqa: ANN401 - what the SDK promises
-        from httpx2 import Response
-
-        return self._client.get(path, cast_to=Response)
-
-    def _post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the SDK promises
-        from httpx2 import Response
-
-        return self._client.post(path, body=body, cast_to=Response)
-
 
 def _size(document: Mapping[str, Any]) -> int:
     """Return how many requests a batch has."""

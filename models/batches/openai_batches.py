@@ -158,16 +158,6 @@ class OpenAIBatches(BatchService):
         )  # fmt: skip
         return self._clean(view)
 
-    def _get(self, path: str) -> Any:  # noqa: ANN401 - what the SDK promises
-        from httpx2 import Response
-
-        return self._client.get(path, cast_to=Response)
-
-    def _post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the SDK promises
-        from httpx2 import Response
-
-        return self._client.post(path, body=body, cast_to=Response)
-
 
 def _problems(errors: object) -> tuple[str, dict[int, str]]:
     """Return why a batch was refused, and what is wrong with which of its requests, counted from 0."""

@@ -208,6 +208,16 @@ class BatchService(ABC):
 
     # -- what all of them need
 
+    def _get(self, path: str) -> Any:  # noqa: ANN401 - what the SDK promises
+        from httpx2 import Response
+
+        return self._client.get(path, cast_to=Response)
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the SDK promises
+        from httpx2 import Response
+
+        return self._client.post(path, body=body, cast_to=Response)
+
     async def _response(self, sending: "Awaitable[httpx2.Response]") -> bytes:
         """Return the body of a response of status 200.
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluation.stats.agreement import fleiss_kappa, krippendorff_alpha, observed_agreement
+from ...evaluation.stats.agreement import krippendorff_alpha, observed_agreement
 from ...schemas.canonical import Json, canonical_text
+from ...validators.agreement import fleiss_kappa
 from ...validators.resampling import Floats
 from .corrections import edits_after, said_value
 from .folder import Study

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import ConfigError
 from ....schemas.values import Score
-from ...stats.bootstrap import Floats, divided, resampled_sums
+from ....validators.resampling import Floats, divided, resampled_sums
 from ...stats.uncertainty import Uncertainty
 from .catalogue import EntityMetric
 from .tallies import Tally

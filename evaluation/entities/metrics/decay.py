@@ -24,7 +24,7 @@ import numpy as np
 
 from ....schemas.entities import TYPES, EntityType
 from ....schemas.values import Score
-from ...stats.bootstrap import divided, resampled_sums
+from ....validators.resampling import divided, resampled_sums
 from ..facts import EpisodeFacts
 from ..gate import similarities_to_centroid
 from .aggregate import Definitions, GapUnit

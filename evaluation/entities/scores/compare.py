@@ -12,10 +12,10 @@ import numpy as np
 from ....errors import InputError, UserError
 from ....schemas.canonical import plain_fields
 from ....schemas.entities import ALL
+from ....validators.resampling import Floats, divided, resampled_sums
 from ...archive.archive import read_manifest
 from ...archive.protocols import Difference, check_alike
 from ...archive.replies import notes_of_both
-from ...stats.bootstrap import Floats, divided, resampled_sums
 from ...stats.paired import Pair, Paired, cohen_d, paired
 from ...stats.ranks import TOLERANCE
 from ..metrics.aggregate import Definitions

@@ -16,6 +16,7 @@ from ....schemas.text import counted, tallied
 from ....schemas.values import Score
 from ....tables.grid import DASH
 from ....tables.numbers import label_text, value_text
+from ....validators.agreement import fleiss_kappa
 from ...recoverability.definitions import NONRESPONSES, PROTOCOL, SUPPORTS, Definitions
 from ...recoverability.items import CONDITIONS
 from ...recoverability.score import Judged, judged_folder, scores_of
@@ -25,7 +26,7 @@ from ...report.model import CountRow, CountTable, Definition, Measure, ReportDoc
 from ...report.people import people_of
 from ...report.pictures import pictures_of_outputs, pictures_of_run
 from ...report.showing import resampling_definition
-from ...stats.agreement import counts_of, fleiss_kappa, krippendorff_alpha, observed_agreement
+from ...stats.agreement import counts_of, krippendorff_alpha, observed_agreement
 from .cases import NAMES, Replies, Shown, cases_of, chosen_spots, examples, spots_of
 from .people import people_drawn, people_tables, with_people
 from .tables import accounting, comparisons, details, figures_of, headline, judges_table, plots

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ....builders.spending import tell_plan, without_models
-from ....engine.estimate import CallPlan, plan_calls
+from ....builders.spending import tell_plan
 from ....engine.execute import STORE, RunRequest, Source
 from ....engine.pipeline import Pipeline
 from ....engine.report import RunReport
@@ -86,12 +86,7 @@ def generate_request(packets: Path, run: Path, options: ShotOptions) -> RunReque
     return options.request(PIPELINE, run, [Source(ROLE, folder)], given)
 
 
-def tell_generating(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new run makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_models, None)
-
-
-RUN = RunKind(PIPELINE, tell_generating)
+RUN = RunKind(PIPELINE, partial(tell_plan, sample=None))
 """How videos are made."""
 
 
@@ -104,11 +99,6 @@ def generate_shots(
         FabulaError: as :func:`fabula.engine.execute.execute`.
     """
     return RUN.make(generate_request(packets, run, options), reporter)
-
-
-def estimate_shots(request: RunRequest) -> CallPlan:
-    """Tell what :func:`generate_shots` would ask now, and about what that costs. Asks nothing."""
-    return plan_calls(request, without_models(request.config))
 
 
 def finish(folder: Path, items: Iterable[Item]) -> None:

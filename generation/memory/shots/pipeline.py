@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ....builders.spending import tell_plan, without_models
-from ....engine.estimate import CallPlan, plan_calls
+from ....builders.spending import tell_plan
 from ....engine.execute import RunRequest, Source
 from ....engine.manifest import read_manifest
 from ....engine.pipeline import Pipeline
@@ -136,12 +136,7 @@ def read_heights(path: Path) -> dict[str, float]:
     return {name: float(value) for name, value in heights.items()}
 
 
-def tell_packets(request: RunRequest, reporter: "Reporter") -> None:
-    """Tell how many calls a new run makes and about what they cost, or what it has cost so far."""
-    tell_plan(request, reporter, without_models, None)
-
-
-RUN = RunKind(PIPELINE, tell_packets, place_packets)
+RUN = RunKind(PIPELINE, partial(tell_plan, sample=None), place_packets)
 """How packets are made."""
 
 
@@ -162,11 +157,6 @@ def make_packets(
         FabulaError: as :func:`fabula.engine.execute.execute`.
     """
     return RUN.make(packets_request(memory_run, out, options or PacketOptions(), episodes), reporter)
-
-
-def estimate_packets(request: RunRequest) -> CallPlan:
-    """Tell what :func:`make_packets` would ask now, and about what that costs. Asks nothing."""
-    return plan_calls(request, without_models(request.config))
 
 
 def finish(folder: Path, items: Iterable[Item]) -> None:

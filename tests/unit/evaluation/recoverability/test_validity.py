@@ -13,7 +13,7 @@ from fabula.evaluation.recoverability.validity import (
     narrowed,
     validity_sets,
 )
-from fabula.evaluation.stats.bootstrap import draws
+from fabula.validators.resampling import draws
 
 NONE = Definitions(resamples=0)
 

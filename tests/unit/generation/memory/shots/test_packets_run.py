@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from fabula.builders.spending import estimate
 from fabula.engine.report import RunReport
 from fabula.errors import ConfigError
 from fabula.generation.memory.bank import Owner
 from fabula.generation.memory.shots.pipeline import (
     PacketOptions,
-    estimate_packets,
     make_packets,
     packets_request,
     read_heights,
@@ -214,5 +214,5 @@ def test_estimate_when_a_model_would_plan_counts_a_call_for_each_shot(
     memory: Path, tmp_path: Path, server: ModelServer
 ) -> None:
     options = PacketOptions(workers=0, created_at=CREATED, **asking(server))
-    plan = estimate_packets(packets_request(memory, tmp_path / "run", options, tmp_path / "set"))
+    plan = estimate(packets_request(memory, tmp_path / "run", options, tmp_path / "set"))
     assert (plan.calls, server.count) == (7, 0) and plan.cost and plan.cost > 0
