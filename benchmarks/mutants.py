@@ -171,7 +171,7 @@ class Nearness:
 
 
 def _named(code: Code, module: str, tree: ast.Module) -> Iterator[str]:
-    """Yield the modules that one names in imports, and in texts such as ``package.room.module:NAME``."""
+    """Yield the modules that one names in imports, and in texts such as ``room.module:NAME``."""
     origins = [origin for _, origin in code.imports(tree, module)]
     for node in ast.walk(tree):
         if (
@@ -179,8 +179,9 @@ def _named(code: Code, module: str, tree: ast.Module) -> Iterator[str]:
             and isinstance(node.value, str)
             and re.fullmatch(r"[\w.:]+", node.value)
         ):
-            dotted = node.value.replace(":", ".")
-            origins += [dotted, f"{code.package}.{dotted}"] if "." in dotted else []
+            dotted = node.value.strip(".").replace(":", ".")
+            above = ("", f"{code.package}.", f"{code.package_of(module)}.")
+            origins += [f"{start}{dotted}" for start in above if "." in dotted]
     for origin in origins:
         parts = origin.split(".")
         names = (".".join(parts[:length]) for length in (len(parts), len(parts) - 1))

@@ -16,7 +16,7 @@ FILES = {
     "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\nmarkers =\n    slow: dear\n",
     "__init__.py": "", "room/__init__.py": "",
     "room/ages.py": "def is_adult(age: int) -> bool:\n    return age >= 18\n",
-    "room/doors.py": "from .ages import is_adult\n", "room/alone.py": "",
+    "room/doors.py": "KEYS = '.ages:is_adult'\n", "room/alone.py": "",
     "tests/test_ages.py": "from tiny.room.ages import is_adult\n\n\ndef test_ages():\n"
     "    assert is_adult(19)\n    assert not is_adult(9)\n",
     "tests/test_doors.py": "def test_doors():\n    assert 'tiny.room.doors:is_adult'\n",
