@@ -28,7 +28,6 @@ from fabula.media.video import (
     sample_frames,
     walk_frames,
 )
-from fabula.media.video_file import telling_tags, video_tags
 from fabula.testing.drawn import frame_level, write_video
 from fabula.testing.drawn_videos import Take, draw_takes, write_sound
 
@@ -330,34 +329,6 @@ def test_probe_when_a_picture_is_the_cover_of_a_sound_finds_no_video(tmp_path: P
     with pytest.raises(MediaProblem, match="a cover picture with sound") as raised:
         first_frame(tmp_path / name)
     assert raised.value.code == "no_video"
-
-
-# Metadata in video files: what it is, and whether it tells their makers apart.
-
-
-def titled(path: Path, title: str) -> Path:
-    """Write a video again with a title in its metadata."""
-    write_video(path.with_name(f"plain_{path.name}"), 4)
-    with av.open(str(path.with_name(f"plain_{path.name}"))) as source, av.open(str(path), "w") as target:
-        target.metadata["title"] = title
-        stream = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(source.streams.video[0]):
-            if packet.dts is not None:
-                packet.stream = stream
-                target.mux(packet)
-    return path
-
-
-def test_tags_when_methods_share_them_tell_nothing(tmp_path: Path) -> None:
-    first, second = write_video(tmp_path / "a.mp4", 4), write_video(tmp_path / "b.mp4", 4)
-    assert telling_tags({"x": [first], "y": [second]}) == []
-    assert "encoder" in video_tags(first)
-
-
-def test_tags_when_one_method_names_itself_tell_it_apart(tmp_path: Path) -> None:
-    named = titled(tmp_path / "a.mp4", "made by x")
-    assert video_tags(named)["title"] == "made by x"
-    assert telling_tags({"x": [named], "y": [write_video(tmp_path / "b.mp4", 4)]}) == ["title"]
 
 
 # Sharpness, bars, differences and hashes of frames, by hand.
