@@ -24,7 +24,7 @@ class BlindSettings(ModelSettings):
 
 SPEC = StageSpec(
     name="answer_blind",
-    version=1,
+    version=2,
     shape="map",
     reads=("role", "story", "scenes", "questions"),
     writes=("answers",),
@@ -35,7 +35,7 @@ SPEC = StageSpec(
 
 
 async def run(item: Item, tools: Tools) -> Outcome:
-    """Return one answer per question, null where the model finds the text unclear; none without a model."""
+    """Return one short answer per question, null where the text is unclear; none without a model."""
     questions = item["questions"]
     if not questions or not tools.own(BlindSettings).models():
         return Made({"answers": []})
@@ -43,11 +43,13 @@ async def run(item: Item, tools: Tools) -> Outcome:
         tools,
         PROMPT,
         lambda reply: read_answers(reply, len(questions)),
+        (),
+        0,
         language=language(item["story"]),
         scenes=item["scenes"],
         questions=questions,
     )
-    return Made({"answers": answered.value})
+    return Made({"answers": [texts[0] if texts else None for texts in answered.value]})
 
 
 def finish(folder: Path, items: Iterable[Item]) -> None:

@@ -1,7 +1,7 @@
 """How a kind's records are drafted: the part that a build of any kind needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..engine.estimate import CallPlan
@@ -11,10 +11,14 @@ from ..engine.report import RunReport
 from ..engine.run_options import RunOptions, setting_texts
 from ..engine.running import RunKind
 from ..engine.sources import Source
-from ..errors import ConfigError
+from ..errors import ConfigError, InputError, UserError
 from ..models.spec import ModelSettings
+from ..prompts.loader import ENDING, other_form
 from .editing import Editing
-from .step import PlannerSettings, check_planner
+from .step import PlannerSettings, Worded, check_planner
+
+NOBODY = "none"
+"""What ``--verifier`` says where no model is to check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,18 @@ class DraftOptions(RunOptions):
             planner ``model``.
         limit: only the first so many stories or videos.
         items: only the story or video of this id.
+        upgrade: draft anew what a run begun with other prompts holds; without it such a run keeps its drafts
+            and asks nothing.
+        prompts: folder with prompts of your own words, each a copied file under its id, such as
+            ``katha/write_questions.j2``; its inputs and the form of its reply stay.
     """
 
     planner: str | None = None
     model: str | None = None
     limit: int | None = None
     items: Sequence[str] = ()
+    upgrade: bool = False
+    prompts: Path | None = None
 
     def drafting(
         self,
@@ -70,9 +80,46 @@ class DraftOptions(RunOptions):
         stages: tuple[str, ...] = (),
     ) -> RunRequest:
         """Return what the engine is to execute; see :meth:`RunOptions.request`."""
-        return self.request(
-            pipeline, out, sources, texts, limit=self.limit, items=tuple(self.items), stages=stages
+        request = self.request(
+            pipeline, out, sources, texts,
+            limit=self.limit, items=tuple(self.items), stages=stages, upgrade=self.upgrade,
+        )  # fmt: skip
+        return request if self.prompts is None else with_prompts_of(request, Path(self.prompts))
+
+
+def with_prompts_of(request: RunRequest, folder: Path) -> RunRequest:
+    """Return a request whose stages ask with the prompts of a folder where it has them.
+
+    Raises:
+        InputError: a file is no prompt that one of the stages asks with, or takes other inputs, or wants
+            another form of reply; all are listed.
+    """
+    stages = load_pipeline(request.pipeline).stages
+    asked = {name for stage in stages if issubclass(stage.spec.settings, Worded) for name in stage.spec.asks}
+    texts: dict[str, str] = {}
+    problems: list[UserError] = []
+    for path in sorted(folder.rglob(f"*{ENDING}")):
+        name = path.relative_to(folder).as_posix().removesuffix(ENDING)
+        problem = f"this build asks with no prompt {name}" if name not in asked else other_form(name, path)
+        if problem is None:
+            texts[name] = path.read_text("utf-8")
+        else:
+            fix = "copy the file with `fabula prompts show ID` and change its words alone"
+            problems.append(UserError(str(path), what=problem, fix=fix))
+    if not texts and not problems:
+        fix = f"put copies such as {min(asked, default='katha/draft_scenes')}{ENDING} into it"
+        problems.append(UserError(f"--prompts {folder}", what="it holds no prompt", fix=fix))
+    if problems:
+        raise InputError(problems)
+    changed = {
+        stage.name: request.config.stages[stage.name].model_copy(
+            update={"prompts": {name: texts[name] for name in stage.spec.asks if name in texts}}
         )
+        for stage in stages
+        if texts.keys() & set(stage.spec.asks)
+    }
+    config = replace(request.config, stages={**request.config.stages, **changed})
+    return replace(request, config=config)
 
 
 def listed(sources: Sequence[Path | str] | Path | str, role: str, noun: str) -> list[Source]:
@@ -96,7 +143,7 @@ def planner_texts(
     Args:
         pipeline: whose stages.
         options: who drafts; the model also checks where no verifier is named.
-        verifier: the model that checks.
+        verifier: the model that checks; ``none`` for nobody.
         drafting_only: leave stages alone that ask a model for something else than a draft.
 
     Raises:
@@ -105,12 +152,13 @@ def planner_texts(
     planner, model = options.planner, options.model
     if planner is not None:
         check_planner(planner)
-    if planner == "rules" and (model or verifier):
+    if planner == "rules" and (model or verifier not in (None, NOBODY)):
         raise ConfigError(
             "--model", what="--planner rules asks no model, and a model is given",
             fix="leave --model out, or use --planner model",
         )  # fmt: skip
-    checking = None if drafting_only else verifier if verifier is not None else model
+    unchecked = drafting_only or verifier == NOBODY
+    checking = None if unchecked else verifier if verifier is not None else model
     given: dict[str, str] = {}
     for stage in load_pipeline(pipeline).stages:
         kind, name = stage.spec.settings, stage.name

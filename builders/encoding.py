@@ -22,7 +22,7 @@ async def encode_text(tools: Tools, encoder: str, text: str) -> str | None:
     assert tools.asker is not None and isinstance(tools.settings, ModelSettings)
     request = encode_request(encoder, text)
     try:
-        answer = await tools.asker.ask(Ask(request, _read, "", repair=False, sample=tools.settings.sample))
+        answer = await tools.asker.ask(Ask(request, _read, "", repairs=0, sample=tools.settings.sample))
     except NoAnswer as missed:
         if missed.code not in _NONE:
             raise

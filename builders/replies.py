@@ -5,6 +5,7 @@ known otherwise: ids and scene texts are filled in from the draft, numbers only 
 A reply in the wrong language is known by the script that it is written in.
 """
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from ..engine.stage import Ask, BadReply, Tools
+from ..engine.stage import MOST_REPAIRS, Ask, BadReply, Tools
 from ..models.chat import Message, Part
 from ..models.spec import ModelSettings, parse_spec
-from ..prompts.loader import load_prompt
+from ..prompts.loader import load_prompt, read_prompt
 from ..schemas.canonical import Json
-from ..schemas.text import normalize_answer, normalize_text
+from ..schemas.text import contains_phrase, normalize_answer, normalize_text
 from ..schemas.values import Issue
 
 T = TypeVar("T")
@@ -32,6 +33,7 @@ LONGEST_LIST = 30
 """Most entries of one list of words or answers."""
 
 _SHOWN = 8
+_GAP = re.compile(r"\.{2,}|…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ class Drafted(Generic[T]):
 
 
 async def ask(
-    tools: Tools, prompt_id: str, read: Callable[[Json], T], pictures: Sequence[Part] = (), /, **inputs: Json
-) -> Drafted[T]:
+    tools: Tools, prompt_id: str, read: Callable[[Json], T], pictures: Sequence[Part] = (),
+    repairs: int = MOST_REPAIRS, /, **inputs: Json,
+) -> Drafted[T]:  # fmt: skip
     """Return a model's answer to a prompt.
 
     Args:
@@ -57,6 +60,7 @@ async def ask(
         prompt_id: id of the prompt, such as ``katha/draft_scenes``.
         read: makes the value of a reply that satisfies the prompt's schema; raises BadReply.
         pictures: pictures and their titles, which stand before the text.
+        repairs: how often a malformed reply is asked for again; 0 for who judges.
         inputs: exactly the inputs that the prompt declares.
 
     Raises:
@@ -64,12 +68,13 @@ async def ask(
     """
     settings = tools.own(ModelSettings)
     assert tools.asker is not None, "a stage whose settings name a model is given an asker"
-    prompt = load_prompt(prompt_id)
+    own = getattr(settings, "prompts", {}).get(prompt_id)
+    prompt = load_prompt(prompt_id) if own is None else read_prompt(prompt_id, own.encode("utf-8"))
     request = prompt.request(settings, tools.seed, **inputs)
     if pictures:
         *before, last = request.messages
         request = replace(request, messages=(*before, Message(last.role, (*pictures, *last.parts))))
-    answer = await tools.asker.ask(Ask(request, read, prompt.label, sample=settings.sample))
+    answer = await tools.asker.ask(Ask(request, read, prompt.label, repairs, settings.sample))
     return Drafted(answer.value, ", ".join([f"{public_name(settings)} via {prompt.label}", *answer.notes]))
 
 
@@ -145,6 +150,18 @@ def optional(entry: Mapping[str, Json], name: str, where: str, problems: Problem
     return needed(entry, name, where, problems)
 
 
+def is_told(words: str | None, text: str) -> bool:
+    """Return whether words that a reply copies, pieces joined by dots, stand in a text, each piece whole."""
+    plain = normalize_answer(text)
+    pieces = [normalize_answer(piece) for piece in _GAP.split(words or "")]
+    return any(pieces) and all(contains_phrase(plain, piece) for piece in pieces if piece)
+
+
+def told_feeling(entry: Mapping[str, Json], text: str, where: str, problems: Problems) -> str | None:
+    """Return the emotion of an entry where the words that it copies stand in the text; else None."""
+    return optional(entry, "emotion", where, problems) if is_told(entry["emotion_words"], text) else None
+
+
 def listed(entry: Mapping[str, Json], name: str, where: str, problems: Problems) -> list[str]:
     """Return a list of texts in their normal form, without empty and repeated ones."""
     kept: dict[str, str] = {}
@@ -157,30 +174,36 @@ def listed(entry: Mapping[str, Json], name: str, where: str, problems: Problems)
 
 
 def by_number(entries: Sequence[Json], key: str, numbers: Sequence[int], what: str) -> list[Json]:
-    """Return the entries with given numbers, in the order of these.
+    """Return the entries with given numbers, in the order of these; see :func:`by_key`."""
+    return by_key(entries, key, numbers, f"{what} {_range(numbers)}" if numbers else f"no {what}")
+
+
+def by_key(entries: Sequence[Json], key: str, wanted: Sequence[Json], what: str) -> list[Json]:
+    """Return the entries with given values of a key, in the order of these.
 
     Args:
-        entries: objects, each with its number under ``key``.
-        key: such as ``scene``.
-        numbers: the numbers that there must be, each once.
+        entries: objects, each with its number or name under ``key``.
+        key: such as ``scene``, as the form calls it.
+        wanted: the values that there must be, each once.
         what: what the entries are, for the problem.
 
     Raises:
-        BadReply: a number is missing, repeated or none of these.
+        BadReply: a value is missing, repeated or none of these.
     """
     listed = [entry[key] for entry in entries]
-    if sorted(listed) != sorted(numbers):
+    if sorted(listed) != sorted(wanted):
         shown = ", ".join(map(str, listed[:20])) or "none"
         raise BadReply(
-            f"expected {what} {_range(numbers)}, each once: the values of {key} must be"
-            f" {', '.join(map(str, numbers[:20])) or 'none'}; found {shown}"
+            f"expected {what}, each once: the values of {key} must be"
+            f" {', '.join(map(str, wanted[:20])) or 'none'}; found {shown}"
         )
-    by_key = {entry[key]: entry for entry in entries}
-    return [by_key[number] for number in numbers]
+    by_value = {entry[key]: entry for entry in entries}
+    return [by_value[value] for value in wanted]
 
 
 def _range(numbers: Sequence[int]) -> str:
-    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else "".join(map(str, numbers))
+    whole = list(numbers) == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 1 else ", ".join(map(str, numbers))
 
 
 def check_count(entries: Sequence[Json], count: int, what: str) -> None:

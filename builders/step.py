@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ..engine.stage import Item, Made, Outcome, Rejected, StageSpec, Tools
@@ -31,7 +31,17 @@ RULES = "rules@1"
 """The producer of what our rules draft."""
 
 
-class PlannerSettings(ModelSettings):
+class Worded(ModelSettings):
+    """Settings of a stage whose prompts may be asked in words of the user."""
+
+    prompts: Mapping[str, str] = Field(
+        default_factory=dict,
+        exclude_if=lambda prompts: not prompts,
+        description="Id of a prompt -> the whole file that is asked with in its place; see --prompts.",
+    )
+
+
+class PlannerSettings(Worded):
     """Settings of a step: who drafts. A model is asked only where ``planner`` says so."""
 
     planner: Literal["rules", "model", "rehearsal"] = "rules"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Literal
 
 from pydantic import Field
 
@@ -21,6 +22,7 @@ COLUMNS = (
     "rights_status",
     "narrative_type",
     "moral_label",
+    "moral",
     "dataset_license",
 )
 DETAILS = tuple(SourceDetails.model_fields)
@@ -32,6 +34,8 @@ ALIASES = {
     "story": "text",
 }
 RESERVED = "sources"
+NOT_APPLICABLE: Literal["not_applicable"] = "not_applicable"
+"""What the column ``moral`` may say: the story supports no value."""
 
 
 class Settings(Own):
@@ -110,6 +114,7 @@ class StoryRows:
             rights_status=vocabulary("rights_status").resolve(str(required["rights_status"])),
             narrative_type=_resolved("narrative_type", fields["narrative_type"]),
             moral_label=_resolved("moral_label", fields["moral_label"]),
+            moral=NOT_APPLICABLE if fields["moral"] else None,
             dataset_license=(fields["dataset_license"] or "").strip() or None,
         )
         details = self._details(row)
@@ -241,6 +246,11 @@ class StoryRows:
             )
         closed = {**{name: fields[name] for name in ("narrative_type", "moral_label")},
                   "rights_status": required["rights_status"]}  # fmt: skip
+        if fields["moral"] not in (None, "", NOT_APPLICABLE) or (fields["moral"] and fields["moral_label"]):
+            self.reader.problem(
+                f"{row.where}, moral", f"{NOT_APPLICABLE}, or nothing where there is a moral_label",
+                repr(str(fields["moral"])[:60]), "leave it out unless the story supports no value",
+            )  # fmt: skip
         for name, value in closed.items():
             words = vocabulary(name)
             if value and value.strip() and words.resolve(value) not in words.values:

@@ -420,19 +420,18 @@ class ItemAsker:
                 return replace(answer, notes=(*answer.notes, *attempt), missed=tuple(missed))
 
     async def _attempt(self, ask: Ask[T], request: ChatRequest, sample: int) -> Answer[T]:
-        first = await self._reply(request, sample, ask.prompt)
-        try:
-            return _read(ask, request, first)
-        except BadReply as problem:
-            if not ask.repair:
-                raise _malformed(problem, first) from problem
-            again = _repair_request(request, first.reply, str(problem))
-        second = await self._reply(again, sample, ask.prompt)
-        try:
-            answer = _read(ask, request, second)
-        except BadReply as problem:
-            raise _malformed(problem, second, "also the second reply: ") from problem
-        return replace(answer, notes=(*answer.notes, "asked_again"))
+        asked, left, before = request, ask.repairs, ""
+        while True:
+            receipt = await self._reply(asked, sample, ask.prompt)
+            try:
+                answer = _read(ask, request, receipt)
+            except BadReply as problem:
+                if not left:
+                    raise _malformed(problem, receipt, before) from problem
+                asked = _repair_request(request, receipt.reply, str(problem))
+            else:
+                return replace(answer, notes=(*answer.notes, *(("asked_again",) if before else ())))
+            left, before = left - 1, "also the last reply: "
 
     async def _reply(self, request: ChatRequest, sample: int, prompt: str) -> Receipt:
         self._wait(1)

@@ -26,6 +26,7 @@ from ..prompts.loader import load_prompt
 from .calls import replies_in
 from .config import RunConfig
 from .execute import Options, RunRequest, creation_of, with_attempts
+from .pipeline import load_pipeline
 from .rehearsal import Asked, Script, rehearse
 from .replay import Past, past_of
 
@@ -49,6 +50,7 @@ class StagePlan:
         highest: USD that all calls together cost at most, repairs left out; None as well.
         calibrated: whether calls of this stage in this run told what to expect.
         batched: whether they go out in batches, at the price of those.
+        apart: what they are, where they are told apart from the rest of the stage: guesses, or repairs.
     """
 
     stage: str
@@ -61,6 +63,7 @@ class StagePlan:
     highest: float | None
     calibrated: bool
     batched: bool = False
+    apart: str = ""
 
     def times(self, factor: float) -> "StagePlan":
         """Return the plan for so many times the calls."""
@@ -139,14 +142,13 @@ class CallPlan:
 
     def lines(self, *, sample: bool = True) -> list[str]:
         """Return the plan as lines for people; ``sample``: the command has an option of that name."""
-        width = max((len(stage.stage) for stage in self.stages), default=5)
+        width = max((len(f"{stage.stage}: {stage.apart}") for stage in self.stages), default=5)
         row = f"{{:{width}}}  {{:>7}}  {{:>11}}  {{:>11}}  {{:>9}}  {{:>9}}  {{}}".format
         lines = [row("stage", "calls", "tokens in", "tokens out", "USD", "at most", "model")]
         for plan in self.stages:
             costs = (_money(plan.cost), _money(plan.highest))
-            lines.append(
-                row(plan.stage, plan.calls, plan.input_tokens, plan.output_tokens, *costs, plan.model)
-            )
+            name = f"{plan.stage}: {plan.apart}" if plan.apart else plan.stage
+            lines.append(row(name, plan.calls, plan.input_tokens, plan.output_tokens, *costs, plan.model))
         models = list(dict.fromkeys(plan.model for plan in self.stages))
         for model in models if len(models) > 1 else ():
             own = [plan for plan in self.stages if plan.model == model]
@@ -166,8 +168,8 @@ class CallPlan:
         )
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
-                "tokens are estimates; not counted are second requests after replies of the wrong form, and "
-                "questions that follow from answers"
+                "tokens are estimates; not counted are second tries after replies of the wrong form, at most "
+                "two for each draft"
                 + (
                     "; --sample N asks about N items and estimates from what they really cost"
                     if sample
@@ -233,7 +235,7 @@ def plan_calls(
         check_provider(parse_spec(model))
         check_extra(parse_spec(model), model_options)
     past = past_of(request)
-    sums: dict[tuple[str, str], _Sums] = {}
+    sums: dict[tuple[str, str, str], _Sums] = {}
     seen: set[tuple[str, int]] = set()
 
     def told(asked: Asked) -> None:
@@ -241,7 +243,7 @@ def plan_calls(
         if key in seen:
             return
         seen.add(key)
-        total = sums.setdefault((asked.stage, asked.request.model), _Sums())
+        total = sums.setdefault((asked.stage, asked.request.model, _apart(asked)), _Sums())
         if asked.is_known:
             total.known += 1
         else:
@@ -261,11 +263,15 @@ def plan_calls(
         known = batch_price_of if model in batched else price_of
         return known(parse_spec(model), config.models[model], day)
 
-    stages = tuple(
-        replace(_plan(stage, model, total.scaled(share), priced(model), past), batched=model in batched)
-        for (stage, model), total in sums.items()
-    )
-    return CallPlan(round(totals.get("made", 0) / share), stages, past.spent, share)
+    specs = {stage.name: stage.spec for stage in load_pipeline(request.pipeline).stages}
+    stages: list[StagePlan] = []
+    for (stage, model, apart), total in sums.items():
+        plan = _plan(stage, model, total.scaled(share), priced(model), past)
+        stages.append(replace(plan, batched=model in batched, apart=apart))
+        if plan.calls and not plan.calibrated and specs[stage].repairs and not apart:
+            more = specs[stage].repairs * total.scaled(share).items / plan.calls
+            stages.append(replace(plan.times(more), batched=model in batched, apart="repairs", known=0))
+    return CallPlan(round(totals.get("made", 0) / share), tuple(stages), past.spent, share)
 
 
 def _goes_in_batches(model: str, request: RunRequest) -> bool:
@@ -303,6 +309,14 @@ def _add(total: _Sums, asked: Asked, config: RunConfig) -> None:
     total.most += most.output
     total.files += most.files
     total.seconds += most.seconds
+
+
+def _apart(asked: Asked) -> str:
+    """Return what a question is, where its prompt says that its calls are told apart."""
+    try:
+        return load_prompt(asked.prompt.partition("@")[0]).card.counted_as or ""
+    except KeyError:  # a prompt of somebody's own stage, or none
+        return ""
 
 
 def _typical_tokens(asked: Asked) -> int:

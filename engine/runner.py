@@ -51,6 +51,7 @@ class Options:
         pool: where stages run that ask no model: ``local`` processes, or actors of a cluster, ``ray``.
         batching: how requests to models go out in batches.
         limit_share: this host's share of the models' limits per minute; None for that of the settings.
+        upgrade: let the prompts of now ask anew in a run that was begun with others.
     """
 
     workers: int | None = None
@@ -69,6 +70,7 @@ class Options:
     batching: Batching = field(default_factory=Batching)
     limit_share: float | None = None
     stage_costs: Mapping[str, float] = field(default_factory=dict)
+    upgrade: bool = False
 
     def makes_again(self, stage: Stage, head: Head) -> bool:
         """Whether a known result is to be made again.

@@ -3,18 +3,22 @@
 What a run will have cost when it is done: the estimate made before it, corrected by what it costs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import BelowThreshold
+from ..errors import BelowThreshold, ConfigError
 from .batches.settle import Batching
+from .config import models_of
+from .estimate import CallPlan
 from .execute import Options, RunRequest, execute, last_limit, last_stage_costs
+from .manifest import NAME as MANIFEST
 from .manifest import read_manifest
-from .pipeline import Pipeline, load_pipeline
+from .pipeline import Pipeline, load_pipeline, prompt_hashes
 from .progress import Event, Reporter
-from .report import RunReport
+from .report import NAME as REPORT
+from .report import RunReport, read_report
 
 
 @dataclass(slots=True)
@@ -85,12 +89,15 @@ class RunKind:
         tell: tells a reporter how many calls of models a request makes, and about what they cost.
         afterwards: what its folder is given once it was executed, besides the outputs of the pipeline.
         runs: executes a request.
+        plan: tells what a request would ask of models. Where it is there, a run that was begun with other
+            prompts keeps what it holds and asks nobody, unless the request upgrades it.
     """
 
     pipeline: Pipeline
     tell: Callable[[RunRequest, Reporter], None]
     afterwards: Callable[[Path], object] | None = None
     runs: Callable[[RunRequest, Reporter | None], RunReport] = execute
+    plan: Callable[[RunRequest], CallPlan] | None = None
 
     def make(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         """Execute a request, after the reporter was told how many calls of models it makes.
@@ -98,6 +105,8 @@ class RunKind:
         Raises:
             FabulaError: as :func:`.execute.execute`.
         """
+        if self.plan is not None and not request.options.upgrade and (gone := changed_prompts(request)):
+            return _kept(request, gone, self.plan(request), reporter)
         if reporter is not None:
             reporter = Forecasting(reporter)
             self.tell(request, reporter)
@@ -120,6 +129,45 @@ class RunKind:
     def _finish(self, request: RunRequest) -> None:
         if self.afterwards is not None:
             self.afterwards(request.folder)
+
+
+def changed_prompts(request: RunRequest) -> tuple[str, ...]:
+    """Return the prompts that a run was begun to ask models with and that are gone or others now, sorted."""
+    if not request.config.models or not (Path(request.folder) / MANIFEST).exists():
+        return ()
+    stages = load_pipeline(request.pipeline).stages
+    unasked = {name for stage in stages for name in stage.spec.prompts}
+    now: dict[str, str] = {}
+    for stage in stages:
+        now |= prompt_hashes(stage.spec, asks=bool(models_of(request.config.stages[stage.name])))
+    begun = read_manifest(request.folder).prompts
+    return tuple(sorted(name for name in begun if name not in unasked and begun[name] != now.get(name)))
+
+
+def _kept(
+    request: RunRequest, outdated: Sequence[str], plan: CallPlan, reporter: Reporter | None
+) -> RunReport:
+    """Tell what the prompts of now would ask, and return the report of the run as it stands.
+
+    Raises:
+        ConfigError: the run was never finished, so that there is none.
+    """
+    cost = "an unknown price" if plan.cost is None else f"about {plan.cost:.2f} USD"
+    names = ", ".join(outdated[:4]) + (f" and {len(outdated) - 4} more" if len(outdated) > 4 else "")
+    asks = f"drafting anew would take about {plan.calls} calls at {cost}"
+    what = f"the run was begun with other prompts ({names})"
+    path = Path(request.folder) / REPORT
+    if not path.exists():
+        raise ConfigError(
+            str(request.folder), what=f"{what} and not finished; {asks}",
+            fix="add --upgrade to draft with the prompts of now, or go on with the version that began it",
+        )  # fmt: skip
+    if reporter is not None:
+        message = f"{what}: it keeps its drafts and asks nothing; {asks}, with --upgrade"
+        reporter.emit(Event("warning", data={"message": message}))
+    report = read_report(Path(request.folder))
+    stages = tuple(replace(stage, reused=stage.reused + stage.ran, ran=0) for stage in report.stages)
+    return replace(report, stages=stages)
 
 
 @dataclass(frozen=True, slots=True)

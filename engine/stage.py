@@ -66,6 +66,10 @@ class NoAnswer(Exception):
         self.missed: tuple[NoAnswer, ...] = ()
 
 
+MOST_REPAIRS = 2
+"""More requests after a malformed reply of somebody who drafts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
     """One question to a model.
@@ -75,7 +79,8 @@ class Ask(Generic[T]):
         read: makes the value that the stage wants from the reply, which is JSON that satisfies the schema (or
             the text, where there is no schema); raises BadReply where it cannot be right.
         prompt: the prompt it was made from, as ``id@version#hash``.
-        repair: whether one more request, quoting the problem, may be sent for a malformed reply.
+        repairs: how many more requests, each quoting the last reply and its problem, may be sent for a
+            malformed reply; 0 for judges, of whom the first reply counts.
         sample: which answer to take; answers to the same request with other numbers are asked anew.
         attempts: most attempts while none gives a usable answer; None for as many as the run allows.
         strict: whether a reply that breaks the schema is malformed; else ``read`` gets the JSON as it came,
@@ -87,7 +92,7 @@ class Ask(Generic[T]):
     request: ChatRequest
     read: Callable[[Json], T]
     prompt: str
-    repair: bool = True
+    repairs: int = MOST_REPAIRS
     sample: int = 0
     attempts: int | None = None
     strict: bool = True
@@ -153,6 +158,7 @@ class StageSpec:
         patience: how many times the usual limit one item may take, where items are as long as a film.
         dated: whether what it makes depends on ``tools.created_at``: then its results are taken over only by
             a run that was created at the same time.
+        repairs: how many more questions, that follow from answers, it asks about a usual item.
     """
 
     name: str
@@ -169,6 +175,7 @@ class StageSpec:
     asks: tuple[str, ...] = ()
     patience: float = 1.0
     dated: bool = False
+    repairs: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ async def _picture(
     )  # fmt: skip
     row: dict[str, Json] = {"panel": panel.number, "prompt": prompt, "asked_seed": order.seed}
     question = Ask(
-        request.chat(), _read, LABEL, repair=False, sample=tools.own(RenderSettings).sample, plain=True
+        request.chat(), _read, LABEL, repairs=0, sample=tools.own(RenderSettings).sample, plain=True
     )
     try:
         answer = await tools.asker.ask(question)

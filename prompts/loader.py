@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -14,7 +15,7 @@ from ..models.chat import ChatRequest, Message, ReplySchema, Role
 from ..models.spec import ModelSettings
 from ..schemas.canonical import Json, sha256_bytes
 from ..schemas.values import Own
-from .replies import reply_schema
+from .replies import depends_on_inputs, reply_schema
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -54,7 +55,7 @@ FILTERS = {"fenced": fenced, "numbered": numbered, "as_json": as_json}
 
 _OPEN, _CLOSE = "{#---\n", "\n---#}\n"
 _USER = "\n--- user ---\n"
-_ENDING = ".j2"
+ENDING = ".j2"
 
 DEFAULT_MAX_TOKENS = 4096
 """Most tokens of a reply where neither the settings nor the prompt say."""
@@ -72,6 +73,7 @@ class PromptCard(Own):
         reply: what the reply must satisfy, as :func:`.replies.reply_schema` reads it; None for free text.
         max_tokens: most tokens that the reply may have.
         typical_tokens: tokens that a usual reply has; what a cost estimate counts with.
+        counted_as: what its calls are, where an estimate is to tell them apart from those of the stage.
     """
 
     id: str
@@ -82,6 +84,7 @@ class PromptCard(Own):
     reply: Mapping[str, Any] | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     typical_tokens: int | None = Field(default=None, ge=1)
+    counted_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Prompt:
         card: its front matter.
         sha256: hash of the whole file, in hexadecimal; what a run records.
         parts: the template of each message, by role.
-        reply: the schema that a reply must satisfy; None for free text.
+        reply: the schema that a reply must satisfy, without what depends on inputs; None for free text.
     """
 
     card: PromptCard
@@ -141,11 +144,18 @@ class Prompt:
         return ChatRequest(
             model=settings.model,
             messages=self.messages(**inputs),
-            schema=self.reply,
+            schema=self.reply_to(inputs),
             temperature=settings.temperature,
             seed=seed,
             max_tokens=settings.max_tokens or self.card.max_tokens or DEFAULT_MAX_TOKENS,
         )
+
+    def reply_to(self, inputs: Mapping[str, Json]) -> ReplySchema | None:
+        """Return the schema of the reply to these inputs, by which counts and choices are known."""
+        if self.reply is None or self.card.reply is None or not depends_on_inputs(self.card.reply):
+            return self.reply
+        value_of = _environment().compile_expression
+        return reply_schema(self.card.id, self.card.reply, lambda text: value_of(text)(**inputs))
 
     def _check(self, inputs: Mapping[str, Json]) -> None:
         if inputs.keys() != set(self.card.inputs):
@@ -162,8 +172,8 @@ def prompt_ids() -> tuple[str, ...]:
 
 def _ids_in(folder: Traversable, above: str) -> Iterator[str]:
     for entry in folder.iterdir():
-        if entry.name.endswith(_ENDING):
-            yield above + entry.name.removesuffix(_ENDING)
+        if entry.name.endswith(ENDING):
+            yield above + entry.name.removesuffix(ENDING)
         elif entry.is_dir():
             yield from _ids_in(entry, f"{above}{entry.name}/")
 
@@ -178,7 +188,7 @@ def prompt_source(prompt_id: str) -> bytes:
     if not colon and name not in prompt_ids():
         raise KeyError(f"no prompt {prompt_id!r}; there are: {', '.join(prompt_ids())}")
     try:
-        return files(package or __package__).joinpath(*f"{name}{_ENDING}".split("/")).read_bytes()
+        return files(package or __package__).joinpath(*f"{name}{ENDING}".split("/")).read_bytes()
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise KeyError(f"no prompt {prompt_id!r}: {error}") from error
 
@@ -221,6 +231,26 @@ def read_prompt(prompt_id: str, data: bytes) -> Prompt:
         parts=tuple((role, environment.from_string(text)) for role, text in sources if text.strip()),
         reply=None if card.reply is None else reply_schema(prompt_id, card.reply),
     )
+
+
+def other_form(prompt_id: str, path: Path) -> str | None:
+    """Return why a file cannot be asked with in place of a prompt of ours, or None where it can."""
+    from jinja2 import TemplateSyntaxError, meta
+
+    ours = load_prompt(prompt_id)
+    try:
+        own = read_prompt(prompt_id, path.read_bytes())
+        body = path.read_text("utf-8").partition(_CLOSE)[2]
+        unknown = meta.find_undeclared_variables(_environment().parse(body)) - set(ours.card.inputs)
+    except (OSError, ValueError, TemplateSyntaxError) as error:
+        return " ".join(str(error).split())[:300]
+    if own.card.inputs != ours.card.inputs:
+        return f"its inputs are {', '.join(own.card.inputs)}; they must stay {', '.join(ours.card.inputs)}"
+    if unknown:
+        return f"it uses {', '.join(sorted(unknown))}, which is none of its inputs"
+    if own.card.reply != ours.card.reply:
+        return "the form of its reply is another one; it must stay, as the reply is read by it"
+    return None
 
 
 @cache

@@ -5,7 +5,7 @@ take: closed objects with every property required, arrays, scalars, enumerations
 reply must satisfy is checked by whoever reads it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..models.chat import ReplySchema
@@ -33,27 +33,64 @@ _STRUCTURE = {
 }
 _LIMITS = {"minItems", "maxItems", "minimum", "maximum"}
 _REFERENCE = frozenset(("vocabulary", "nullable", "description"))
+_KNOWN_LATER = _LIMITS | {"enum"}
 
 
-def reply_schema(prompt_id: str, declared: Mapping[str, Json]) -> ReplySchema:
+def reply_schema(
+    prompt_id: str, declared: Mapping[str, Json], value_of: Callable[[str], Json] | None = None
+) -> ReplySchema:
     """Return the schema that replies to a prompt must satisfy.
 
     Args:
         prompt_id: the prompt's id; the schema's name is made from it.
         declared: the schema as it stands in the front matter. ``{vocabulary: NAME}`` anywhere in it stands
-            for one of the values of that word list, and with ``nullable: true`` also for null.
+            for one of the values of that word list, and with ``nullable: true`` also for null. A limit or an
+            ``enum`` that is a text, such as ``scenes | length``, is an expression over the prompt's inputs.
+        value_of: gives the value of such an expression; without it, what depends on inputs is left out.
 
     Raises:
         ValueError: the schema is not in strict form, uses a keyword outside of the common part, or names a
             word list that does not exist; every problem is listed with its JSON path.
     """
-    filled = _filled(declared)
+    filled = _settled(_filled(declared), value_of)
     problems = list(_problems(filled, "$"))
     if not isinstance(filled, dict) or filled.get("type") != "object":
         problems.insert(0, "$: the reply must be an object")
     if problems:
         raise ValueError(f"prompt {prompt_id}: reply schema: " + "; ".join(problems))
     return ReplySchema(prompt_id.replace("/", "_"), filled)
+
+
+def depends_on_inputs(declared: Mapping[str, Json]) -> bool:
+    """Return whether a limit or an enumeration of a declared schema is an expression over inputs."""
+    return any(_expressions(declared))
+
+
+def _expressions(node: Json) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            if key in _KNOWN_LATER and isinstance(value, str):
+                yield value
+            else:
+                yield from _expressions(value)
+    elif isinstance(node, list):
+        for entry in node:
+            yield from _expressions(entry)
+
+
+def _settled(node: Json, value_of: Callable[[str], Json] | None) -> Json:
+    """Return a schema in which each expression has its value, or is left out where that is not known."""
+    if isinstance(node, list):
+        return [_settled(entry, value_of) for entry in node]
+    if not isinstance(node, Mapping):
+        return node
+    settled: dict[str, Json] = {}
+    for key, value in node.items():
+        if key not in _KNOWN_LATER or not isinstance(value, str):
+            settled[key] = _settled(value, value_of)
+        elif value_of is not None and (known := value_of(value)) not in (None, []):
+            settled[key] = known
+    return settled
 
 
 def _filled(node: Json) -> Json:

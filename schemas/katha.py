@@ -4,6 +4,8 @@ Strings that the tables require but a drafting planner may not know are nullable
 ``incomplete`` keeps such records out of a release that does not say that it holds drafts.
 """
 
+from typing import Any, Literal
+
 from pydantic import Field
 
 from .values import Check, FieldProducer, Own
@@ -135,6 +137,11 @@ class StoryRecord(Own):
     story_text: str = Field(description="The story in normalised form; the scenes are spans of it.")
     narrative_type: str | None = Field(description="See the vocabulary narrative_type (Table 6).")
     moral_label: str | None = Field(description="See the vocabulary moral_label (Table 11).")
+    moral: Literal["not_applicable"] | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="not_applicable where the story supports no value and has no label; else absent.",
+    )
     split: str = Field(description="See the vocabulary split.")
     scenes: tuple[Scene, ...] = Field(description="Scenes in story order.")
     transitions: tuple[Transition, ...] = Field(description="Transitions in story order.")
@@ -222,6 +229,21 @@ class GrownAnswer(Own):
     reason: str = Field(description="Why it joined, or did not.")
 
 
+class Rewritten(Own):
+    """What became of a part of a draft in which a check found something."""
+
+    part: str = Field(description="The list: scenes, transitions, questions or variants.")
+    number: int = Field(ge=1, description="Place of the part in the list, from 1.")
+    outcome: str = Field(description="What was done, and what the findings weighed before and after.")
+    findings: tuple[str, ...] = Field(description="What was found, as whoever wrote it again was told.")
+    first: dict[str, Any] | None = Field(
+        default=None, exclude_if=_is_absent, description="Fields of the first version that differ."
+    )
+    second: dict[str, Any] | None = Field(
+        default=None, exclude_if=_is_absent, description="The same fields of the second version."
+    )
+
+
 class KathaBundle(Own):
     """What a run keeps per story: the record, its variants, who made each field, and the checks."""
 
@@ -238,6 +260,11 @@ class KathaBundle(Own):
         default=None,
         exclude_if=_is_absent,
         description="How the accepted answers grew, if anybody answered before they were frozen.",
+    )
+    rewritten: tuple[Rewritten, ...] | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="What a check of the draft found in parts, and which version of each stayed.",
     )
 
 

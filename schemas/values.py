@@ -184,6 +184,11 @@ class Story(Own):
     rights_status: str = Field(description="Rights-screening result; see the vocabulary rights_status.")
     narrative_type: str | None = Field(default=None, description="Given by the author, if at all.")
     moral_label: str | None = Field(default=None, description="Given by the author, if at all.")
+    moral: Literal["not_applicable"] | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="not_applicable where its author says that it supports no value.",
+    )
     dataset_license: str | None = Field(default=None, description="Licence that its record is to have.")
 
 

@@ -33,6 +33,8 @@ from .asked_prompts import FENCE, prompt_of, user_text
 from .model_server import Asked
 
 _LINE = re.compile(r"\[\d+\] (.*)")
+_AS_TOLD = "The last scene is told as before."
+"""What a contrast says that was written again; the reviewer lets it pass."""
 _MARKS = ' ,;:.!?"“”«»，。；：！？、،؛؟।॥'
 
 
@@ -97,6 +99,11 @@ class _Request:
         """Whether something written before is to be corrected."""
         return "A check of these " in self.text
 
+    def again(self, what: str) -> list[int]:
+        """Return the numbers of the parts that are to be written again."""
+        match = re.search(rf"Write {what} ([\d, ]+) anew", self.text)
+        return [] if match is None else [int(number) for number in match[1].split(", ")]
+
     @cached_property
     def tale(self) -> "_Tale":
         return _Tale(self.lines("The story, one numbered scene a line:"), self.word("Language of the story:"))
@@ -130,26 +137,40 @@ class _Tale:
         return told[which] if told else self.texts[scene].strip()
 
 
-def _divide(request: _Request, _: KathaModel) -> Json:
+def _draft_scenes(request: _Request, _: KathaModel) -> Json:
+    if "numbered segments:" not in request.text:
+        fields, again = _described(request.tale), request.again("the description of scene")
+        if again:
+            # What was found fault with is said in other words, which the reviewer below will let pass.
+            fields[0]["state"] = request.tale.clause(0, 0)
+        numbers = again or range(1, len(fields) + 1)
+        scenes = [{"scene": number, "first_segment": None, **fields[number - 1]} for number in numbers]
+        return {"cast": _cast(fields), "scenes": scenes}
     segments = request.lines("numbered segments:")
     count = int(re.findall(r"into exactly (\d+) scenes", request.text)[-1])
     firsts = [1 + place * len(segments) // count for place in range(count)]
     stops = [*firsts[1:], len(segments) + 1]
     joiner = "" if is_unspaced("".join(segments)) else " "
     texts = [joiner.join(segments[first - 1 : stop - 1]) for first, stop in zip(firsts, stops, strict=True)]
-    tale = _Tale(texts, request.word("Language of the story:"))
-    fields = _described(tale)
-    return {
-        "scenes": [{"first_segment": first, **entry} for first, entry in zip(firsts, fields, strict=True)]
-    }
+    fields = _described(_Tale(texts, request.word("Language of the story:")))
+    scenes = [
+        {"scene": number, "first_segment": first, **entry}
+        for number, (first, entry) in enumerate(zip(firsts, fields, strict=True), start=1)
+    ]
+    return {"cast": _cast(fields), "scenes": scenes}
+
+
+def _cast(fields: Sequence[Json]) -> list[Json]:
+    names = dict.fromkeys(name for entry in fields for name in entry["characters"])
+    return [{"name": name, "look": f"figure {number}"} for number, name in enumerate(names, start=1)][:20]
 
 
 def _described(tale: _Tale) -> list[Json]:
     return [
         {
-            "characters": cast, "objects": [], "action": tale.clause(number),
-            "state": tale.clause(number, -1),
-            "emotion": None, "visual_evidence": None, "visual_must_show": [*cast, tale.clause(number)],
+            "characters": cast[:12], "objects": [], "action": tale.clause(number),
+            "state": tale.clause(number, -1), "emotion": None, "emotion_words": None,
+            "visual_evidence": None, "visual_must_show": [tale.clause(number)],
         }
         for number, cast in enumerate(scene_casts(tale.story, tale.analysis, tale.texts))
     ]  # fmt: skip
@@ -157,8 +178,13 @@ def _described(tale: _Tale) -> list[Json]:
 
 def _assess(request: _Request, _: KathaModel) -> Json:
     quoted = " ".join(request.fence("The story:").split()[:6])
+    text = request.fence("The story:")
     return {
-        "criteria": [{"criterion": name, "reason": f"{quoted} ...", "verdict": "fit"} for name in CRITERIA]
+        "criteria": [{"criterion": name, "reason": f"{quoted} ...", "verdict": "fit"} for name in CRITERIA],
+        "turning_point": "The story turns on what its last scene shows.",
+        "narrative_type": pick(vocabulary("narrative_type").values, text),
+        "morals": "one",
+        "moral_label": pick(vocabulary("moral_label").values, text),
     }
 
 
@@ -185,41 +211,22 @@ def _normalise(request: _Request, _: KathaModel) -> Json:
     return {"scenes": scenes, "left_out": [{"sentences": left, "reason": "too long"}] if left else []}
 
 
-def _compare(_request: _Request, _model: KathaModel) -> Json:
-    return {"order_kept": True, "order_remark": None, "missing": [], "added": [], "not_drawable": []}
-
-
-def _describe(request: _Request, _: KathaModel) -> Json:
-    fields = _described(request.tale)
-    if request.corrects:
-        # What was found fault with is said in other words, which the reviewer below will let pass.
-        fields[0]["state"] = request.tale.clause(0, 0)
-    return {"scenes": [{"scene": number, **entry} for number, entry in enumerate(fields, start=1)]}
-
-
-def _label(request: _Request, _: KathaModel) -> Json:
-    text = request.fence("The story:")
-    return {
-        "turning_point": "The story turns on what its last scene shows.",
-        "narrative_type": pick(vocabulary("narrative_type").values, text),
-        "moral_label": pick(vocabulary("moral_label").values, text),
-    }
-
-
 def _connect(request: _Request, _: KathaModel) -> Json:
     tale = request.tale
     transitions = []
-    for number in range(len(tale.texts) - 1):
+    again = request.again("the transition from scene")
+    for number in (first - 1 for first in again or range(1, len(tale.texts))):
         before, after = tale.clause(number, -1), tale.clause(number + 1)
         transitions.append(
             {
                 "from_scene": number + 1, "to_scene": number + 2, "action": after,
                 "causality": f"{before}; {after}", "intention": None, "emotion": None,
+                "emotion_words": None,
                 "consequence": tale.clause(number + 1, -1), "expected_change": f"{before} / {after}",
                 "recoverability_target": f"{before}; {after}", "transition_type": "cause_effect",
             }
         )  # fmt: skip
-    bearer = None if request.moral is None else len(transitions)
+    bearer = None if request.moral is None else len(tale.texts) - 1
     return {"transitions": transitions, "moral_from_scene": bearer}
 
 
@@ -231,9 +238,17 @@ def _asked(tale: _Tale) -> list[Json]:
 
 
 def _write_questions(request: _Request, _: KathaModel) -> Json:
+    tale = request.tale
     if request.corrects:
-        return {"questions": json.loads(request.fence("These questions have been written before:"))}
-    tale, moral = request.tale, request.moral
+        written = json.loads(request.fence("These questions have been written before:"))
+        again = [written[number - 1] for number in request.again("question")]
+        return {
+            "questions": [
+                {**part, "told_by": tale.text, "other_answers": (part["other_answers"] * 2)[:8]}
+                for part in again
+            ]
+        }
+    moral = request.moral if "Moral target of the story:" in request.text else None
     asked = _asked(tale)
     if moral is not None:
         last = len(tale.texts)
@@ -247,6 +262,7 @@ def _write_questions(request: _Request, _: KathaModel) -> Json:
                 "evidence_scenes": part["evidence_scenes"],
                 "question": part["question"],
                 "gold_answer": part["gold_answer"],
+                "told_by": part["gold_answer"],
                 "other_answers": _other_answers(part),
                 "required_evidence": part["required_evidence"],
             }
@@ -282,17 +298,19 @@ def _other_answers(part: Json) -> list[str]:
         for text in shorter
         if normalize_answer(text) not in ("", plain) and not contains_phrase(asked, normalize_answer(text))
     ]
-    return more or usable[:1]
+    return more or (usable[:1] * 2)
 
 
 def _write_variants(request: _Request, _: KathaModel) -> Json:
+    tale = request.tale
     if request.corrects:
         written = json.loads(request.fence("These contrasts have been written before:"))
-        return {"variants": [{**part, "semantic_delta": f"{part['semantic_delta']} ."} for part in written]}
-    tale = request.tale
-    found = re.findall(r"Write exactly (\d+) contrast", request.text)
-    count = int(found[-1])
-    return {"variants": _turned(tale, count)}
+        again = [written[number - 1] for number in request.again("contrast")]
+        ends = {"later_scene": len(tale.texts), "depends": _AS_TOLD}
+        return {
+            "variants": [{**part, **ends, "semantic_delta": f"{part['semantic_delta']} ."} for part in again]
+        }
+    return {"variants": _turned(tale, int(re.findall(r"Write exactly (\d+) contrast", request.text)[-1]))}
 
 
 def _turned(tale: _Tale, count: int) -> list[Json]:
@@ -306,6 +324,8 @@ def _turned(tale: _Tale, count: int) -> list[Json]:
                 {
                     "changed_scene": number,
                     "change_type": "reorder_events",
+                    "later_scene": None if number == len(tale.texts) else len(tale.texts),
+                    "depends": text,
                     "semantic_delta": f"{text[middle:].strip()} / {text[:middle].strip()}",
                     "contrastive_scene_text": turned,
                     "contrastive_moral": None,
@@ -324,23 +344,13 @@ def _answer_questions(request: _Request, _: KathaModel) -> Json:
             said = pick(vocabulary("moral_label").values, tale.text)
         else:
             said = known.get(question) or tale.clause(len(tale.texts) - 1, -1)
-        answers.append({"number": number, "status": "recoverable", "answer": said})
+        others = dict.fromkeys(("full", "own_words", "seen"))
+        answers.append({"number": number, "status": "recoverable", "short": said, **others})
     return {"answers": answers}
 
 
-def _guess_answers(request: _Request, _: KathaModel) -> Json:
-    count = len(request.lines("The questions:"))
-    return {"answers": [{"number": n, "status": "unknown", "answer": None} for n in range(1, count + 1)]}
-
-
-def _judge_questions(request: _Request, _: KathaModel) -> Json:
-    entries: list[Json] = []
-    for number, line in enumerate(request.lines("The questions and their answers:"), start=1):
-        pair = re.match(r"\(\w+, from scene (\d+) to (\d+)\)", line)
-        earlier, later = (None, None) if pair is None else map(int, pair.groups())
-        halves = {"earlier_scene": earlier, "later_scene": later}
-        entries.append({"number": number, "remark": None, "drawable": True, "repeats": None, **halves})
-    return {"questions": entries}
+def _guess_answers(_request: _Request, _: KathaModel) -> Json:
+    return {"status": "unknown", "answer": None}
 
 
 def _judge_answers(request: _Request, _: KathaModel) -> Json:
@@ -349,39 +359,47 @@ def _judge_answers(request: _Request, _: KathaModel) -> Json:
     return {"questions": [{"number": number, **fine} for number in range(1, count + 1)]}
 
 
-def _judge_contrasts(request: _Request, model: KathaModel) -> Json:
-    count = int(re.findall(r"Judge all (\d+) contrasts", request.text)[-1])
-    fine: Json = {"remark": None, "meaning_changed": True, "description_fits": True, "rest_kept": True}
-    entries: list[Json] = [{"number": number, **fine} for number in range(1, count + 1)]
-    described = request.fence("Contrast 1 rewrites").partition("\n")[0]
-    if _is_faulted(request.tale, model) and not described.endswith(" ."):
-        entries[0] |= {"remark": "The description says too little.", "description_fits": False}
-    return {"variants": entries}
-
-
 def _read_variants(request: _Request, _: KathaModel) -> Json:
     """Find of each variant what the stand-in would have written: it knows no better."""
     count = int(re.findall(r"Read all (\d+) variants", request.text)[-1])
     fine: Json = {"change": "Told otherwise.", "others_changed": False, "entities_kept": True, "fluent": True}
-    return {
-        "variants": [
-            {"number": number, **fine, "moral_label": None, "change_type": "reorder_events"}
-            for number in range(1, count + 1)
-        ]
-    }
+    fine |= {"contradicts": [], "moral_label": None, "change_types": ["reorder_events"]}
+    return {"variants": [{"number": number, **fine} for number in range(1, count + 1)]}
 
 
 def _judge_record(request: _Request, model: KathaModel) -> Json:
-    scenes = json.loads(request.fence("The descriptions of its scenes:"))
-    transitions = json.loads(request.fence("The descriptions of its transitions:"))
+    def shown(before: str) -> list[Json]:
+        return list(json.loads(request.fence(before))) if before in request.text else []
+
+    fine: Json = {"remark": None}
+    scenes = shown("The descriptions of its scenes:")
     judged: list[Json] = [
-        {"scene": part["scene"], "remark": None, "contradicted": [], "renderable": True} for part in scenes
+        {"scene": part["scene"], **fine, "contradicted": [], "renderable": True} for part in scenes
     ]
-    if _is_faulted(request.tale, model) and scenes[0]["state"] != request.tale.clause(0, 0):
-        judged[0] |= {"remark": "That is not how the scene ends.", "contradicted": ["state"]}
-    links = [{"from_scene": part["from_scene"], "remark": None, "contradicted": []} for part in transitions]
-    labels = {"narrative_type_fits": True, "moral_label_fits": True, "label_remark": None}
-    return {"scenes": judged, "transitions": links, **labels}
+    links = [
+        {"from_scene": part["from_scene"], **fine, "contradicted": []}
+        for part in shown("The descriptions of its transitions:")
+    ]
+    sound: Json = {"gold_supported": True, "one_answer": True, "drawable": True, "repeats": None}
+    questions: list[Json] = []
+    for part in shown("The questions with their answers:"):
+        pair = re.search(r"from scene (\d+) to (\d+)", part["about"])
+        earlier, later = (None, None) if pair is None else map(int, pair.groups())
+        halves = {"earlier_scene": earlier, "later_scene": later, "wrong_answers": []}
+        questions.append({"number": part["number"], **fine, **sound, **halves})
+    kept: Json = {"meaning_changed": True, "description_fits": True, "rest_kept": True, "possible": True}
+    variants = shown("The variants:")
+    read: list[Json] = [{"number": part["number"], **fine, **kept} for part in variants]
+    if _is_faulted(request.tale, model):
+        if scenes and scenes[0]["scene"] == 1 and scenes[0]["state"] != request.tale.clause(0, 0):
+            judged[0] |= {"remark": "That is not how the scene ends.", "contradicted": ["state"]}
+        if variants and not variants[0]["description"].endswith(_AS_TOLD):
+            read[0] |= {"remark": "The description says too little.", "description_fits": False}
+    return {
+        "narrative": {"misplaced": None, "missing": [], "added": []},
+        "scenes": judged, "transitions": links, "questions": questions, "variants": read,
+        "labels": {"narrative_type_fits": True, "moral_label_fits": True, "remark": None},
+    }  # fmt: skip
 
 
 def _is_faulted(tale: _Tale, model: KathaModel) -> bool:
@@ -401,18 +419,13 @@ _ANSWERS: dict[str, Callable[[_Request, KathaModel], Json]] = {
     "models/check": _name_characters,
     "katha/assess_story": _assess,
     "katha/normalise_story": _normalise,
-    "katha/check_narrative": _compare,
-    "katha/draft_scenes": _divide,
-    "katha/describe_scenes": _describe,
-    "katha/label_story": _label,
+    "katha/draft_scenes": _draft_scenes,
     "katha/annotate_transitions": _connect,
     "katha/write_questions": _write_questions,
     "katha/write_contrastives": _write_variants,
     "katha/answer_questions": _answer_questions,
-    "katha/check_questions": _judge_questions,
     "katha/guess_answers": _guess_answers,
     "katha/check_answers": _judge_answers,
-    "katha/check_contrastives": _judge_contrasts,
     "katha/read_variants": _read_variants,
     "katha/check_record": _judge_record,
 }

@@ -13,7 +13,7 @@ from ...engine.running import RunKind
 from ...engine.stage import Item
 from ...schemas.canonical import Json, jsonl_lines, pretty_bytes, write_atomic
 from ..drafting import DraftOptions, listed, planner_texts
-from ..spending import tell_plan
+from ..spending import estimate, tell_plan
 from .blocks import words_of
 from .collect_stories import WANTED
 from .load_books import ROLE
@@ -28,7 +28,7 @@ PIPELINE = Pipeline(
     finish=f"{__name__}:finish",
     identity=f"{__package__}.load_books:identity",
 )
-RUN = RunKind(PIPELINE, tell_plan)
+RUN = RunKind(PIPELINE, tell_plan, plan=estimate)
 """How books are imported."""
 
 

@@ -27,7 +27,7 @@ from ...models.vision.measured import vision_plan
 from ...schemas.canonical import Json, pretty_bytes, sha256_file, write_atomic
 from ...schemas.plain_files import parse_json, read_plain
 from ..drafting import Drafting, DraftOptions, listed, planner_texts
-from ..spending import tell_plan, without_models
+from ..spending import estimate, tell_plan, without_models
 from .funnel import Step, curation_funnel
 from .load_videos import ROLE
 from .needs import check_needs, pinned
@@ -226,7 +226,7 @@ def _shots_of(row: Json) -> list[str]:
 
 
 DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_entities, write_funnel),
+    RunKind(PIPELINE, tell_entities, write_funnel, plan=estimate),
     build_entities,
     EntityOptions,
     corrected_in_files="write its episodes with `fabula export entitybench RUN --out SET`, correct"

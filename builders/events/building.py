@@ -111,5 +111,7 @@ def estimate_suite(
     return estimate(suite_request(seeds, out, options or SuiteOptions()))
 
 
-DRAFTING = Drafting(RunKind(PIPELINE, tell_plan), build_suite, SuiteOptions, estimate=estimate_suite)
+DRAFTING = Drafting(
+    RunKind(PIPELINE, tell_plan, plan=estimate), build_suite, SuiteOptions, estimate=estimate_suite
+)
 """How suites of event prompts are drafted."""

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...models.spec import ModelSettings
 from ...schemas.values import Own
 from ...validators.events.rules import MOST_PARTICIPANTS, MOST_WORDS, NEAR
+from ..step import Worded
 
 SILENT = {"more_than_two": 3, "at_least_two": 2}
 """Named definitions of the second filter -> how many methods without an answer a prompt goes with: section
@@ -44,7 +44,7 @@ class LoadSettings(Own):
     )
 
 
-class WriteSettings(ModelSettings):
+class WriteSettings(Worded):
     """Which model captions videos and writes prompts."""
 
     temperature: float | None = Field(default=1.0, ge=0, le=2)

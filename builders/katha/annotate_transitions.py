@@ -4,11 +4,12 @@ What leads from one scene to the next takes a reader: rules leave all of it null
 Table 9 is what came of the paper's stories, and nothing that a story is made to fit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ...schemas.canonical import Json
 from ...schemas.katha import Transition
-from ..replies import Problems, by_number, language, needed, optional
+from ..replies import Problems, by_number, language, needed, optional, told_feeling
 from ..step import PlannerSettings, Step
 from .drafts import NARRATIVE, Sketch
 
@@ -18,7 +19,6 @@ TRANSITION_FIELDS = (
 )  # fmt: skip
 """Fields of a transition that are drafted, but for the moral target, which follows from the label."""
 _NEEDED = ("action", "causality", "consequence", "expected_change", "recoverability_target")
-_OPTIONAL = ("intention", "emotion")
 
 
 def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
@@ -41,13 +41,22 @@ def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
 _REHEARSED = 160
 
 
-def show_scenes(sketch: Sketch) -> Json:
-    """Return the inputs of the prompt."""
+def show_scenes(
+    sketch: Sketch, before: Sequence[Json] = (), again: Mapping[int, Sequence[str]] = MappingProxyType({})
+) -> Json:
+    """Return the inputs of the prompt.
+
+    Args:
+        sketch: the record as far as it is drafted.
+        before: the transitions as they were described.
+        again: number of the earlier scene of a transition that is to be described again -> what was found.
+    """
     return {
-        "findings": [],
+        "again": sorted(again),
+        "findings": [finding for number in sorted(again) for finding in again[number]],
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
-        "previous": [],
+        "previous": transitions_shown(before),
         "scenes": sketch.texts,
         "title": sketch.story["title"],
     }
@@ -59,29 +68,38 @@ def transitions_shown(transitions: Sequence[Json]) -> list[Json]:
     return [{name: part[name] for name in (*ends, *TRANSITION_FIELDS)} for part in transitions]
 
 
-def read_transitions(reply: Json, story: Json, count: int, moral: str | None) -> list[Json]:
-    """Return the transitions between ``count`` scenes that a reply to ``katha/annotate_transitions`` has.
+def read_transitions(
+    reply: Json, story: Json, texts: Sequence[str], moral: str | None, again: Sequence[int] = ()
+) -> list[Json]:
+    """Return the transitions between scenes that a reply to ``katha/annotate_transitions`` has.
+
+    Args:
+        reply: the reply.
+        story: the story.
+        texts: of its scenes.
+        moral: its moral target.
+        again: the earlier scenes of those transitions alone that are described again; none for all.
 
     Raises:
         BadReply: a transition is missing or leads elsewhere than to the next scene, a needed field says
             nothing, the moral target stands on no transition or on one that is not there, or the values are
             not in the story's script.
     """
-    numbers = list(range(1, count))
+    numbers = list(again or range(1, len(texts)))
     entries = by_number(reply["transitions"], "from_scene", numbers, "transitions from scene")
     bearer, problems = reply["moral_from_scene"], Problems()
-    if moral is not None and bearer not in numbers:
+    if moral is not None and bearer not in numbers and not again:
         problems.add(
             f"moral_from_scene must be one of {numbers[0]} to {numbers[-1]}: the transition that supports the"
             f" moral target {moral} best; found {'null' if bearer is None else bearer}"
         )
-    transitions = [_transition(entry, story, problems) for entry in entries]
+    transitions = [_transition(entry, story, texts, problems) for entry in entries]
     problems.check_script(story, [[part[name] for name in _NEEDED] for part in transitions])
     problems.settle()
     return [{**part, "moral_target": moral if part["from_scene"] == bearer else None} for part in transitions]
 
 
-def _transition(entry: Json, story: Json, problems: Problems) -> Json:
+def _transition(entry: Json, story: Json, texts: Sequence[str], problems: Problems) -> Json:
     first = entry["from_scene"]
     where = f"the transition from scene {first}"
     if entry["to_scene"] != first + 1:
@@ -92,20 +110,21 @@ def _transition(entry: Json, story: Json, problems: Problems) -> Json:
         "to_scene": first + 1,
         "transition_type": entry["transition_type"],
         **{name: needed(entry, name, where, problems) for name in _NEEDED},
-        **{name: optional(entry, name, where, problems) for name in _OPTIONAL},
+        "intention": optional(entry, "intention", where, problems),
+        "emotion": told_feeling(entry, " ".join(texts[first - 1 : first + 1]), where, problems),
     }
 
 
 STEP: Step[Sketch, PlannerSettings] = Step(
     id="katha/annotate_transitions",
-    version=8,
+    version=9,
     writes=("transitions",),
     reads=("story", *NARRATIVE, "given", "scenes", "moral_label"),
     sketch=Sketch.of,
     rules=_rules,
     show=lambda sketch, settings: show_scenes(sketch),
     read=lambda reply, sketch, settings: read_transitions(
-        reply, sketch.story, len(sketch.scenes), sketch.moral_label
+        reply, sketch.story, sketch.texts, sketch.moral_label
     ),
     given=lambda sketch, settings: sketch.complete("transitions", Transition),
     settle=lambda drafted, sketch, settings: sketch.filled("transitions", drafted),

@@ -41,11 +41,11 @@ from .drafts import (
     with_repairs,
 )
 from .moral_question import relabelled
-from .scene_prompts import with_prompts
+from .scene_prompts import looks_in, with_prompts
 
 SPEC = StageSpec(
     name="apply_edits",
-    version=4,
+    version=5,
     shape="map",
     reads=("story", *NARRATIVE, "given", "edits", *PARTS, *REPAIRS, *GROWN),
     writes=("draft", "labels"),
@@ -98,9 +98,9 @@ def apply_edit(draft: Json, edit: Json, story: Json) -> Json:
 def _with_new_prompts(draft: Json, steps: Steps, story: Json) -> Json:
     """Return the draft with the drafted prompts of a corrected scene, or of all with another title, anew."""
     numbers = range(len(draft["scenes"])) if steps == ("title",) else steps[1:2] * (steps[0] == "scenes")
-    scenes, made = list(draft["scenes"]), list(draft["producers"])
+    scenes, made, looks = list(draft["scenes"]), list(draft["producers"]), looks_in(draft["scenes"])
     for number in map(int, numbers):
-        now = with_prompts(scenes[number], {**story, "title": draft["title"]}, len(scenes))
+        now = with_prompts(scenes[number], {**story, "title": draft["title"]}, len(scenes), looks)
         for name in ("generation_prompt", "generation_prompt_long"):
             path = f"$.scenes[{number}].{name}"
             maker = maker_of(path, draft["producers"])

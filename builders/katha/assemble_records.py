@@ -29,13 +29,14 @@ WITHDRAWN = "withdrawn"
 
 SPEC = StageSpec(
     name="assemble_records",
-    version=6,
+    version=7,
     shape="map",
     reads=(
         "story",
         *NARRATIVE,
         "draft",
         "answer_history",
+        "repair_log",
         "checks",
         "split",
         "joins",
@@ -62,7 +63,7 @@ def run(item: Item, tools: Tools) -> Outcome:
     created_at = item["added_at"] or tools.created_at
     license_id = item["story"]["dataset_license"] or settings.license or None
     story = told_story(item.fields)
-    draft = {**item["draft"], "answer_history": item["answer_history"]}
+    draft = {**item["draft"], **{name: item[name] for name in ("answer_history", "repair_log")}}
     bundle = make_bundle(story, draft, item["checks"], item["split"], created_at, license_id)
     return Made({"bundle": bundle})
 

@@ -28,7 +28,7 @@ class BuildOptions(DraftOptions):
     Attributes:
         records: JSONL of hand-written records for some of the stories.
         answers: JSONL of answers that people gave: ``story_id``, ``question_id``, ``answer``, ``who``.
-        verifier: the model that checks the drafts [the one that drafts].
+        verifier: the model that checks the drafts, or ``none`` [the one that drafts].
         stage: stop after this stage.
         balance: choose so many stories of a larger pool, towards the quotas of the paper or of
             ``choose_stories``.
@@ -118,7 +118,7 @@ def estimate_katha(
 
 
 DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_plan, runs=execute_told),
+    RunKind(PIPELINE, tell_plan, runs=execute_told, plan=estimate),
     build_katha,
     BuildOptions,
     EDITING,

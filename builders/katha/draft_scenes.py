@@ -5,7 +5,8 @@ the stage that turns away a story that so many scenes cannot tell.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import Field
 
@@ -15,7 +16,18 @@ from ...schemas.katha import Scene
 from ...schemas.text import is_unspaced, normalize_answer
 from ...validators.katha.scene_rules import without_article
 from ...validators.view import mentions
-from ..replies import Drafted, Problems, ask, by_number, language, listed, needed, optional
+from ..replies import (
+    Drafted,
+    Problems,
+    ask,
+    by_number,
+    check_count,
+    language,
+    listed,
+    needed,
+    optional,
+    told_feeling,
+)
 from ..step import PlannerSettings, Step, Unfit
 from ..text import boundaries
 from ..text.openings import paragraph_starts
@@ -23,7 +35,7 @@ from ..text.segments import Analysis, segment_texts, sentence_spans
 from ..text.spans import scene_spans
 from ..text.words import word_count
 from .drafts import NARRATIVE, Sketch, scene_texts
-from .scene_prompts import prompted
+from .scene_prompts import looks_in, plain_look, prompted, with_prompts
 
 
 def draft_scene_texts(story: Json, analysis: Json, count: int) -> tuple[str, ...] | None:
@@ -97,47 +109,64 @@ def _rules(sketch: Sketch, settings: Settings) -> Json:
 
 async def _ask(tools: Tools, sketch: Sketch) -> Drafted[Json]:
     """Return the scenes; nothing, without asking, where the story has fewer segments than scenes."""
-    settings, story = tools.own(Settings), sketch.story
-    given = sketch.given_list("scenes")
-    if given is not None:
-        return await ask_descriptions(tools, story, scene_texts(given))
-    if len(sketch.narrated) == settings.scenes:
-        return await ask_descriptions(tools, story, sketch.narrated)
-    segments = segment_texts(story, sketch.analysis)
+    settings, given = tools.own(Settings), sketch.given_list("scenes")
+    if given is not None or len(sketch.narrated) == settings.scenes:
+        texts = list(sketch.narrated) if given is None else scene_texts(given)
+        return await ask_scenes(tools, sketch.story, texts)
+    segments = segment_texts(sketch.story, sketch.analysis)
     if len(segments) < settings.scenes:
         return Drafted(None, "")
     return await ask(
         tools,
         "katha/draft_scenes",
-        lambda reply: read_division(reply, story, sketch.analysis, settings.scenes),
-        count=settings.scenes,
-        language=language(story),
-        segments=segments,
-        title=story["title"],
+        lambda reply: read_division(reply, sketch.story, sketch.analysis, settings.scenes),
+        **{**_shown(sketch.story, ()), "count": settings.scenes, "segments": segments},
     )
 
 
-async def ask_descriptions(
-    tools: Tools, story: Json, texts: Sequence[str], previous: Json = (), findings: Sequence[str] = ()
+async def ask_scenes(
+    tools: Tools,
+    story: Json,
+    texts: Sequence[str],
+    before: Sequence[Json] = (),
+    again: Mapping[int, Sequence[str]] = MappingProxyType({}),
 ) -> Drafted[list[Json]]:
-    """Return the scenes with given texts; with findings, what was written previously is to be corrected."""
+    """Return the scenes with given texts.
+
+    Args:
+        tools: those of the stage.
+        story: the story.
+        texts: of its scenes.
+        before: the scenes as they were described.
+        again: number of a scene that is to be described again -> what was found in it; then only these
+            scenes are returned, in order.
+    """
+    numbers, looks = sorted(again) or range(1, len(texts) + 1), looks_in(before)
+    more = {
+        "again": sorted(again),
+        "cast": [{"name": name, "look": look} for name, look in looks.items()],
+        "findings": [finding for number in sorted(again) for finding in again[number]],
+        "previous": scenes_shown(before),
+    }
     return await ask(
         tools,
-        "katha/describe_scenes",
-        lambda reply: read_descriptions(reply, story, texts),
-        findings=list(findings),
-        language=language(story),
-        previous=list(previous),
-        scenes=list(texts),
-        title=story["title"],
+        "katha/draft_scenes",
+        lambda reply: read_scenes(reply, story, texts, numbers, looks),
+        **{**_shown(story, texts), **(more if again else {})},
     )
+
+
+def _shown(story: Json, texts: Sequence[str]) -> dict[str, Json]:
+    return {
+        "again": [], "cast": [], "count": len(texts), "findings": [], "language": language(story),
+        "previous": [], "scenes": list(texts), "segments": [], "title": story["title"],
+    }  # fmt: skip
 
 
 def scenes_shown(scenes: Sequence[Json]) -> list[Json]:
-    """Return the described fields of scenes."""
+    """Return the described fields of scenes, each with its number."""
     return [
-        {"scene": number, **{name: scene[name] for name in SCENE_FIELDS}}
-        for number, scene in enumerate(scenes, start=1)
+        {"scene": scene["scene_index"], **{name: scene[name] for name in SCENE_FIELDS}} for scene in scenes
     ]
 
 
@@ -148,38 +177,62 @@ def read_division(reply: Json, story: Json, analysis: Json, count: int) -> list[
 
     Raises:
         BadReply: not as many scenes as asked for, first segments that do not rise from 1 within the story, or
-            a description that :func:`read_descriptions` would not take.
+            a description that :func:`read_scenes` would not take.
     """
-    texts = boundaries.read_division(reply["scenes"], count, "scene", story, analysis)
-    return _scenes(reply["scenes"], story, texts)
+    check_count(reply["scenes"], count, "scenes")
+    numbers = range(1, count + 1)
+    entries = by_number(reply["scenes"], "scene", numbers, "scenes")
+    firsts = [{"first_segment": entry["first_segment"] or 0} for entry in entries]
+    texts = boundaries.read_division(firsts, count, "scene", story, analysis)
+    return read_scenes(reply, story, texts, numbers)
 
 
-def read_descriptions(reply: Json, story: Json, texts: Sequence[str]) -> list[Json]:
-    """Return the scenes with given texts, as a reply to ``katha/describe_scenes`` describes them.
+def read_scenes(
+    reply: Json,
+    story: Json,
+    texts: Sequence[str],
+    numbers: Sequence[int],
+    looks: Mapping[str, str] = MappingProxyType({}),
+) -> list[Json]:
+    """Return the scenes of some numbers, as a reply to ``katha/draft_scenes`` describes them.
+
+    Args:
+        reply: the reply.
+        story: the story.
+        texts: of all its scenes.
+        numbers: the scenes that the reply has to describe.
+        looks: name of a character -> how it looks, where that is known and stays.
 
     Raises:
-        BadReply: a scene is missing or none of the story's, a needed field says nothing, a character is
-            named that the story does not name, or the values are not in the story's script.
+        BadReply: a scene is missing or none of these, a needed field says nothing, a character is named that
+            the story does not name or that is not in the cast, or the values are not in the story's script.
     """
-    numbers = list(range(1, len(texts) + 1))
-    return _scenes(by_number(reply["scenes"], "scene", numbers, "scenes"), story, texts)
-
-
-def _scenes(entries: Sequence[Json], story: Json, texts: Sequence[str]) -> list[Json]:
+    entries = by_number(reply["scenes"], "scene", numbers, "scenes")
     problems = Problems()
     scenes = [
-        _scene(entry, story, number, text, problems)
-        for number, (entry, text) in enumerate(zip(entries, texts, strict=True), start=1)
+        _scene(entry, story, number, texts[number - 1], problems)
+        for number, entry in zip(numbers, entries, strict=True)
     ]
-    _check_characters(scenes, story, problems)
+    told = {
+        normalize_answer(without_article(entry["name"])): plain_look(needed(entry, "look", "cast", problems))
+        for entry in reply["cast"]
+    }
+    told |= {normalize_answer(without_article(name)): look for name, look in looks.items()}
+    _check_characters(scenes, story, told, problems)
     problems.check_script(story, [[scene["action"], scene["state"], scene["emotion"]] for scene in scenes])
     problems.settle()
-    return prompted(scenes, story)
+    return [with_prompts(scene, story, len(texts), told) for scene in scenes]
 
 
-def _check_characters(scenes: Sequence[Json], story: Json, problems: Problems) -> None:
+def _check_characters(
+    scenes: Sequence[Json], story: Json, told: Mapping[str, str], problems: Problems
+) -> None:
     text = normalize_answer(story["normalized_text"])
-    for number, scene in enumerate(scenes, start=1):
+    for scene in scenes:
+        number = scene["scene_index"]
+        unseen = [name for name in scene["characters"] if normalize_answer(without_article(name)) not in told]
+        if unseen:
+            problems.add(f"scene {number}: {', '.join(map(repr, unseen))} stands in characters, not in cast")
         strange = [name for name in scene["characters"] if not mentions(text, without_article(name))]
         if strange:
             problems.add(
@@ -203,7 +256,7 @@ def _scene(entry: Json, story: Json, number: int, text: str, problems: Problems)
         "objects": listed(entry, "objects", where, problems),
         "action": needed(entry, "action", where, problems),
         "state": needed(entry, "state", where, problems),
-        "emotion": optional(entry, "emotion", where, problems),
+        "emotion": told_feeling(entry, text, where, problems),
         "visual_evidence": optional(entry, "visual_evidence", where, problems),
         "visual_must_show": must_show,
     }
@@ -242,7 +295,7 @@ def unfit_scenes(story: Json, texts: Sequence[str], longest: int = LONGEST_SCENE
 
 STEP = Step(
     id="katha/draft_scenes",
-    version=7,
+    version=8,
     writes=("scenes",),
     reads=("story", *NARRATIVE, "given", "analysis"),
     sketch=Sketch.of,
@@ -250,7 +303,6 @@ STEP = Step(
     ask=_ask,
     given=lambda sketch, settings: sketch.complete("scenes", Scene),
     settle=_settle,
-    asks=("katha/draft_scenes", "katha/describe_scenes"),
     settings=Settings,
     reject_codes={
         "too_short": "The story has fewer sentences and clauses than scenes.",

@@ -39,6 +39,7 @@ class Sketch:
         transitions: the transitions between adjacent scenes (Table 8).
         narrative_type: the kind of story, or null.
         moral_label: its moral target, or null.
+        moral: ``not_applicable`` where it supports no value, or null.
         narrated: the texts of the scenes of the narrative that was written from the source, if one was.
     """
 
@@ -49,6 +50,7 @@ class Sketch:
     transitions: Sequence[Json] = ()
     narrative_type: str | None = None
     moral_label: str | None = None
+    moral: str | None = None
     narrated: tuple[str, ...] = ()
 
     @classmethod
@@ -227,6 +229,7 @@ def make_bundle(
         "story_text": story["normalized_text"],
         "narrative_type": draft["narrative_type"],
         "moral_label": draft["moral_label"],
+        **({"moral": draft["moral"]} if draft.get("moral") and draft["moral_label"] is None else {}),
         "split": split,
         "scenes": draft["scenes"],
         "transitions": draft["transitions"],
@@ -244,15 +247,16 @@ def make_bundle(
         "dataset_license": license_id,
     }
     bundle = {"record": record, "variants": variants, "producers": draft["producers"], "checks": list(checks)}
-    if draft.get("answer_history"):
-        bundle["answers"] = draft["answer_history"]
+    for name, kept in (("answers", "answer_history"), ("rewritten", "repair_log")):
+        if draft.get(kept):
+            bundle[name] = draft[kept]
     if "narrative" not in story:
         return bundle
     record["provenance"]["normalised_by"] = story["narrative"]["producer"]
     return {**bundle, "narrative": story["narrative"]}
 
 
-PARTS = (*LABELS, *LISTS, *MAKERS)
+PARTS = (*LABELS, "moral", *LISTS, *MAKERS)
 """The fields of an item that a draft is made of, beside its story and what was given."""
 
 REPAIRS = ("repaired", "repaired_by")
@@ -283,7 +287,7 @@ def make_draft(item: Mapping[str, Json]) -> Json:
     Args:
         item: ``story``, ``given`` and :data:`PARTS`.
     """
-    draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, *LISTS)}}
+    draft = {"title": item["story"]["title"], **{name: item[name] for name in (*LABELS, "moral", *LISTS)}}
     makers = {name: item[name] for name in MAKERS}
     return {**draft, "producers": producers(draft, item["story"], item["given"], makers)}
 

@@ -1,9 +1,10 @@
 """Stage: more accepted answers, before people's corrections and before the answer sets are frozen (C.5).
 
-Blind answerers, models and people, answer the questions from the story's text. What none of the accepted
-answers says word for word is judged by the verifier; what it finds to be the same answer joins the accepted
-ones. Who gave each answer, who judged it, and what became of it is kept. Questions that a person wrote take
-in what people answered, and nothing of a model. Without a model nothing joins.
+What blind readers answered when the draft was checked was judged then; what is the same answer joins the
+accepted ones. Further answerers, models and people, answer the questions from the story's text, and the
+verifier judges what is new. An answer that is nearly an accepted one does not join. Who gave each answer, who
+judged it, and what became of it is kept. Questions that a person wrote take in what people answered, and
+nothing of a model. Without a model nothing joins.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +13,12 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from ...engine.stage import REHEARSED, Item, Made, NoAnswer, Outcome, StageSpec, Tools
-from ...models.spec import ModelSettings
 from ...schemas.canonical import Json
-from ...schemas.text import normalize_answer, normalize_text
-from .checks.questions import Answered, judge_answers, questions_asked
-from .checks.reading import Judged, read_answers
-from .checks.verifier import Case, why_unjudged
+from ...schemas.text import is_unspaced, normalize_answer, normalize_text
+from ..step import Worded
+from ..text.words import word_set
+from .checks.reading import read_answers
+from .checks.verifying import Case, judge_answers, questions_asked, why_unjudged, with_remark
 from .drafts import (
     GROWN,
     NARRATIVE,
@@ -26,18 +27,19 @@ from .drafts import (
     by_person,
     make_draft,
     maker_of,
+    scene_texts,
     told_story,
     with_repairs,
 )
 from .write_questions import answer_fault
 
 
-class GrowSettings(ModelSettings):
+class GrowSettings(Worded):
     """Settings of the stage; ``model`` is the verifier, and nothing joins without one."""
 
     answerers: tuple[str, ...] = Field(
         default=(),
-        description="Specs of the models that answer without having seen the answers [the verifier].",
+        description="Specs of further models that answer without having seen the answers.",
     )
     samples: int = Field(
         default=1,
@@ -53,9 +55,9 @@ class GrowSettings(ModelSettings):
 
 SPEC = StageSpec(
     name="grow_answers",
-    version=2,
+    version=3,
     shape="map",
-    reads=("story", *NARRATIVE, "given", "answers", *PARTS, *REPAIRS),
+    reads=("story", *NARRATIVE, "given", "answers", "readings", *PARTS, *REPAIRS),
     writes=GROWN,
     settings=GrowSettings,
     asks=("katha/answer_questions", "katha/check_answers"),
@@ -71,12 +73,14 @@ class Candidate:
         question_id: id of its question.
         answer: the answer, in its normal form.
         producer: who gave it.
+        reading: what was judged of it before (``verdict``, ``judge``, ``remark``); None where nothing was.
     """
 
     question: int | None
     question_id: str
     answer: str
     producer: str
+    reading: Json = None
 
 
 async def run(item: Item, tools: Tools) -> Outcome:
@@ -84,10 +88,10 @@ async def run(item: Item, tools: Tools) -> Outcome:
     settings = tools.own(GrowSettings)
     draft = with_repairs(make_draft(item.fields), item["repaired"], item["repaired_by"])
     case = Case(told_story(item.fields), draft, tools)
-    candidates = list(_people(item["answers"], draft["questions"]))
+    candidates = [*_people(item["answers"], draft["questions"]), *_read(item["readings"], draft)]
     is_rehearsed = False
     if settings.models() and draft["questions"]:
-        for spec in settings.answerers or settings.models()[:1]:
+        for spec in settings.answerers:
             for sample in range(settings.samples):
                 own = settings.model_copy(update={"model": spec, "sample": settings.sample + sample})
                 try:
@@ -111,23 +115,39 @@ def _people(answers: Sequence[Json], questions: Sequence[Json]) -> Iterator[Cand
         yield Candidate(places.get(name), name, text, f"hand:{entry['who']}")
 
 
+def _read(readings: Sequence[Json], draft: Json) -> Iterator[Candidate]:
+    """Yield what readers answered when the draft was checked, to the questions that no person wrote."""
+    places = {part["question_id"]: number for number, part in enumerate(draft["questions"])}
+    for reading in readings:
+        number = places[reading["question_id"]]
+        if not _is_given(number, draft):
+            name, answer, producer = (reading[key] for key in ("question_id", "answer", "producer"))
+            yield Candidate(number, name, answer, producer, reading)
+
+
+def _is_given(number: int, draft: Json) -> bool:
+    """Return whether a person gave the accepted answers of a question."""
+    return by_person(maker_of(f"$.questions[{number}].accepted_answers", draft["producers"]))
+
+
 async def _blind(case: Case) -> list[Candidate]:
-    """Return the answers of a model to the questions that no person wrote.
+    """Return the answers of a model to the questions that no person wrote, in the words of several readers.
 
     Raises:
         NoAnswer: it gave none.
     """
     questions = case.draft["questions"]
-    drafted = await case.ask_with_maker(
+    drafted = await case.ask(
         "katha/answer_questions",
         lambda reply: read_answers(reply, len(questions)),
         questions=questions_asked(questions),
+        scenes=scene_texts(case.draft["scenes"]),
     )
     return [
         Candidate(number, part["question_id"], answer, drafted.maker)
-        for number, (part, answer) in enumerate(zip(questions, drafted.value, strict=True))
-        if answer is not None
-        and not by_person(maker_of(f"$.questions[{number}].accepted_answers", case.draft["producers"]))
+        for number, (part, answers) in enumerate(zip(questions, drafted.value, strict=True))
+        for answer in answers
+        if not _is_given(number, case.draft)
     ]
 
 
@@ -137,31 +157,66 @@ async def _history(case: Case, candidates: Sequence[Candidate], *, is_rehearsed:
     faults = [_fault(candidate, questions) for candidate in candidates]
     new: dict[int, dict[str, str]] = {}
     for candidate, fault in zip(candidates, faults, strict=True):
-        if fault is None and candidate.question is not None:
+        if fault is None and candidate.question is not None and candidate.reading is None:
             new.setdefault(candidate.question, {}).setdefault(
                 normalize_answer(candidate.answer), candidate.answer
             )
     judged = await _judgements(case, new, is_rehearsed=is_rehearsed)
-    judge = case.judge if judged else None
     history: list[Json] = []
-    seen: set[tuple[str, str]] = set()
+    joined: dict[str, list[str]] = {}
     for candidate, fault in zip(candidates, faults, strict=True):
-        key = (candidate.question_id, normalize_answer(candidate.answer))
-        verdict, reason = _verdict(candidate, fault, judged, is_known=key in seen)
-        joined = verdict is True and key not in seen
-        seen.add(key)
+        name = candidate.question_id
+        verdict, reason = (None, fault) if fault is not None else _verdict(candidate, judged)
+        earlier = joined.setdefault(name, [])
+        near = None
+        if verdict and candidate.question is not None:
+            near = nearest([*questions[candidate.question]["accepted_answers"], *earlier], candidate.answer)
+        if near is not None:
+            reason = f"it is nearly {near!r}"
+        is_joined = verdict is True and near is None
+        earlier += [candidate.answer] if is_joined else []
+        judge = None
+        if verdict is not None:
+            judge = case.judge if candidate.reading is None else candidate.reading["judge"]
         history.append(
             {
-                "question_id": candidate.question_id,
+                "question_id": name,
                 "answer": candidate.answer,
                 "producer": candidate.producer,
-                "judge": None if verdict is None else judge,
+                "judge": judge,
                 "verdict": verdict,
-                "joined": joined,
+                "joined": is_joined,
                 "reason": reason,
             }
         )
     return history
+
+
+NEAR = 0.6
+"""Share of the words of two answers that both have, from which one says nearly what the other says."""
+NEAR_SIGNS = 80
+"""The same of their characters, in per cent, where no spaces tell words apart."""
+
+
+def nearest(answers: Sequence[str], answer: str) -> str | None:
+    """Return the first of some answers that an answer nearly repeats, with a word more or less; or None."""
+    words = _content(answer)
+    for other in answers:
+        if is_unspaced(answer):
+            from rapidfuzz.fuzz import ratio
+
+            is_near = ratio(normalize_answer(other), normalize_answer(answer)) >= NEAR_SIGNS
+        else:
+            both = _content(other)
+            is_near = words == both or len(words & both) >= NEAR * len(words | both) > 0
+        if is_near:
+            return other
+    return None
+
+
+def _content(answer: str) -> frozenset[str]:
+    words = normalize_answer(answer).split()
+    return frozenset(words) - word_set("words", "function") or frozenset(words)
 
 
 def _fault(candidate: Candidate, questions: Sequence[Json]) -> str | None:
@@ -169,43 +224,45 @@ def _fault(candidate: Candidate, questions: Sequence[Json]) -> str | None:
     if candidate.question is None:
         return "there is no question of this id"
     question = questions[candidate.question]
-    if Answered(question, None).is_accepted(candidate.answer):
+    if normalize_answer(candidate.answer) in map(normalize_answer, question["accepted_answers"]):
         return "it is accepted already"
     return answer_fault(question["question_type"], question["question"], candidate.answer)
 
 
 async def _judgements(
     case: Case, new: Mapping[int, Mapping[str, str]], *, is_rehearsed: bool
-) -> dict[int, tuple[Answered, Judged | str]]:
-    """Return the judgements of new answers, by question; nothing where there is no judge or nothing new."""
-    numbers = range(len(case.draft["questions"])) if is_rehearsed else sorted(new)
+) -> dict[tuple[int, str], tuple[bool | None, str]]:
+    """Return verdict and reason of new answers, by question and plain answer; nothing without a judge."""
+    questions = case.draft["questions"]
+    numbers = list(range(len(questions))) if is_rehearsed else sorted(new)
     if not numbers or not case.tools.own(GrowSettings).models():
         return {}
-    answered = [
-        Answered(case.draft["questions"][number], None, news=tuple(new.get(number, {}).values()))
-        for number in numbers
-    ]
-    judged = await judge_answers(case, answered)
-    return dict(zip(numbers, zip(answered, judged, strict=True), strict=True))
+    answers = [list(new.get(number, {}).values()) for number in numbers]
+    judged = await judge_answers(case, [questions[number] for number in numbers], answers)
+    verdicts: dict[tuple[int, str], tuple[bool | None, str]] = {}
+    for number, texts, judgement in zip(numbers, answers, judged, strict=True):
+        for at, text in enumerate(texts):
+            if isinstance(judgement, str):
+                said: tuple[bool | None, str] = (None, judgement)
+            elif not judgement.supported:
+                said = (False, "the text does not support the canonical answer")
+            else:
+                said = _said(at not in judgement.wrong, judgement.remark)
+            verdicts[number, normalize_answer(text)] = said
+    return verdicts
+
+
+def _said(verdict: bool | None, remark: str) -> tuple[bool | None, str]:
+    if verdict is None:
+        return None, remark
+    return verdict, "the same in other words" if verdict else with_remark("another answer", remark)
 
 
 def _verdict(
-    candidate: Candidate,
-    fault: str | None,
-    judged: Mapping[int, tuple[Answered, Judged | str]],
-    *,
-    is_known: bool,
+    candidate: Candidate, judged: Mapping[tuple[int, str], tuple[bool | None, str]]
 ) -> tuple[bool | None, str]:
-    """Return what was judged of an answer, and why it joined or did not."""
-    if fault is not None:
-        return None, fault
-    if candidate.question is None or candidate.question not in judged:
-        return None, "not judged: there is no model"
-    answered, judgement = judged[candidate.question]
-    if isinstance(judgement, str):
-        return None, judgement
-    if not judgement.supported:
-        return False, "the text does not support the canonical answer"
-    if answered.is_wrong(candidate.answer, judgement):
-        return False, f"another answer: {judgement.remark}" if judgement.remark else "another answer"
-    return True, "the same answer was given before" if is_known else "the same in other words"
+    """Return what was judged of an answer, and why it is the same or another."""
+    if candidate.reading is not None:
+        return _said(candidate.reading["verdict"], candidate.reading["remark"])
+    nobody = (None, "not judged: there is no model")
+    return judged.get((candidate.question or 0, normalize_answer(candidate.answer)), nobody)

@@ -33,7 +33,7 @@ ROWS, SUMMARY = "edit_distances.jsonl", "edit_distances.json"
 
 STAGES: Mapping[str, tuple[str, ...]] = {
     "draft_scenes": ("scenes",),
-    "label_story": LABELS,
+    "assess_story": LABELS,
     "annotate_transitions": ("transitions",),
     "write_questions": ("questions",),
     "write_contrastives": ("variants",),

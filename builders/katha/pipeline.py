@@ -23,7 +23,6 @@ STAGES = (
     "assess_story",
     "normalise_story",
     "draft_scenes",
-    "label_story",
     "choose_stories",
     "leave_surplus",
     "annotate_transitions",

@@ -1,28 +1,38 @@
-"""Stage: let the model that drafted put right what a verifying model found, once.
+"""Stage: check a draft, let the model that drafted write what is faulted again, keep the better version.
 
-Each list (scenes, transitions, questions, variants) with failed checks is drafted anew with these checks
-quoted. What a person gave is never touched, and a list stays as it was where the new one has another type,
-other ids, other scene texts, or fails a check of the rules that the old one passed. Without a model planner
-and a verifier the stage does nothing.
+One check finds what is wrong. Accepted answers that are others are left out, and so is a moral of a variant
+that its reader does not find. A scene, transition, question or variant with a finding that matters is written
+again as a whole, once, by somebody who is told what was found in what he can see and change; then it is
+checked again, and of each part the version with fewer and lighter findings stays. The other stays in the log.
+What a person gave is never touched. Without a model planner and a verifier the stage does nothing.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from pydantic import Field
 
-from ...engine.stage import Item, Made, NoAnswer, Outcome, StageSpec, Tools
+from ...engine.stage import REHEARSED, Item, Made, NoAnswer, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ..replies import Drafted, ask
 from ..step import PlannerSettings
-from .annotate_transitions import read_transitions, transitions_shown
+from ..text.segments import source_sentences
+from .annotate_transitions import read_transitions
 from .annotate_transitions import show_scenes as show_transitions
 from .checks.rules import rule_checks
-from .checks.verifier import GUESSING
-from .checks.verifying import PROMPTS, check_draft
-from .draft_scenes import ask_descriptions, scenes_shown
+from .checks.verifying import (
+    DEPENDS,
+    DESCRIBED,
+    DRAWABLE,
+    EQUIVALENT,
+    MORAL,
+    PROMPTS,
+    RENDERABLE,
+    Checked,
+    check_draft,
+)
+from .draft_scenes import ask_scenes
 from .drafts import (
     IDS,
     LABELS,
@@ -37,26 +47,36 @@ from .drafts import (
     make_draft,
     told_story,
     type_problem,
-    with_repairs,
 )
 from .scene_prompts import prompted
-from .write_contrastives import read_corrected_variants, variants_shown
+from .write_contrastives import read_variants
 from .write_contrastives import show_scenes as show_variants
-from .write_questions import questions_shown, read_corrected_questions
+from .write_questions import DISTINCT, read_again
 from .write_questions import show_scenes as show_questions
 
 _ELEMENT = re.compile(r"\$\.([a-z]+)\[(\d+)\](?:\.([a-z_]+))?")
 _NAMES = {"scenes": "scene", "transitions": "transition", "questions": "question", "variants": "contrast"}
 _NOT_OURS = frozenset(("moral_target",))
 """Fields that follow from the label, so that no correction of a list changes them."""
+_UNSEEN = frozenset(("generation_prompt", "generation_prompt_long", "moral_target", "contrastive_moral"))
+"""Fields that whoever writes a part again is not told of: rules make them."""
 REPAIRING = (
     "scene_image",
-    "katha/describe_scenes",
+    "katha/draft_scenes",
     "katha/annotate_transitions",
     "katha/write_questions",
     "katha/write_contrastives",
 )
-"""The prompts that a list is drafted anew with."""
+"""The prompts that a part is written again with."""
+WEIGHTS: Mapping[str, int] = {
+    **dict.fromkeys((RENDERABLE, DRAWABLE, DESCRIBED, DISTINCT), 2),
+    **dict.fromkeys((EQUIVALENT, DEPENDS, MORAL, "prompt_too_long", "prompt_incomplete"), 1),
+}
+"""Code of a check -> how much a finding of it matters; one of any other code matters :data:`HEAVY`."""
+HEAVY, MATTERS = 4, 2
+"""The weight of a finding of no other weight, and that from which a part is written again."""
+_FIXED = frozenset(("scenes_fit",))
+"""Codes of findings that nobody can put right who describes given scenes."""
 
 
 class RepairSettings(PlannerSettings):
@@ -65,7 +85,6 @@ class RepairSettings(PlannerSettings):
     verifier: str | None = Field(
         default=None, description="Spec of the model that checks the draft; nothing is repaired without."
     )
-    guessing: bool = GUESSING
 
     def models(self) -> tuple[str, ...]:
         """Return the verifier and the planner's model, or nothing unless there are both."""
@@ -75,202 +94,279 @@ class RepairSettings(PlannerSettings):
         return tuple(dict.fromkeys((self.verifier, *planners))) if planners else ()
 
 
+JUDGED = ("judged", "readings")
+"""The fields in which the stage leaves the checks of the version that stays, and what readers answered."""
+
 SPEC = StageSpec(
     name="repair_draft",
-    version=7,
+    version=8,
     shape="map",
-    reads=("story", *NARRATIVE, "given", *PARTS),
-    writes=(*REPAIRS, "repair_log"),
+    reads=("story", *NARRATIVE, "given", "analysis", *PARTS),
+    writes=(*REPAIRS, "repair_log", *JUDGED),
     libraries=("jsonschema-rs", "py3langid"),
     settings=RepairSettings,
     asks=(*REPAIRING, *PROMPTS),
+    repairs=2.0,
 )
 
 
-Correct = Callable[[Json, str, Sequence[Json]], Awaitable[Drafted[list[Json]] | None]]
-"""Returns a list of a draft anew, with findings put right; None to leave it: draft, list, findings."""
-
-
 async def run(item: Item, tools: Tools) -> Outcome:
-    """Return the repaired lists, null where one stays; who made each; and what was tried and why."""
-    settings = tools.own(RepairSettings)
+    """Return the repaired lists, null where one stays; who made each; what was tried and why; the checks."""
     draft = make_draft(item.fields)
-    if not settings.models():
-        return await repair_lists(item, draft, {})
-    findings = await _findings(told_story(item.fields), draft, tools)
-    return await repair_lists(item, draft, findings, partial(correct, tools, told_story(item.fields)))
-
-
-async def repair_lists(
-    item: Item, draft: Json, findings: Mapping[str, Sequence[Json]], correct: Correct | None = None
-) -> Outcome:
-    """Return the fields of the stage, after each list with findings was drafted anew.
-
-    Args:
-        item: the story's fields that the stage reads.
-        draft: its draft.
-        findings: list -> its failed checks.
-        correct: drafts a list anew; not needed where there are no findings.
-
-    Raises:
-        NoAnswer: the model cannot be reached now.
-    """
-    repaired: dict[str, Json] = dict.fromkeys(LISTS)
-    makers: dict[str, Json] = dict.fromkeys(LISTS)
-    log: list[Json] = []
-    for name in LISTS:
-        if correct is None or not findings.get(name) or item[f"{name}_by"] is None:
-            continue
-        attempt = await _anew(item, draft, name, findings[name], correct)
-        log.append({"part": name, "outcome": attempt.outcome, "findings": list(findings[name])})
-        if attempt.draft is not None:
-            draft = attempt.draft
-            repaired[name], makers[name] = draft[name], attempt.maker
-    return Made({"repaired": repaired, "repaired_by": makers, "repair_log": log})
-
-
-async def correct(
-    tools: Tools, story: Json, draft: Json, part: str, findings: Sequence[Json]
-) -> Drafted[list[Json]] | None:
-    """Return a list in which the elements that checks fault were asked for anew; the others stay.
-
-    Args:
-        tools: those of the stage.
-        story: the story.
-        draft: title, labels, the four lists and producers, as the stage ``apply_edits`` writes it.
-        part: ``scenes``, ``transitions``, ``questions`` or ``variants``.
-        findings: the failed checks of this part (``schemas.values.Check`` as JSON).
-
-    Returns:
-        The whole list, with the same ids in the same order; scenes keep their texts.
-    """
-    before, words = draft[part], in_words(findings)
-    if not findings or not before:
-        return None
-    names = ("scenes", "transitions", *LABELS)
-    sketch = Sketch(story, **{name: draft[name] for name in names})
-    labels = (sketch.narrative_type, sketch.moral_label)
-    if part == "scenes":
-        drafted = await ask_descriptions(tools, story, sketch.texts, scenes_shown(before), words)
-    elif part == "transitions":
-        drafted = await ask(
-            tools,
-            "katha/annotate_transitions",
-            lambda reply: read_transitions(reply, story, len(sketch.scenes), labels[1]),
-            **{**show_transitions(sketch), "findings": words, "previous": transitions_shown(before)},
-        )
-    elif part == "questions":
-        shown = show_questions(sketch)
-        drafted = await ask(
-            tools,
-            "katha/write_questions",
-            lambda reply: read_corrected_questions(reply, story, sketch.scenes, labels[1], before),
-            **{**shown, "findings": words, "previous": questions_shown(before), "wanted": {}},
-        )
-    else:
-        shown = show_variants(sketch, len(before))
-        drafted = await ask(
-            tools,
-            "katha/write_contrastives",
-            lambda reply: read_corrected_variants(reply, story, sketch.scenes, labels, len(before)),
-            **{**shown, "findings": words, "previous": variants_shown(before)},
-        )
-    return Drafted(corrected(part, before, drafted.value, findings), drafted.maker)
-
-
-def in_words(findings: Sequence[Json]) -> list[str]:
-    """Return findings (checks as JSON) as a model reads them: ``scene 2, action: the fox is not there``."""
-    return [f"{_place(str(finding['path']))}: {finding['note']}" for finding in findings]
-
-
-def _place(path: str) -> str:
-    match = _ELEMENT.match(path)
-    if match is None or match[1] not in _NAMES:
-        return "all of it"
-    number, name = int(match[2]) + 1, _NAMES[match[1]]
-    where = f"transition from scene {number} to {number + 1}" if name == "transition" else f"{name} {number}"
-    return f"{where}, {match[3].replace('_', ' ')}" if match[3] else where
-
-
-def faulted(part: str, findings: Sequence[Json], count: int) -> frozenset[int]:
-    """Return the positions of a list's elements that findings name; all where one names the list itself."""
-    found: set[int] = set()
-    for finding in findings:
-        match = _ELEMENT.match(str(finding["path"]))
-        if match is None or match[1] != part:
-            return frozenset(range(count))
-        found.add(int(match[2]))
-    return frozenset(found)
-
-
-def corrected(part: str, old: Sequence[Json], new: Sequence[Json], findings: Sequence[Json]) -> list[Json]:
-    """Return the old list with the elements that findings name taken from the new one; ids stay.
-
-    A model that rewrites more than it was asked to changes nothing by it.
-    """
-    touched = faulted(part, findings, len(old))
-    kept = IDS | _NOT_OURS
-    return [
-        {**after, **{key: before[key] for key in before if key in kept}} if number in touched else before
-        for number, (before, after) in enumerate(zip(old, new, strict=True))
-    ]
-
-
-async def _findings(story: Json, draft: Json, tools: Tools) -> dict[str, list[Json]]:
-    """Return the failed checks of each list, by rules and by the verifier."""
-    found = [*rule_checks(story, draft), *await check_draft(story, draft, tools)]
-    failed = [check for check in found if check["passed"] is False]
-    return {name: [check for check in failed if _is_about(check, name)] for name in LISTS}
-
-
-def _is_about(check: Json, name: str) -> bool:
-    return str(check["path"]).startswith(f"$.{name}")
+    if not tools.own(RepairSettings).models():
+        nothing = dict.fromkeys(LISTS)
+        return Made({"repaired": nothing, "repaired_by": nothing, "repair_log": [],
+                     "judged": None, "readings": []})  # fmt: skip
+    return await _Repair(item, tools, told_story(item.fields), draft).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """What came of drafting one list anew: in words, and the draft with it unless the old list stays."""
+class _Rewritten:
+    """A list in which some parts were written again: it, who wrote them, and which they are."""
 
-    outcome: str
-    draft: Json = None
-    maker: str | None = None
-
-
-async def _anew(item: Item, draft: Json, name: str, findings: Sequence[Json], correct: Correct) -> _Attempt:
-    """Ask for one list anew, and see whether it may take its place.
-
-    Raises:
-        NoAnswer: the model cannot be reached now.
-    """
-    story, given = told_story(item.fields), given_list(item["given"], name)
-    try:
-        drafted = await correct(draft, name, findings)
-    except NoAnswer as failure:
-        if failure.code == "unavailable":
-            raise
-        return _Attempt(f"no answer: {failure.code}: {failure.reason}")
-    if drafted is None:
-        return _Attempt("left as it was")
-    problem = type_problem(name, drafted.value) or _moved(name, draft[name], drafted.value)
-    if problem is not None:
-        return _Attempt(f"dropped: {problem}")
-    elements = drafted.value if given is None else fill(given, drafted.value)
-    if name == "scenes":
-        elements = prompted(elements, story, given)
-    if elements == draft[name]:
-        return _Attempt("left as it was")
-    after = with_repairs(draft, {name: elements}, {name: drafted.maker})
-    before = _failing(story, draft)
-    for place, note in _failing(story, after).items():
-        if place not in before:
-            return _Attempt(f"dropped: {note}")
-    return _Attempt("repaired", after, drafted.maker)
+    elements: list[Json]
+    maker: str
+    places: tuple[int, ...]
 
 
-def _failing(story: Json, draft: Json) -> Mapping[tuple[str, str], str]:
-    """Return the failed checks of the rules: code and path -> what was found."""
-    failed = [check for check in rule_checks(story, draft) if check["passed"] is False]
-    return {(check["code"], check["path"]): f"{check['path']}: {check['note']}" for check in failed}
+class _Repair:
+    """The check and the one repair of a draft."""
+
+    def __init__(self, item: Item, tools: Tools, story: Json, draft: Json) -> None:
+        self.item, self.tools, self.story, self.first = item, tools, story, draft
+        self.log: list[Json] = []
+        sentences = source_sentences(item["story"]["normalized_text"], item["analysis"])
+        self.sentences = sentences if item["narrative"] is not None else []
+
+    async def run(self) -> Outcome:
+        """Check, repair, check again, and keep what is better."""
+        checked = await check_draft(self.story, self.first, self.tools, self.sentences)
+        draft, checks = self._tidied(checked)
+        found = {name: self._findings(name, draft, checks) for name in LISTS}
+        rewritten: dict[str, _Rewritten] = {}
+        is_judged = any(check["passed"] is not None for check in checks)
+        for name in LISTS:
+            if is_judged and self.item[f"{name}_by"] is not None:
+                again = await self._written_again(name, draft, found[name])
+                rewritten |= {} if again is None else {name: again}
+        kept: dict[str, _Rewritten] = {}
+        if rewritten:
+            second = {**draft, **{name: made.elements for name, made in rewritten.items()}}
+            places = {name: rewritten[name].places if name in rewritten else () for name in LISTS}
+            anew = await check_draft(self.story, second, self.tools, which=places)
+            for name, made in rewritten.items():
+                better = self._better(name, draft, made, checks, anew.checks)
+                kept |= {name: better} if better.places else {}
+            checks = _of_kept(checks, anew.checks, {name: made.places for name, made in kept.items()})
+        return self._made(checked, draft, kept, checks)
+
+    def _tidied(self, checked: Checked) -> tuple[Json, list[Json]]:
+        """Return the draft without answers and morals that a check takes for others, and its checks."""
+        questions, variants, checks = list(self.first["questions"]), list(self.first["variants"]), []
+        for check in checked.checks:
+            match = _ELEMENT.match(str(check["path"]))
+            at = int(match[2]) if match is not None else -1
+            if check["passed"] is not False:
+                checks.append(check)
+            elif check["code"] == EQUIVALENT and self.item["questions_by"] is not None:
+                wrong = checked.wrong[at]
+                left = [text for text in questions[at]["accepted_answers"] if text not in wrong]
+                questions[at] = {**questions[at], "accepted_answers": left}
+                note = f"left out, as another answer: {', '.join(map(repr, wrong))}"
+                checks.append({**check, "passed": True, "note": note})
+            elif check["code"] == MORAL and self.item["variants_by"] is not None:
+                variants[at] = {**variants[at], "contrastive_moral": None}
+                checks.append({**check, "passed": True, "note": f"left out: {check['note']}"})
+            else:
+                checks.append(check)
+        return {**self.first, "questions": questions, "variants": variants}, checks
+
+    def _findings(self, name: str, draft: Json, checks: Sequence[Json]) -> dict[int, list[Json]]:
+        """Return position -> what is wrong with a part, as far as who writes it can see and change it."""
+        found: dict[int, list[Json]] = {}
+        for check in [*rule_checks(self.story, draft), *checks]:
+            if check["passed"] is not False or not str(check["path"]).startswith(f"$.{name}"):
+                continue
+            match = _ELEMENT.match(str(check["path"]))
+            if check["code"] in _FIXED or (match is not None and match[3] in _UNSEEN):
+                continue
+            for at in range(len(draft[name])) if match is None else (int(match[2]),):
+                if name != "questions" or draft[name][at]["question_type"] != "moral":
+                    found.setdefault(at, []).append(check)
+        return found
+
+    async def _written_again(
+        self, name: str, draft: Json, found: Mapping[int, Sequence[Json]]
+    ) -> _Rewritten | None:
+        """Ask for the parts of a list that matter; None where there are none, or they may not be used."""
+        again = {at: checks for at, checks in found.items() if _weight(checks) >= MATTERS}
+        for at, checks in found.items() if again else ():
+            if at not in again:
+                self._note(name, at, "left as it was", checks)
+        if not again:
+            return None
+        try:
+            drafted = await self._ask(name, draft, {at + 1: in_words(name, again[at]) for at in again})
+        except NoAnswer as failure:
+            if failure.code in ("unavailable", REHEARSED):
+                raise
+            for at, checks in again.items():
+                self._note(name, at, f"no answer: {failure.code}: {failure.reason}", checks)
+            return None
+        elements = self._placed(name, draft, dict(zip(sorted(again), drafted.value, strict=True)))
+        problem = type_problem(name, elements) or _moved(name, draft[name], elements)
+        places = tuple(at for at in sorted(again) if elements[at] != draft[name][at])
+        if problem is not None or not places:
+            for at, checks in again.items():
+                self._note(name, at, f"dropped: {problem}" if problem else "left as it was", checks)
+            return None
+        return _Rewritten(elements, drafted.maker, places)
+
+    async def _ask(self, name: str, draft: Json, again: Mapping[int, Sequence[str]]) -> Drafted[list[Json]]:
+        """Return some parts of a list anew; each is given by its number, from 1."""
+        story, before, numbers = self.story, draft[name], sorted(again)
+        sketch = Sketch(story, **{part: draft[part] for part in ("scenes", "transitions", *LABELS)})
+        labels = (sketch.narrative_type, sketch.moral_label)
+        match name:
+            case "scenes":
+                return await ask_scenes(self.tools, story, sketch.texts, before, again)
+            case "transitions":
+                return await ask(
+                    self.tools, "katha/annotate_transitions",
+                    lambda reply: read_transitions(reply, story, sketch.texts, labels[1], numbers),
+                    **show_transitions(sketch, before, again),
+                )  # fmt: skip
+            case "questions":
+                return await ask(
+                    self.tools, "katha/write_questions",
+                    lambda reply: read_again(reply, story, sketch.scenes, before, numbers),
+                    **show_questions(sketch, {}, before, again),
+                )  # fmt: skip
+        return await ask(
+            self.tools, "katha/write_contrastives",
+            lambda reply: read_variants(reply, story, sketch.scenes, labels, numbers),
+            **show_variants(sketch, len(before), before, again),
+        )  # fmt: skip
+
+    def _placed(self, name: str, draft: Json, parts: Mapping[int, Json]) -> list[Json]:
+        """Return a list with some parts anew; ids and what a person gave stay."""
+        keep = IDS | _NOT_OURS
+        elements = [
+            {**parts[at], **{key: before[key] for key in before if key in keep}} if at in parts else before
+            for at, before in enumerate(draft[name])
+        ]
+        given = given_list(self.item["given"], name)
+        elements = elements if given is None else fill(given, elements)
+        return prompted(elements, self.story, given) if name == "scenes" and given is not None else elements
+
+    def _better(
+        self, name: str, draft: Json, made: _Rewritten, checks: Sequence[Json], anew: Sequence[Json]
+    ) -> _Rewritten:
+        """Return the list with those parts anew that have fewer and lighter findings than before."""
+        elements, places = list(draft[name]), []
+        before = self._weights(name, draft, checks)
+        after = self._weights(name, {**draft, name: made.elements}, anew)
+        is_worse = after.get(-1, 0) > before.get(-1, 0)
+        for at in made.places:
+            old, new = before.get(at, 0), after.get(at, 0)
+            is_kept = new < old and not is_worse
+            outcome = (
+                f"{'repaired' if is_kept else 'kept the first version'}: findings weigh {old}, then {new}"
+            )
+            findings = self._findings(name, draft, checks).get(at, [])
+            self._note(name, at, outcome, findings, draft[name][at], made.elements[at])
+            if is_kept:
+                elements[at] = made.elements[at]
+                places.append(at)
+        return _Rewritten(elements, made.maker, tuple(places))
+
+    def _weights(self, name: str, draft: Json, checks: Sequence[Json]) -> dict[int, int]:
+        """Return position -> weight of all findings in a part; -1 for those of the rules in the whole."""
+        weights: dict[int, int] = {}
+        ruled = rule_checks(self.story, draft)
+        for number, check in enumerate([*ruled, *checks]):
+            match = _ELEMENT.match(str(check["path"]))
+            at = int(match[2]) if match is not None and match[1] == name else -1
+            if check["passed"] is False and (at >= 0 or (match is None and number < len(ruled))):
+                weights[at] = weights.get(at, 0) + WEIGHTS.get(check["code"], HEAVY)
+        return weights
+
+    def _note(
+        self,
+        name: str,
+        at: int,
+        outcome: str,
+        findings: Sequence[Json],
+        first: Json = None,
+        second: Json = None,
+    ) -> None:
+        entry = {"part": name, "number": at + 1, "outcome": outcome, "findings": in_words(name, findings)}
+        if second is not None:
+            changed = [key for key in second if second[key] != first.get(key)]
+            entry |= {"first": {key: first.get(key) for key in changed}}
+            entry |= {"second": {key: second[key] for key in changed}}
+        self.log.append(entry)
+
+    def _made(
+        self, checked: Checked, draft: Json, kept: Mapping[str, _Rewritten], checks: Sequence[Json]
+    ) -> Made:
+        lists = {
+            **{name: draft[name] for name in LISTS},
+            **{name: made.elements for name, made in kept.items()},
+        }
+        changed = {name: lists[name] if lists[name] != self.first[name] else None for name in LISTS}
+        makers = {name: kept[name].maker if name in kept else checked.judge for name in LISTS}
+        gone = kept["questions"].places if "questions" in kept else ()
+        readings = [
+            {
+                "question_id": lists["questions"][reading.question]["question_id"],
+                "answer": reading.answer, "producer": reading.producer, "judge": checked.judge,
+                "verdict": reading.verdict, "remark": reading.remark,
+            }
+            for reading in checked.readings
+            if reading.question not in gone
+        ]  # fmt: skip
+        named = [{"producer": checked.judge, **check} for check in checks]
+        return Made(
+            {
+                "repaired": changed,
+                "repaired_by": {name: makers[name] if changed[name] is not None else None for name in LISTS},
+                "repair_log": self.log,
+                "judged": named,
+                "readings": readings,
+            }
+        )
+
+
+def _weight(checks: Sequence[Json]) -> int:
+    """Return how much the heaviest of some findings matters."""
+    return max((WEIGHTS.get(check["code"], HEAVY) for check in checks), default=0)
+
+
+def _of_kept(checks: Sequence[Json], anew: Sequence[Json], places: Mapping[str, Sequence[int]]) -> list[Json]:
+    """Return the checks of the version that stays: those made anew for parts that were written again."""
+
+    def is_new(check: Json) -> bool:
+        match = _ELEMENT.match(str(check["path"]))
+        return match is not None and int(match[2]) in places.get(match[1], ())
+
+    return [*(check for check in checks if not is_new(check)), *filter(is_new, anew)]
+
+
+def in_words(name: str, findings: Sequence[Json]) -> list[str]:
+    """Return findings (checks as JSON) as a model reads them: ``scene 2, action: the fox is not there``."""
+    return [f"{_place(name, str(finding['path']))}: {finding['note']}" for finding in findings]
+
+
+def _place(name: str, path: str) -> str:
+    match = _ELEMENT.match(path)
+    if match is None:
+        return f"all {_NAMES[name]}s"
+    number = int(match[2]) + 1
+    where = f"{_NAMES[name]} {number}"
+    if name == "transitions":
+        where = f"transition from scene {number} to {number + 1}"
+    return f"{where}, {match[3].replace('_', ' ')}" if match[3] else where
 
 
 def _moved(name: str, before: Sequence[Json], after: Sequence[Json]) -> str | None:

@@ -6,7 +6,8 @@ short prompt says first what must be visible, and what does not fit is left out 
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ...prompts.loader import load_prompt
 from ...schemas.canonical import Json
@@ -55,13 +56,43 @@ def _tokens(piece: str) -> int:
     return math.ceil(len(piece) / _LETTERS) if piece.isascii() and piece.isalpha() else len(piece.encode())
 
 
-def described(name: str, story: Json) -> str:
-    """Return how prompts call a character: with the adjectives of its first mention, else the name alone.
+_LOOK = r"(?<!\w){} \(([^()]+)\)"
+_IN_BRACKETS = re.compile(r" \([^()]*\)")
+_CAST = "looking the same in every scene:"
+"""What stands before the characters in the long prompt, ``prompts/scene_image.j2``."""
+
+
+def plain_look(look: str) -> str:
+    """Return a look as prompts say it, in brackets behind the name."""
+    return re.sub(r"[()\[\]{}]", "", look).strip().rstrip(".。")
+
+
+def looks_in(scenes: Sequence[Json]) -> dict[str, str]:
+    """Return how the characters of scenes look, as their long prompts say: plain name -> look."""
+    looks: dict[str, str] = {}
+    for scene in scenes:
+        cast = (scene.get("generation_prompt_long") or "").rpartition(_CAST)[2]
+        for name in map(without_article, scene["characters"]):
+            found = re.search(_LOOK.format(re.escape(name)), cast, re.IGNORECASE)
+            if found is not None:
+                looks.setdefault(normalize_answer(name), found[1])
+    return looks
+
+
+def described(name: str, story: Json, looks: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return how prompts call a character: with its look, or the adjectives of its first mention, or as such.
+
+    Args:
+        name: its name.
+        story: the story.
+        looks: name without article, in its normal form -> how it looks.
 
     Adjectives are read between a determiner and the name, in English, and not for proper names. The answer
     depends on the story's text and the name alone, so it is the same in every scene.
     """
     bare = name.strip()[len(name.strip()) - len(without_article(name)) :]
+    if (look := looks.get(normalize_answer(without_article(name)))) is not None:
+        return f"{bare} ({look})"
     if primary_language(story["language"]) != "en" or bare != bare.lower():
         return bare
     first = re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", story["normalized_text"], re.IGNORECASE)
@@ -88,53 +119,58 @@ def _looks(text: str, bare: str) -> list[tuple[str, ...]]:
     return runs
 
 
-def with_prompts(scene: Json, story: Json, total: int) -> Json:
+def with_prompts(
+    scene: Json, story: Json, total: int, looks: Mapping[str, str] = MappingProxyType({})
+) -> Json:
     """Return a scene with both prompts for its picture, which follow from its other fields and the story."""
-    return {**scene, "generation_prompt": short_prompt(scene, story), **_long_prompt(scene, story, total)}
+    short = short_prompt(scene, story, looks=looks)
+    return {**scene, "generation_prompt": short, **_long_prompt(scene, story, total, looks)}
 
 
 def prompted(scenes: Sequence[Json], story: Json, given: Sequence[Json] | None = None) -> list[Json]:
-    """Return scenes with prompts made anew, but for those that a person gave."""
+    """Return scenes with prompts made anew, but for those that a person gave; looks stay."""
+    looks = looks_in(scenes)
     return [
         scene
         if given is not None and "generation_prompt" in given[number]
-        else with_prompts(scene, story, len(scenes))
+        else with_prompts(scene, story, len(scenes), looks)
         for number, scene in enumerate(scenes)
     ]
 
 
-def short_prompt(scene: Json, story: Json, lead: str | None = None) -> str:
-    """Return the short prompt of a scene.
+def short_prompt(
+    scene: Json, story: Json, lead: str | None = None, looks: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return the short prompt of a scene, which :data:`LIMIT` tokens hold.
 
-    It has the action and what must be visible, however long that is; then characters, things and feeling, as
-    far as they fit into :data:`LIMIT` tokens. Each is said once.
+    It has the action with the looks of who acts; then what must be visible, characters, things and feeling,
+    as far as they fit. Each is said once.
 
     Args:
         scene: the scene (Table 7).
         story: the story, for how its characters are called.
         lead: what is shown in place of the action and of what must be visible.
+        looks: as for :func:`described`.
     """
-    shown = [scene["action"] or "", *scene["visual_must_show"]] if lead is None else [lead]
-    cast = [described(name, story) for name in scene["characters"]]
-    parts: list[str] = []
-    for phrase in shown:
-        _say(parts, phrase.strip().rstrip(".。"))
-    text = ", ".join(parts)
-    for name, called in zip(scene["characters"], cast, strict=True):
-        text = _called(text, without_article(name), called)
+    cast = {without_article(name): described(name, story, looks) for name in scene["characters"]}
+    first, *more = [scene["action"] or "", *scene["visual_must_show"]] if lead is None else [lead]
+    text = _with_looks(first.strip().rstrip(".。"), cast)
     mood = [f"mood: {scene['emotion']}"] if scene["emotion"] else []
-    for phrase in (*cast, *scene["objects"], *mood):
-        longer = f"{text}, {phrase}" if text else phrase
-        if not mentions(normalize_answer(text), without_article(phrase)):
-            if clip_tokens(longer) > LIMIT:
-                break
-            text = longer
+    for phrase in (*more, *cast.values(), *scene["objects"], *mood):
+        said = phrase.strip().rstrip(".。")
+        plain = _IN_BRACKETS.sub("", text)
+        if said and not mentions(normalize_answer(plain), without_article(_IN_BRACKETS.sub("", said))):
+            longer = _with_looks(f"{text}, {said}" if text else said, cast)
+            text = longer if clip_tokens(longer) <= LIMIT or not text else text
     return text
 
 
-def _say(parts: list[str], phrase: str) -> None:
-    if phrase and not mentions(normalize_answer(", ".join(parts)), without_article(phrase)):
-        parts.append(phrase)
+def _with_looks(text: str, cast: Mapping[str, str]) -> str:
+    """Return a text in which the first mention of each character says how it looks, as far as that fits."""
+    for bare, called in cast.items():
+        longer = _called(text, bare, called)
+        text = longer if fits(longer) is not False else text
+    return text
 
 
 def _called(text: str, bare: str, called: str) -> str:
@@ -151,14 +187,14 @@ def _called(text: str, bare: str, called: str) -> str:
     return re.sub(rf"(?<!\w)(an? )?{re.escape(bare)}(?!\w)", anew, text, count=1, flags=re.IGNORECASE)
 
 
-def _long_prompt(scene: Json, story: Json, total: int) -> Json:
+def _long_prompt(scene: Json, story: Json, total: int, looks: Mapping[str, str]) -> Json:
     prompt = load_prompt("scene_image").render(
         index=scene["scene_index"],
         total=total,
         title=story["title"],
         text=scene["scene_text"],
         must_show=list(scene["visual_must_show"]),
-        characters=[described(name, story) for name in scene["characters"]],
+        characters=[described(name, story, looks) for name in scene["characters"]],
         **{name: scene[name] for name in ("objects", "action", "emotion")},
     )
     return {"generation_prompt_long": prompt}
@@ -169,6 +205,9 @@ def lacking(scene: Json) -> list[str]:
     prompt, stems = normalize_answer(scene["generation_prompt"]), _stems(scene["generation_prompt"])
     missing: list[str] = []
     for phrase in (scene["action"] or "", *scene["visual_must_show"]):
+        longer = clip_tokens(f"{scene['generation_prompt']}, {phrase}")
+        if phrase != scene["action"] and clip_tokens(scene["generation_prompt"]) <= LIMIT < longer:
+            continue  # what no longer fits is left out
         if not mentions(prompt, without_article(phrase.strip().rstrip("."))):
             missing += [word for word, stem in _stems(phrase).items() if stem not in stems.values()]
     return list(dict.fromkeys(missing))

@@ -3,12 +3,12 @@
 Tables 15 and 31.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pydantic import Field
 
-from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import normalize_answer, normalize_text
 from ...schemas.vocabulary import vocabulary
@@ -34,16 +34,29 @@ class Settings(PlannerSettings):
     )
 
 
-def show_scenes(sketch: Sketch, count: int) -> Json:
-    """Return the inputs of the prompt for so many variants."""
+def show_scenes(
+    sketch: Sketch,
+    count: int,
+    before: Sequence[Json] = (),
+    again: Mapping[int, Sequence[str]] = MappingProxyType({}),
+) -> Json:
+    """Return the inputs of the prompt.
+
+    Args:
+        sketch: the record as far as it is drafted.
+        count: how many variants are wanted.
+        before: the variants as they were written.
+        again: number of a variant that is to be written again -> what was found.
+    """
     return {
+        "again": sorted(again),
         "casts": [", ".join(scene["characters"]) or "-" for scene in sketch.scenes],
         "count": count,
-        "findings": [],
+        "findings": [finding for number in sorted(again) for finding in again[number]],
         "kinds": wanted_kinds(sketch.story["id"], count),
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
-        "previous": [],
+        "previous": variants_shown(before),
         "scenes": sketch.texts,
         "title": sketch.story["title"],
     }
@@ -62,12 +75,13 @@ def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
 
 def _rehearsed(sketch: Sketch, count: int) -> Json:
     """Return what stands for a reply in a rehearsal: the scenes, each a little longer."""
-    scenes = [sketch.texts[number % len(sketch.texts)] for number in range(count)]
+    last = len(sketch.texts) - 1
+    scenes = [sketch.texts[number % last] for number in range(count)]
     entries = [
         {
-            "changed_scene": 1 + number % len(sketch.texts), "change_type": "replace_outcome",
-            "semantic_delta": scene[:80], "contrastive_scene_text": f"{scene} {scene.split()[0]} {number}",
-            "contrastive_moral": None,
+            "changed_scene": 1 + number % last, "change_type": "replace_outcome",
+            "later_scene": 2 + number % last, "depends": scene[:80], "semantic_delta": scene[:80],
+            "contrastive_scene_text": f"{scene} {scene.split()[0]} {number}", "contrastive_moral": None,
         }
         for number, scene in enumerate(scenes)
     ]  # fmt: skip
@@ -76,7 +90,7 @@ def _rehearsed(sketch: Sketch, count: int) -> Json:
 
 def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
     labels = (sketch.narrative_type, sketch.moral_label)
-    return read_variants(reply, sketch.story, sketch.scenes, labels, settings.variants)
+    return read_variants(reply, sketch.story, sketch.scenes, labels, range(1, settings.variants + 1))
 
 
 def _given(sketch: Sketch, settings: Settings) -> Json:
@@ -98,48 +112,42 @@ def read_variants(
     story: Json,
     scenes: Sequence[Json],
     labels: tuple[str | None, str | None],
-    count: int,
+    numbers: Sequence[int],
 ) -> list[Json]:
-    """Return ``count`` variants of a reply to ``katha/write_contrastives``.
+    """Return the variants of some numbers, from 1, that a reply to ``katha/write_contrastives`` has.
 
     The whole text of a variant is made here: every character outside of the changed scene stays.
 
     Raises:
-        BadReply: too few variants, a scene that is not there, a text that is as before or as that of another
-            variant, a character who is no longer named, or texts that are not in the story's script.
+        BadReply: another number of variants, a scene that is not there, none that depends on the change, a
+            text that is as before or as that of another variant, a character who is no longer named, or texts
+            that are not in the story's script.
     """
-    entries = reply["variants"]
-    if len(entries) < count:
-        raise BadReply(f"expected exactly {count} contrasts, found {len(entries)}")
-    return _variants(entries[:count], story, scenes, labels)
-
-
-def read_corrected_variants(
-    reply: Json, story: Json, scenes: Sequence[Json], labels: tuple[str | None, str | None], count: int
-) -> list[Json]:
-    """Return the variants of a reply that corrects ``count`` of them.
-
-    Raises:
-        BadReply: as for :func:`read_variants`, or there are more.
-    """
-    check_count(reply["variants"], count, "contrasts")
-    return _variants(reply["variants"], story, scenes, labels)
+    check_count(reply["variants"], len(numbers), "contrasts")
+    return _variants(list(zip(numbers, reply["variants"], strict=True)), story, scenes, labels)
 
 
 def _variants(
-    entries: Sequence[Json], story: Json, scenes: Sequence[Json], labels: tuple[str | None, str | None]
+    entries: Sequence[tuple[int, Json]],
+    story: Json,
+    scenes: Sequence[Json],
+    labels: tuple[str | None, str | None],
 ) -> list[Json]:
     spans = scene_spans(story["normalized_text"], [scene["scene_text"] for scene in scenes])
     assert spans is not None, "the scenes of a draft cover the story"
     problems = Problems()
-    for number, entry in enumerate(entries, start=1):
-        if not 1 <= entry["changed_scene"] <= len(scenes):
-            found = entry["changed_scene"]
-            problems.add(f"contrast {number}: changed_scene must be 1 to {len(scenes)}, found {found}")
+    for number, entry in entries:
+        changed, later = entry["changed_scene"], entry["later_scene"]
+        if not 1 <= changed <= len(scenes):
+            problems.add(f"contrast {number}: changed_scene must be 1 to {len(scenes)}, found {changed}")
+        elif changed < len(scenes) and not (later is not None and changed < later <= len(scenes)):
+            problems.add(
+                f"contrast {number}: later_scene must be a scene after {changed}, up to {len(scenes)}, that"
+                f" means something else after the change; found {'null' if later is None else later}"
+            )
     problems.settle()
     variants = [
-        _variant(entry, number, _Told(story, scenes, spans, *labels), problems)
-        for number, entry in enumerate(entries, start=1)
+        _variant(entry, number, _Told(story, scenes, spans, *labels), problems) for number, entry in entries
     ]
     _check_texts(variants, story, scenes, problems)
     problems.settle()
@@ -180,7 +188,9 @@ def _variant(entry: Json, number: int, told: _Told, problems: Problems) -> Json:
         "original_moral": moral,
         # The field holds another label or nothing; the original one again says that there is no other.
         "contrastive_moral": None if other == moral else other,
-        "semantic_delta": needed(entry, "semantic_delta", where, problems),
+        "semantic_delta": " ".join(
+            needed(entry, name, where, problems) for name in ("semantic_delta", "depends")
+        ),
         "contrastive_scene_text": text,
         "contrastive_story_text": with_scene(story["normalized_text"], spans[changed - 1], text),
     }
@@ -209,7 +219,7 @@ def _check_cast(number: int, part: Json, scenes: Sequence[Json], problems: Probl
 
 STEP = Step(
     id="katha/write_contrastives",
-    version=8,
+    version=9,
     writes=("variants",),
     reads=(
         "story",

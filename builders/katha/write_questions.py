@@ -1,7 +1,8 @@
 """Stage: the recoverability questions (Tables 13 and 14). Rules ask for the author's moral label alone."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import Field
 
@@ -19,7 +20,7 @@ from ...validators.katha.question_rules import (
 )
 from ...validators.view import Story
 from ..encoding import encode_text
-from ..replies import Problems, check_count, language, listed, needed
+from ..replies import Problems, check_count, is_told, language, listed, needed
 from ..step import PlannerSettings, Step
 from ..text.words import share
 from .annotate_transitions import transitions_shown
@@ -35,6 +36,10 @@ NEAR = 0.92
 class Settings(PlannerSettings):
     """Settings of the stage."""
 
+    questions: int | None = Field(
+        default=None, ge=1, le=24,
+        description="Questions that a model writes about a story, each type in turn [the mix of Table 14].",
+    )  # fmt: skip
     encoder: str | None = Field(
         default=None, pattern=f"^{ENCODES}",
         description="Encoder that tells questions of nearly one meaning, such as embedding:openai:NAME.",
@@ -51,29 +56,45 @@ class Settings(PlannerSettings):
         return (*super().models(), *(() if self.encoder is None else (self.encoder,)))
 
 
-def show_scenes(sketch: Sketch) -> Json:
-    """Return the inputs of the prompt: of each type as many questions as the id says."""
+def show_scenes(
+    sketch: Sketch,
+    wanted: Mapping[str, int],
+    before: Sequence[Json] = (),
+    again: Mapping[int, Sequence[str]] = MappingProxyType({}),
+) -> Json:
+    """Return the inputs of the prompt.
+
+    Args:
+        sketch: the record as far as it is drafted.
+        wanted: type -> how many questions of it.
+        before: the questions as they were written.
+        again: number of a question that is to be written again -> what was found.
+    """
     return {
-        "findings": [],
+        "again": sorted(again),
+        "findings": [finding for number in sorted(again) for finding in again[number]],
         "language": language(sketch.story),
         "moral_label": sketch.moral_label,
-        "previous": [],
+        "previous": questions_shown(before),
         "scenes": sketch.texts,
         "title": sketch.story["title"],
         "transitions": transitions_shown(sketch.transitions),
-        "wanted": questions_wanted(sketch.story["id"], sketch.moral_label),
+        "wanted": dict(wanted),
     }
 
 
-def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> list[Json]:
-    wanted = questions_wanted(sketch.story["id"], sketch.moral_label)
+def _wanted(sketch: Sketch, settings: Settings) -> Mapping[str, int]:
+    return questions_wanted(sketch.story["id"], sketch.moral_label, settings.questions)
+
+
+def _read(reply: Json, sketch: Sketch, settings: Settings) -> list[Json]:
+    wanted = _wanted(sketch, settings)
     return read_questions(reply, sketch.story, sketch.scenes, sketch.moral_label, wanted)
 
 
-def _rules(sketch: Sketch, settings: PlannerSettings) -> list[Json]:
+def _rules(sketch: Sketch, settings: Settings) -> list[Json]:
     if settings.rehearsed:
-        wanted = questions_wanted(sketch.story["id"], sketch.moral_label)
-        return _rehearsed(sketch.story["id"], sketch.texts, wanted)
+        return _rehearsed(sketch.story["id"], sketch.texts, _wanted(sketch, settings))
     asked = ask_moral(sketch.story, sketch.transitions, sketch.moral_label)
     return [] if asked is None else [asked]
 
@@ -92,7 +113,7 @@ def _rehearsed(story_id: str, texts: Sequence[str], wanted: Mapping[str, int]) -
                 "question_type": name,
                 "question": f"What happens here: {' '.join(texts[scene].split()[:8])}?",
                 "gold_answer": answer,
-                "accepted_answers": [answer, " ".join(answer.split()[1:]) or answer],
+                "accepted_answers": [answer] * 4,
                 "target_scene": None,
                 "target_transition": [scene, scene + 1],
                 "evidence_scenes": [scene, scene + 1],
@@ -219,19 +240,29 @@ def questions_shown(questions: Sequence[Json]) -> list[Json]:
     ]
 
 
-def questions_wanted(story_id: str, moral: str | None) -> Mapping[str, int]:
-    """Return how many questions of each type a story gets, so that a benchmark comes out as in Table 14.
+_MORE = ("causal", "emotional", "consequence", "action_visibility", "temporal_order")
+"""Types of which a story gets a second question, the first that it gets first."""
 
-    One causal, emotional, moral, consequence and temporal question, no moral one without a label; which
-    stories get a second causal or emotional one, or one about a visible action, is fixed by the id.
+
+def questions_wanted(story_id: str, moral: str | None, count: int | None = None) -> Mapping[str, int]:
+    """Return how many questions of each type a story gets.
+
+    Without a count a benchmark comes out as in Table 14: one causal, emotional, moral, consequence and
+    temporal question; which stories get a second causal or emotional one, or one about a visible action, is
+    fixed by the id. With a count each type comes in turn. A story without a moral label gets no moral
+    question, and one about a visible action in its place.
     """
+    if count is not None:
+        types = [*_MORE[:2], *(["moral"] if moral is not None else []), *_MORE[2:]]
+        names = [name for names in (types, *[_MORE] * (count // len(_MORE))) for name in names][:count]
+        return {name: names.count(name) for name in types if name in names}
     wanted = {
         "causal": 1 + (share(story_id, "causal") < EXTRA_CAUSAL),
         "emotional": 1 + (share(story_id, "emotional") < EXTRA_EMOTIONAL),
         "moral": int(moral is not None),
         "consequence": 1,
         "temporal_order": 1,
-        "action_visibility": int(share(story_id, "action") < ACTION),
+        "action_visibility": int(moral is None or share(story_id, "action") < ACTION),
     }
     return {name: number for name, number in wanted.items() if number}
 
@@ -241,42 +272,54 @@ def read_questions(
 ) -> list[Json]:
     """Return the questions of a reply to ``katha/write_questions``, at most as many of each type as wanted.
 
+    Questions about visible actions may stand for others that the story does not bear. A question about a
+    feeling that the story does not tell is left out.
+
     Raises:
         BadReply: no question about the events is left, places are not in the story, an answer says nothing,
             is given away by its question or stands alone, or the values are not in the story's script.
     """
-    left, entries = Counter(wanted), []
+    left, entries, spare = Counter(wanted), [], []
     for entry in reply["questions"]:
-        if left[entry["question_type"]] > 0:
-            left[entry["question_type"]] -= 1
+        kind = entry["question_type"]
+        if kind == "emotional" and not is_told(entry["told_by"], story["normalized_text"]):
+            continue
+        if left[kind] > 0:
+            left[kind] -= 1
             entries.append(entry)
+        elif kind == "action_visibility":
+            spare.append(entry)
+    entries += spare[: left.total()]
     if all(entry["question_type"] == "moral" for entry in entries):
         names = ", ".join(name for name in wanted if name != "moral")
-        raise BadReply(f"expected questions of the types {names}, found none of them")
-    return _questions(entries, story, scenes, moral)
+        raise BadReply(
+            f"expected questions of the types {names}, found none of them; told_by of an emotional question"
+            " must be words of the story, copied letter for letter"
+        )
+    return _questions(list(enumerate(entries, start=1)), story, scenes, moral)
 
 
-def read_corrected_questions(
-    reply: Json, story: Json, scenes: Sequence[Json], moral: str | None, before: Sequence[Json]
+def read_again(
+    reply: Json, story: Json, scenes: Sequence[Json], before: Sequence[Json], numbers: Sequence[int]
 ) -> list[Json]:
-    """Return the questions of a reply that corrects the ones before: as many, of the same types.
+    """Return the questions of some numbers, from 1, that a reply writes again: of the same types.
 
     Raises:
         BadReply: as for :func:`read_questions`, or their number or a type has changed.
     """
     entries = reply["questions"]
-    check_count(entries, len(before), "questions")
-    types = [part["question_type"] for part in before]
+    check_count(entries, len(numbers), "questions")
+    types = [before[number - 1]["question_type"] for number in numbers]
     if [entry["question_type"] for entry in entries] != types:
-        raise BadReply(f"the types of the questions must stay, in this order: {', '.join(types)}")
-    return _questions(entries, story, scenes, moral)
+        raise BadReply(f"question_type of the questions must stay, in this order: {', '.join(types)}")
+    return _questions(list(zip(numbers, entries, strict=True)), story, scenes, None)
 
 
-def _questions(entries: Iterable[Json], story: Json, scenes: Sequence[Json], moral: str | None) -> list[Json]:
+def _questions(
+    entries: Sequence[tuple[int, Json]], story: Json, scenes: Sequence[Json], moral: str | None
+) -> list[Json]:
     problems = Problems()
-    questions = [
-        _question(entry, number, story, moral, problems) for number, entry in enumerate(entries, start=1)
-    ]
+    questions = [_question(entry, number, story, moral, problems) for number, entry in entries]
     record = {"story_text": story["normalized_text"], "scenes": scenes, "questions": questions}
     view = Story("", {**record, "moral_label": moral})
     problems.add_issues(check_question_places(view))
@@ -326,8 +369,8 @@ def _other_answers(entry: Json, about: tuple[str, str, str], problems: Problems)
     ]
     if not kept:
         problems.add(
-            f"{where}: other_answers must hold two to five answers that mean the same as the gold answer in"
-            " other words and are not contained in the question"
+            f"{where}: other_answers must hold answers that mean the same as gold_answer in other words and"
+            " are not contained in the question"
         )
     return kept
 
@@ -351,12 +394,12 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=10,
+    version=11,
     writes=("questions", REPEATED),
     reads=("story", *NARRATIVE, "given", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
     rules=_rules,
-    show=lambda sketch, settings: show_scenes(sketch),
+    show=lambda sketch, settings: show_scenes(sketch, _wanted(sketch, settings)),
     read=_read,
     given=_given,
     settle=_settle,

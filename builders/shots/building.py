@@ -89,7 +89,7 @@ def estimate_shots(
 
 
 DRAFTING = Drafting(
-    RunKind(PIPELINE, tell_plan),
+    RunKind(PIPELINE, tell_plan, plan=estimate),
     build_shots,
     ShotOptions,
     EDITING,

@@ -294,3 +294,12 @@ def _is_list_item(text: str, place: int, end: int) -> bool:
 def _leads_clause(text: str, place: int, end: int) -> bool:
     ahead = lower_words(text, place, min(end, place + 160))[:14]
     return any(map(is_participle, ahead[:3])) or find_verb(ahead) is not None
+
+
+def source_sentences(text: str, analysis: Json) -> list[str]:
+    """Return the sentences of a source, in order, as ``analyze_story`` found them."""
+    spans: dict[int, tuple[int, int]] = {}
+    for segment in Analysis.from_json(analysis).segments:
+        start, _ = spans.get(segment.sentence, (segment.start, 0))
+        spans[segment.sentence] = (start, segment.end)
+    return [text[start:end] for start, end in spans.values()]

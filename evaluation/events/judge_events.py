@@ -183,7 +183,7 @@ async def _ask(
     parts = [part for index, picture in enumerate(case.pictures, 1) for part in (f"Frame {index}", picture)]
     request = replace(plain, messages=(*system, Message(user.role, (*parts, *user.parts))))
     sample = case.settings.sample + number
-    ask = Ask(request, read, prompt.label, repair=False, sample=sample, attempts=case.attempts)
+    ask = Ask(request, read, prompt.label, repairs=0, sample=sample, attempts=case.attempts)
     return await case.tools.asker.ask(ask)
 
 
@@ -194,7 +194,7 @@ async def _ask_official(
     settings = case.settings.for_judge(case.spec)
     request = official.official_request(texts, question, case.pictures, settings, number)
     sample = case.settings.sample + number
-    ask = Ask(request, read, texts.label(name), repair=False, sample=sample, attempts=case.attempts)
+    ask = Ask(request, read, texts.label(name), repairs=0, sample=sample, attempts=case.attempts)
     return await case.tools.asker.ask(ask)
 
 

@@ -76,7 +76,7 @@ async def _rows(
     assert tools.asker is not None
     request = packet.request(settings.for_judge(spec), tools.seed)
     question = Ask(
-        request, packet.read, packet.label, repair=False, sample=settings.sample + vote,
+        request, packet.read, packet.label, repairs=0, sample=settings.sample + vote,
         strict=packet.strict, warmer=packet.warmer,
     )  # fmt: skip
     came: list[tuple[Receipt | None, dict[str, Json]]]

@@ -89,9 +89,7 @@ async def _encode(texts: Iterable[str], tools: Tools) -> Encoded:
     assert asker is not None
     (spec,) = settings.judges
     wanted = list(dict.fromkeys(texts))
-    asked = (
-        Ask(encode_request(spec, text), _read, "", repair=False, sample=settings.sample) for text in wanted
-    )
+    asked = (Ask(encode_request(spec, text), _read, "", repairs=0, sample=settings.sample) for text in wanted)
     replies = await asyncio.gather(*(asker.ask(request) for request in asked), return_exceptions=True)
     encoded: dict[str, Answer[Vector] | NoAnswer] = {}
     for text, reply in zip(wanted, replies, strict=True):

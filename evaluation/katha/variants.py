@@ -34,7 +34,7 @@ def variant_stories(release: Release, records: Iterable[StoryRecord]) -> list[St
 
 
 def _changed(scene: Scene, record: StoryRecord, variant: Variant) -> Scene:
-    from ...builders.katha.scene_prompts import short_prompt, with_prompts
+    from ...builders.katha.scene_prompts import looks_in, short_prompt, with_prompts
 
     story = {"title": record.title, "language": record.language, "normalized_text": record.story_text}
     text = variant.contrastive_scene_text
@@ -42,9 +42,10 @@ def _changed(scene: Scene, record: StoryRecord, variant: Variant) -> Scene:
     changed = scene.model_copy(
         update={"scene_text": text, "state": None, "visual_evidence": None, **unknown}
     ).as_json()
-    prompts = with_prompts(changed, story, len(record.scenes))
+    looks = looks_in([scene.as_json()])
+    prompts = with_prompts(changed, story, len(record.scenes), looks)
     lead = _lead(text, scene.scene_text, record.language)
-    return Scene.model_validate({**prompts, "generation_prompt": short_prompt(changed, story, lead)})
+    return Scene.model_validate({**prompts, "generation_prompt": short_prompt(changed, story, lead, looks)})
 
 
 def _lead(text: str, before: str, language: str) -> str:

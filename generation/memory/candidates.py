@@ -171,7 +171,7 @@ class Studio:
     async def _make(self, candidate: Candidate, key: Key | None) -> None:
         assert self.tools.asker is not None
         request = self._request(candidate, key)
-        question = Ask(request.chat(), _read, LABEL, repair=False, sample=self.settings.sample, plain=True)
+        question = Ask(request.chat(), _read, LABEL, repairs=0, sample=self.settings.sample, plain=True)
         try:
             answer = await self.tools.asker.ask(question)
         except NoAnswer as none:

@@ -34,7 +34,7 @@ class Echoing(KathaModel):
 
     def __call__(self, asked: Asked) -> Any:
         value = super().__call__(asked)
-        if prompt_of(asked) not in ("katha/draft_scenes", "katha/describe_scenes"):
+        if prompt_of(asked) not in ("katha/draft_scenes",):
             return value
         value["scenes"][0]["visual_evidence"] = "A sign says PLACE."
         form = FORMS[Echoing.turns % len(FORMS)]

@@ -70,7 +70,7 @@ def test_build_when_a_model_is_named_lets_it_draft_and_asks_nothing_twice(
     assert done.returncode == 0, done.stderr
     assert "calls" in done.stderr, "what it will cost is said before"
     text = (run / "records.jsonl").read_text("utf-8")
-    assert "compatible:local via katha/describe_scenes@" in text
+    assert "compatible:local via katha/draft_scenes@" in text
     assert "127.0.0.1" not in text, "where a server is stays out of the records"
     asked = len(server.log)
     records = (run / "records.jsonl").read_bytes()

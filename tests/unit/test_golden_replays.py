@@ -244,8 +244,9 @@ def test_run_when_every_library_is_another_asks_nothing_again(kept: Kept, name: 
     with with_versions(others):
         report = json.loads(command(*replay.commands["run"], "--json"))
     assert replay.calls == []
-    assert any(stage["ran"] for stage in report["stages"])
     after = replay.files("run")
+    # One that was begun with other prompts keeps what it holds.
+    assert any(stage["ran"] for stage in report["stages"]) or after == before
     if versions_of(before) == versions_of(after):  # a stage that is another one now makes something else
         assert without_books(after) == without_books(before)
 

@@ -11,6 +11,8 @@ from ..annotate_transitions import TRANSITION_FIELDS
 from ..draft_scenes import SCENE_FIELDS
 
 LONGEST_NOTE = 300
+READERS = ("short", "full", "own_words", "seen")
+"""The readers who answer in one reply to ``katha/answer_questions``, the first the most usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,78 +30,27 @@ class Judged:
     remark: str
 
 
-def read_answers(reply: Json, count: int) -> list[str | None]:
-    """Return the answers of a reply to ``katha/answer_questions``, in order; None where the text is unclear.
+def read_answers(reply: Json, count: int) -> list[tuple[str, ...]]:
+    """Return the readers' answers of a reply to ``katha/answer_questions``; none where the text is unclear.
 
     Raises:
-        BadReply: not every question is answered once, or an answer that is given says nothing.
+        BadReply: not every question is answered once, or one that is answered has no answer.
     """
-    answers: list[str | None] = []
+    answers: list[tuple[str, ...]] = []
     for entry in by_number(reply["answers"], "number", _upto(count), "answers to the questions"):
-        answer = normalize_text(entry["answer"] or "")
-        if entry["status"] == "recoverable" and not normalize_answer(answer):
-            raise BadReply(f"question {entry['number']} is recoverable, but its answer says nothing")
-        answers.append(answer if entry["status"] == "recoverable" else None)
+        told: dict[str, str] = {}
+        for text in (normalize_text(entry[reader] or "") for reader in READERS):
+            told.setdefault(normalize_answer(text), text)
+        told.pop("", None)
+        if entry["status"] == "recoverable" and not told:
+            raise BadReply(f"question {entry['number']} is recoverable, but no reader says an answer")
+        answers.append(tuple(told.values()) if entry["status"] == "recoverable" else ())
     return answers
 
 
-@dataclass(frozen=True, slots=True)
-class Sound:
-    """What a model says of a question itself.
-
-    Attributes:
-        drawable: whether pictures can show what is asked, and the answer.
-        halves: the scenes in which the two halves of what it asks about stand; None where it has none.
-        repeats: number, from 1, of an earlier question that asks the same, if there is one.
-        remark: what pictures cannot show, in one line; empty if nothing.
-    """
-
-    drawable: bool
-    halves: tuple[int, int] | None
-    repeats: int | None
-    remark: str
-
-
-def read_questions(reply: Json, has_halves: Sequence[bool], scenes: int) -> list[Sound]:
-    """Return the judgements of a reply to ``katha/check_questions``, one for each question.
-
-    Args:
-        reply: the reply.
-        has_halves: of each question, whether it asks about a transition.
-        scenes: how many scenes there are.
-
-    Raises:
-        BadReply: not every question is judged once, a question about a transition has no two scenes, or a
-            number is that of no scene or no earlier question.
-    """
-    entries = by_number(reply["questions"], "number", _upto(len(has_halves)), "judgements of the questions")
-    problems, sound = Problems(), []
-    for entry, wanted in zip(entries, has_halves, strict=True):
-        number, halves = entry["number"], (entry["earlier_scene"], entry["later_scene"])
-        if wanted and not all(half is not None and 1 <= half <= scenes for half in halves):
-            problems.add(
-                f"question {number}: earlier_scene and later_scene must be scenes of 1 to {scenes}, where the"
-                " two halves of what it asks about happen"
-            )
-        repeats = entry["repeats"]
-        if repeats is not None and not 1 <= repeats < number:
-            problems.add(f"question {number}: repeats must be the number of an earlier question, or null")
-        sound.append(Sound(entry["drawable"], halves if wanted else None, repeats, note(entry["remark"])))
-    problems.settle()
-    return sound
-
-
-def read_guesses(reply: Json, count: int) -> list[str | None]:
-    """Return the guesses of a reply to ``katha/guess_answers``, in order; None where there is none.
-
-    Raises:
-        BadReply: not every question has one entry.
-    """
-    entries = by_number(reply["answers"], "number", _upto(count), "guesses at the questions")
-    return [
-        normalize_text(entry["answer"] or "") or None if entry["status"] == "guessed" else None
-        for entry in entries
-    ]
+def read_guess(reply: Json) -> str | None:
+    """Return the guess of a reply to ``katha/guess_answers``; None where there is none."""
+    return normalize_text(reply["answer"] or "") or None if reply["status"] == "guessed" else None
 
 
 def read_judgements(reply: Json, counts: Sequence[int]) -> list[Judged]:
@@ -113,60 +64,106 @@ def read_judgements(reply: Json, counts: Sequence[int]) -> list[Judged]:
         BadReply: not every question is judged once, or a wrong answer has a number that is not there.
     """
     entries = by_number(reply["questions"], "number", _upto(len(counts)), "judgements of the questions")
-    judged = []
-    for entry, count in zip(entries, counts, strict=True):
-        strange = [number for number in entry["wrong_answers"] if not 1 <= number <= count]
-        if strange:
-            raise BadReply(f"question {entry['number']} has {count} other answers; there is no {strange[0]}")
-        wrong = frozenset(number - 1 for number in entry["wrong_answers"])
-        judged.append(Judged(entry["gold_supported"], wrong, note(entry["remark"])))
+    problems = Problems()
+    judged = [
+        Judged(entry["gold_supported"], _wrong(entry, count, problems), note(entry["remark"]))
+        for entry, count in zip(entries, counts, strict=True)
+    ]
+    problems.settle()
     return judged
 
 
-def read_contrasts(reply: Json, count: int, remark: str = "remark") -> list[Json]:
-    """Return what a reply to ``katha/check_contrastives`` or ``katha/read_variants`` says, in order.
+def _wrong(entry: Json, count: int, problems: Problems) -> frozenset[int]:
+    strange = [number for number in entry["wrong_answers"] if not 1 <= number <= count]
+    if strange:
+        problems.add(
+            f"question {entry['number']} has {count} other answers; wrong_answers names {strange[0]}"
+        )
+    return frozenset(number - 1 for number in entry["wrong_answers"])
 
-    Args:
-        reply: the reply.
-        count: how many variants there are.
-        remark: the field with a remark, which is shortened.
+
+def read_contrasts(reply: Json, count: int) -> list[Json]:
+    """Return what a reply to ``katha/read_variants`` says, in order.
 
     Raises:
-        BadReply: not every variant is judged once.
+        BadReply: not every variant is read once.
     """
-    entries = by_number(reply["variants"], "number", _upto(count), "judgements of the contrasts")
-    return [{**entry, remark: note(entry[remark])} for entry in entries]
+    entries = by_number(reply["variants"], "number", _upto(count), "readings of the variants")
+    return [{**entry, "change": note(entry["change"])} for entry in entries]
 
 
-def read_record(reply: Json, scenes: Sequence[Json], transitions: Sequence[Json]) -> Json:
-    """Return the judgements of a reply to ``katha/check_record``, scenes and transitions in order.
+def read_record(reply: Json, draft: Json, which: Mapping[str, Sequence[int]], counts: Sequence[int]) -> Json:
+    """Return the judgements of a reply to ``katha/check_record``, each list in order.
 
     A field that is null or empty says nothing that could be contradicted; it is left out.
 
+    Args:
+        reply: the reply.
+        draft: what was judged.
+        which: list -> the positions, from 0, that were to be judged.
+        counts: how many other answers each of these questions has.
+
     Raises:
-        BadReply: not every scene and transition is judged once.
+        BadReply: not every part is judged once, or a number is that of nothing.
     """
-    judged = by_number(reply["scenes"], "scene", _upto(len(scenes)), "judgements of the scenes")
-    firsts = [part["from_scene"] for part in transitions]
-    links = by_number(reply["transitions"], "from_scene", firsts, "judgements of transitions from scene")
-    return {
-        "scenes": _said(judged, scenes, SCENE_FIELDS),
-        "transitions": _said(links, transitions, TRANSITION_FIELDS),
-        "narrative_type": reply["narrative_type_fits"],
-        "moral_label": reply["moral_label_fits"],
-        "label_remark": note(reply["label_remark"]),
+    scenes, problems = len(draft["scenes"]), Problems()
+    judged = {
+        name: by_number(reply[name], key, [at + 1 for at in which[name]], f"judgements of {name}")
+        for name, key in KEYS.items()
     }
+    for entry, at, count in zip(judged["questions"], which["questions"], counts, strict=True):
+        _check_question(entry, draft["questions"][at], scenes, problems)
+        _wrong(entry, count, problems)
+    for name in ("missing", "added"):
+        for entry in reply["narrative"][name]:
+            entry["remark"] = note(entry["remark"])
+    problems.settle()
+    return {
+        **{name: _noted(judged[name]) for name in ("questions", "variants")},
+        "scenes": _said(judged["scenes"], [draft["scenes"][at] for at in which["scenes"]], SCENE_FIELDS),
+        "transitions": _said(
+            judged["transitions"], [draft["transitions"][at] for at in which["transitions"]],
+            TRANSITION_FIELDS,
+        ),
+        "labels": {**reply["labels"], "remark": note(reply["labels"]["remark"])},
+        "narrative": {**reply["narrative"], "misplaced": note(reply["narrative"]["misplaced"])},
+    }  # fmt: skip
+
+
+KEYS = {"scenes": "scene", "transitions": "from_scene", "questions": "number", "variants": "number"}
+"""List of a record -> the key of the form under which its parts are numbered."""
+
+
+def depends_on_transition(question: Mapping[str, Json]) -> bool:
+    """Return whether what a question asks about has two halves; a moral is of the whole story."""
+    return question["target_transition"] is not None and question["question_type"] != "moral"
+
+
+def _check_question(entry: Json, question: Json, scenes: int, problems: Problems) -> None:
+    halves = (entry["earlier_scene"], entry["later_scene"])
+    if depends_on_transition(question) and not all(
+        half is not None and 1 <= half <= scenes for half in halves
+    ):
+        problems.add(
+            f"question {entry['number']}: earlier_scene and later_scene must be scenes of 1 to {scenes},"
+            " where the two halves of what it asks about happen"
+        )
+    repeats = entry["repeats"]
+    if repeats is not None and not 1 <= repeats < entry["number"]:
+        problems.add(
+            f"question {entry['number']}: repeats must be the number of an earlier question, or null"
+        )
 
 
 def _said(entries: Sequence[Json], parts: Sequence[Mapping[str, Json]], names: Sequence[str]) -> list[Json]:
     return [
-        {
-            **entry,
-            "remark": note(entry["remark"]),
-            "contradicted": [name for name in names if name in entry["contradicted"] and part[name]],
-        }
-        for entry, part in zip(entries, parts, strict=True)
+        {**entry, "contradicted": [name for name in names if name in entry["contradicted"] and part[name]]}
+        for entry, part in zip(_noted(entries), parts, strict=True)
     ]
+
+
+def _noted(entries: Sequence[Json]) -> list[Json]:
+    return [{**entry, "remark": note(entry["remark"])} for entry in entries]
 
 
 def note(text: str | None) -> str:

@@ -13,6 +13,7 @@ from ....schemas.canonical import Json
 from ....schemas.paths import parse_path
 from ....schemas.values import Own
 from ..drafts import LABELS, author_of, covers
+from .reading import depends_on_transition
 
 RULES = "rules@1"
 NOBODY = "not judged: no model read it, and its author gave no verdict"
@@ -28,6 +29,7 @@ class Applied:
         meaning: what holds where it passed.
         models: codes of a model's checks that say the same; where there are several, all are needed.
         rules: codes of checks by rules that need no verdict of their own where this one has one.
+        is_optional: whether a record lacks nothing where nobody made it.
     """
 
     code: str
@@ -35,15 +37,11 @@ class Applied:
     meaning: str
     models: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    is_optional: bool = False
 
     def concerns(self, part: Json) -> bool:
         """Return whether the check applies to one part."""
         return self.code != "question_depends_on_transition" or depends_on_transition(part)
-
-
-def depends_on_transition(question: Mapping[str, Json]) -> bool:
-    """Return whether what a question asks about has two halves; a moral is of the whole story."""
-    return question["target_transition"] is not None and question["question_type"] != "moral"
 
 
 SCREEN, TEXT = "screen_", "story_text"
@@ -73,21 +71,21 @@ APPLIED: tuple[Applied, ...] = (
     Applied("question_answerable", "questions", "who has read the text finds the answer",
             ("model_answerable",), ("answerable",)),
     Applied("question_not_guessable", "questions",
-            "neither title and characters nor the other scenes give the answer away"),
+            "its wording does not give the answer away", is_optional=True),
     Applied("question_drawable", "questions", "pictures can show what is asked"),
     Applied("question_depends_on_transition", "questions", "one scene of its transition alone is not enough"),
     Applied("question_answers_equivalent", "questions", "every accepted answer says the same",
             ("model_answers_equivalent",)),
     Applied("variant_sound", "variants", "it changes one meaning, as described, keeps the rest, reads well",
-            ("model_contrast_minimal", "model_contrast_described", "model_contrast_read",
-             "model_contrast_moral")),
+            ("model_contrast_minimal", "model_contrast_described", "model_contrast_read")),
     *(Applied("label_fits", name, _LABEL, ("model_label_fits",)) for name in LABELS),
 )  # fmt: skip
 """The checks that apply to a story and the parts of its record, besides the rules."""
 
 JUDGES_VARIANTS = frozenset(
-    code for check in APPLIED if check.part == "variants" for code in (check.code, *check.models)
-)
+    ("model_contrast_moral",
+     *(code for check in APPLIED if check.part == "variants" for code in (check.code, *check.models)))
+)  # fmt: skip
 """Codes of the checks in which a model or an author judges a variant."""
 
 _PART = re.compile(r"\$\.([a-z_]+)(?:\[(\*|\d{1,6})\])?")
@@ -201,7 +199,7 @@ def _without_answered(checks: Sequence[Json]) -> Iterator[Json]:
 def _not_made(checks: Sequence[Json], draft: Json) -> Iterator[Json]:
     """Yield the checks that apply and that nobody made; one for all parts where none of them was checked."""
     known = {(str(row["code"]), _part(str(row["path"]))) for row in checks}
-    for check in APPLIED:
+    for check in (applied for applied in APPLIED if not applied.is_optional):
         parts: Sequence[Json] = ()
         if check.part in (TEXT, *LABELS):
             paths = [f"$.{check.part}"] if check.part == TEXT or draft[check.part] is not None else []

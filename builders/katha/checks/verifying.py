@@ -1,172 +1,166 @@
-"""Having a model check a draft against its story: questions (:mod:`.questions`) and all the rest."""
+"""Having a model check a draft: what blind readers answer and see, and one judgement of the whole record.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+Readers who have not seen the answers answer the questions in several ways, and a reader who is not told what
+was changed reads the variants. One further request judges everything: narrative, fields, labels, questions
+with the accepted answers and the readers' own among them, variants. What was repaired is judged once more.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ....engine.stage import NoAnswer, Tools
+from ....models.spec import ModelSettings
 from ....models.stand_ins import ANSWERED
 from ....schemas.canonical import Json
+from ....schemas.text import normalize_answer
+from ....schemas.values import Own
+from ...replies import Drafted, ask, language, public_name
+from ...step import Worded
 from ..annotate_transitions import transitions_shown
 from ..draft_scenes import scenes_shown
-from ..drafts import LABELS, make_check
-from .questions import QUESTION_PROMPTS, check_questions
-from .reading import read_contrasts, read_record
-from .verifier import Case, verifier_settings, why_unjudged, with_remark
+from ..drafts import LABELS, LISTS, make_check, scene_texts
+from ..write_questions import DISTINCT
+from .reading import (
+    Judged,
+    depends_on_transition,
+    note,
+    read_answers,
+    read_contrasts,
+    read_guess,
+    read_judgements,
+    read_record,
+)
 
+T = TypeVar("T")
+
+ANSWERABLE, EQUIVALENT, DRAWABLE = "model_answerable", "model_answers_equivalent", "question_drawable"
+DEPENDS, GUESSABLE = "question_depends_on_transition", "question_not_guessable"
 MINIMAL, DESCRIBED = "model_contrast_minimal", "model_contrast_described"
 READ, MORAL = "model_contrast_read", "model_contrast_moral"
 CONSISTENT, RENDERABLE, LABEL = "model_consistent", "model_renderable", "model_label_fits"
-
-
-async def check_variants(case: Case) -> list[Json]:
-    """Return the checks of all variants: whether only the meaning is changed, and changed as described.
-
-    Raises:
-        NoAnswer: the model cannot be reached.
-    """
-    variants = case.draft["variants"]
-    if not variants:
-        return []
-    paths = [f"$.variants[{number}]" for number in range(len(variants))]
-    try:
-        judged = await case.ask(
-            "katha/check_contrastives",
-            lambda reply: read_contrasts(reply, len(variants)),
-            variants=list(variants),
-        )
-    except NoAnswer as failure:
-        why = why_unjudged(failure)
-        checks = [make_check(MINIMAL, f"{path}.contrastive_scene_text", None, why) for path in paths]
-    else:
-        checks = [
-            check for path, entry in zip(paths, judged, strict=True) for check in _contrast(path, entry)
-        ]
-    return [*checks, *await _read_blind(case, variants, paths)]
-
-
-async def _read_blind(case: Case, variants: Sequence[Json], paths: Sequence[str]) -> list[Json]:
-    """Return what a reader who was not told of the changes makes of the variants."""
-    try:
-        seen = await case.ask(
-            "katha/read_variants",
-            lambda reply: read_contrasts(reply, len(variants), "change"),
-            moral_label=case.draft["moral_label"],
-            variants=list(variants),
-        )
-    except NoAnswer as failure:
-        why = why_unjudged(failure)
-        return [make_check(READ, f"{path}.contrastive_scene_text", None, why) for path in paths]
-    return [
-        check
-        for path, variant, entry in zip(paths, variants, seen, strict=True)
-        for check in _blind_reading(path, variant, entry)
-    ]
-
-
-def _blind_reading(path: str, variant: Json, seen: Json) -> Iterator[Json]:
-    faults = [
-        fault
-        for fault, there in (
-            (f"read as {seen['change_type']}, not as {variant['change_type']}",
-             seen["change_type"] != variant["change_type"]),
-            ("more than one meaning is changed", seen["others_changed"]),
-            ("characters or things are not kept", not seen["entities_kept"]),
-            ("it does not read well", not seen["fluent"]),
-        )
-        if there
-    ]  # fmt: skip
-    said = f"without having been told: {seen['change']}"
-    read = with_remark("; ".join(faults), seen["change"]) if faults else said
-    yield make_check(READ, f"{path}.contrastive_scene_text", not faults, read)
-    wanted = variant["contrastive_moral"]
-    fits = seen["moral_label"] in ((wanted,) if wanted else (None, variant["original_moral"]))
-    said = f"the changed story is read as {seen['moral_label'] or 'no single value'}"
-    more = "" if fits else f", the variant says {wanted or 'none but the original'}"
-    yield make_check(MORAL, f"{path}.contrastive_moral", fits, said + more)
-
-
-def _contrast(path: str, judged: Json) -> Iterator[Json]:
-    changed, kept = judged["meaning_changed"], judged["rest_kept"]
-    fault = "more than the meaning is changed" if changed else "the meaning is not changed"
-    minimal = changed and kept
-    said = "the meaning is changed, the rest is kept" if minimal else with_remark(fault, judged["remark"])
-    yield make_check(MINIMAL, f"{path}.contrastive_scene_text", minimal, said)
-    fits = judged["description_fits"]
-    said = "changed as described" if fits else with_remark("the description does not fit", judged["remark"])
-    yield make_check(DESCRIBED, f"{path}.semantic_delta", fits, said)
-
-
-async def check_fields(case: Case) -> list[Json]:
-    """Return the checks of scenes, transitions and labels against the story.
-
-    Raises:
-        NoAnswer: the model cannot be reached.
-    """
-    draft = case.draft
-    try:
-        judged = await case.ask(
-            "katha/check_record",
-            lambda reply: read_record(reply, draft["scenes"], draft["transitions"]),
-            moral_label=draft["moral_label"],
-            narrative_type=draft["narrative_type"],
-            scene_fields=scenes_shown(draft["scenes"]),
-            transition_fields=transitions_shown(draft["transitions"]),
-        )
-    except NoAnswer as failure:
-        return [make_check(CONSISTENT, "$.scenes", None, why_unjudged(failure))]
-    return [
-        *_contradictions("scenes", judged["scenes"]),
-        *_renderable(judged["scenes"]),
-        *_contradictions("transitions", judged["transitions"]),
-        *_labels(draft, judged),
-    ]
-
-
-def _contradictions(name: str, entries: Sequence[Json]) -> Iterator[Json]:
-    for number, entry in enumerate(entries):
-        path = f"$.{name}[{number}]"
-        if not entry["contradicted"]:
-            yield make_check(CONSISTENT, path, True, "the story bears it out")
-        for field in entry["contradicted"]:
-            said = with_remark("the story does not bear it out", entry["remark"])
-            yield make_check(CONSISTENT, f"{path}.{field}", False, said)
-
-
-def _renderable(scenes: Sequence[Json]) -> Iterator[Json]:
-    for number, scene in enumerate(scenes):
-        shows = scene["renderable"]
-        said = "one picture can show it" if shows else with_remark("no picture shows it", scene["remark"])
-        yield make_check(RENDERABLE, f"$.scenes[{number}].visual_must_show", shows, said)
-
-
-def _labels(draft: Json, judged: Json) -> Iterator[Json]:
-    for name in LABELS:
-        if draft[name] is not None:
-            said = "fits" if judged[name] else with_remark("does not fit", judged["label_remark"])
-            yield make_check(LABEL, f"$.{name}", judged[name], f"{draft[name]} {said}")
-
-
-PROMPTS = (*QUESTION_PROMPTS, "katha/check_contrastives", "katha/read_variants", "katha/check_record")
+ORDER, COMPLETE, FAITHFUL = "narrative_in_order", "narrative_complete", "narrative_adds_nothing"
+PROMPTS = ("katha/answer_questions", "katha/read_variants", "katha/check_record")
 """Ids of the prompts that a check asks with."""
+Which = Mapping[str, Sequence[int]]
+"""List of a record -> the positions, from 0, of the parts that are judged."""
 
 
-async def check_draft(story: Json, draft: Json, tools: Tools) -> list[Json]:
-    """Return what a model finds in a draft, as checks (``schemas.values.Check`` as JSON).
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One draft under check.
+
+    Attributes:
+        story: the story.
+        draft: title, labels and lists of parts.
+        tools: the stage's tools; their settings name the model that checks.
+        makers: who gave each answer so far.
+    """
+
+    story: Json
+    draft: Json
+    tools: Tools
+    makers: list[str] = field(default_factory=list)
+
+    @property
+    def judge(self) -> str:
+        """Who judged: the model that was asked, and that a stand-in answered, where one did."""
+        name = public_name(self.tools.own(ModelSettings))
+        return f"{name}, {ANSWERED}" if any(ANSWERED in maker for maker in self.makers) else name
+
+    async def ask(self, prompt_id: str, read: Callable[[Json], T], **inputs: Json) -> Drafted[T]:
+        """Return what a reader makes of the reply to a prompt, which is asked for once, and who made it.
+
+        Raises:
+            NoAnswer: there is no usable reply.
+        """
+        drafted = await ask(
+            self.tools, prompt_id, read, (), 0, **{"language": language(self.story), **inputs}
+        )
+        self.makers.append(drafted.maker)
+        return drafted
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader answered without having seen the answers, and what was judged of it.
+
+    Attributes:
+        question: position of the question.
+        answer: the answer.
+        producer: who gave it.
+        verdict: whether it is the canonical answer in other words; None where nobody judged.
+        remark: what is wrong with it, or why nobody judged.
+    """
+
+    question: int
+    answer: str
+    producer: str
+    verdict: bool | None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of a draft found.
+
+    Attributes:
+        checks: the checks (``schemas.values.Check`` as JSON).
+        wrong: position of a question -> accepted answers that are not the canonical one.
+        readings: what readers answered.
+        judge: who judged.
+    """
+
+    checks: list[Json]
+    wrong: Mapping[int, tuple[str, ...]]
+    readings: tuple[Reading, ...]
+    judge: str
+
+
+def verifier_settings(settings: Own) -> ModelSettings:
+    """Return the settings of the checks: those of the stage, with its verifier, if any, as the model."""
+    assert isinstance(settings, ModelSettings)
+    same = {name: getattr(settings, name) for name in Worded.model_fields if hasattr(settings, name)}
+    return Worded(**{**same, "model": getattr(settings, "verifier", settings.model)})
+
+
+def why_unjudged(failure: NoAnswer) -> str:
+    """Return why a check has no verdict, in one line.
+
+    Raises:
+        NoAnswer: the model could not be reached: the stage is to be run again, not to be settled like this.
+    """
+    if failure.code == "unavailable":
+        raise failure
+    return "not judged: " + note(f"{failure.code}: {failure.reason}")
+
+
+def with_remark(said: str, remark: str) -> str:
+    """Return what a check says, with the model's remark, if there is one."""
+    return f"{said}: {remark}" if remark else said
+
+
+async def check_draft(
+    story: Json, draft: Json, tools: Tools, sentences: Sequence[str] = (), which: Which | None = None
+) -> Checked:
+    """Return what a model finds in a draft.
 
     The model is the ``verifier`` of the stage's settings, where they have one, else their ``model``. What it
     could not judge has no verdict and says why. The codes:
 
     ==============================  ==================================================================
-    model_answerable                without having seen the answers, the model gives an accepted one
+    narrative_in_order              the scenes follow each other as the events did
+    narrative_complete              nothing that matters is missing of the source
+    narrative_adds_nothing          nothing is added to it
+    model_answerable                the text gives this answer and no other; blind readers give it
     model_answers_equivalent        every accepted answer says the same as the canonical one
-    question_not_guessable          neither title and characters nor the other scenes give the answer
     question_drawable               pictures can show what is asked, and the answer
     question_depends_on_transition  what it asks about happens in two scenes
     question_distinct               no earlier question asks the same (only where one does)
     model_contrast_minimal          a variant changes the meaning, and nothing beside it
     model_contrast_described        its kind and its description tell what was changed
-    model_contrast_read             a reader who is not told finds this one change, the rest kept, good prose
-    model_contrast_moral            this reader finds the moral that the variant names
+    model_contrast_read             read whole as a story it contradicts itself nowhere and reads well
+    model_contrast_moral            a reader finds the moral that the variant names (only where it does)
     model_consistent                the story bears out the fields of a scene or transition
     model_renderable                one picture can show the scene
     model_label_fits                the story supports the label
@@ -176,11 +170,374 @@ async def check_draft(story: Json, draft: Json, tools: Tools) -> list[Json]:
         story: the story.
         draft: title, labels and lists of parts, as the stage ``apply_edits`` writes it.
         tools: the stage's tools.
+        sentences: those of the source that a narrative was written from, if one was.
+        which: the parts that were repaired and are judged once more, without readers; None for everything.
 
     Raises:
         NoAnswer: the model cannot be reached (code ``unavailable``).
     """
-    guessing = getattr(tools.settings, "guessing", True)
-    case = Case(story, draft, replace(tools, settings=verifier_settings(tools.settings)), guessing)
-    made = [*await check_questions(case), *await check_variants(case), *await check_fields(case)]
-    return [{"producer": case.judge, **check} for check in made] if ANSWERED in case.judge else made
+    case = Case(story, draft, replace(tools, settings=verifier_settings(tools.settings)))
+    answers: Mapping[int, tuple[str, ...]] | str = {}
+    seen: Mapping[int, Json] | str = {}
+    maker = ""
+    if which is None:
+        which = {name: range(len(draft[name])) for name in LISTS}
+        answers, maker = await _answers(case)
+        seen = await _readings_of_variants(case)
+    checked = await _judged(case, which, sentences, answers, seen)
+    readings = tuple(replace(reading, producer=maker) for reading in checked.readings)
+    made = checked.checks
+    if ANSWERED in case.judge:
+        made = [{"producer": case.judge, **check} for check in made]
+    return replace(checked, checks=made, readings=readings, judge=case.judge)
+
+
+async def _answers(case: Case) -> tuple[Mapping[int, tuple[str, ...]] | str, str]:
+    """Return what readers answer to each question but the moral one, or why nothing; and who they are."""
+    places = [n for n, part in enumerate(case.draft["questions"]) if part["question_type"] != "moral"]
+    if not places:
+        return {}, ""
+    asked = questions_asked([case.draft["questions"][place] for place in places])
+    try:
+        drafted = await case.ask(
+            "katha/answer_questions", lambda reply: read_answers(reply, len(asked)), questions=asked,
+            scenes=scene_texts(case.draft["scenes"]),
+        )  # fmt: skip
+    except NoAnswer as failure:
+        return why_unjudged(failure), ""
+    return dict(zip(places, drafted.value, strict=True)), drafted.maker
+
+
+def questions_asked(questions: Sequence[Json]) -> list[str]:
+    """Return questions as they are shown to whoever answers them."""
+    return [f"({part['question_type']}) {part['question']}" for part in questions]
+
+
+async def _readings_of_variants(case: Case) -> Mapping[int, Json] | str:
+    """Return what a reader who was not told of the changes makes of each variant, or why nothing."""
+    texts, variants = scene_texts(case.draft["scenes"]), case.draft["variants"]
+    if not variants:
+        return {}
+    shown = []
+    for part in variants:
+        changed = part["changed_scene_id"]
+        whole = [*texts[: changed - 1], part["contrastive_scene_text"], *texts[changed:]]
+        shown.append({"changed": changed, "texts": whole})
+    try:
+        drafted = await case.ask(
+            "katha/read_variants", lambda reply: read_contrasts(reply, len(variants)), scenes=texts,
+            variants=shown,
+        )  # fmt: skip
+    except NoAnswer as failure:
+        return why_unjudged(failure)
+    return dict(enumerate(drafted.value))
+
+
+def _others(question: Json) -> list[str]:
+    """Return the accepted answers beside the canonical one."""
+    gold = normalize_answer(question["gold_answer"])
+    return [text for text in question["accepted_answers"] if normalize_answer(text) != gold]
+
+
+def _new(question: Json, answers: Sequence[str]) -> list[str]:
+    """Return those of the readers' answers that are not accepted yet."""
+    known = {normalize_answer(text) for text in question["accepted_answers"]}
+    return [text for text in answers if normalize_answer(text) not in known]
+
+
+async def _judged(
+    case: Case,
+    which: Which,
+    sentences: Sequence[str],
+    answers: Mapping[int, tuple[str, ...]] | str,
+    seen: Mapping[int, Json] | str,
+) -> Checked:
+    draft = case.draft
+    read = answers if isinstance(answers, Mapping) else {}
+    listed = {
+        at: [*_others(draft["questions"][at]), *_new(draft["questions"][at], read.get(at, ()))]
+        for at in which["questions"]
+    }
+    counts = [len(texts) for texts in listed.values()]
+    try:
+        judged = (
+            await case.ask(
+                "katha/check_record",
+                lambda reply: read_record(reply, draft, which, counts),
+                **_shown(draft, which, sentences, listed),
+            )
+        ).value
+    except NoAnswer as failure:
+        why = why_unjudged(failure)
+        silent = [
+            Reading(at, text, "", None, why)
+            for at in which["questions"]
+            for text in _new(draft["questions"][at], read.get(at, ()))
+        ]
+        return Checked(list(_unjudged(draft, which, why)), {}, tuple(silent), "")
+    checks = [
+        *(_narrative(judged["narrative"]) if sentences else ()),
+        *_contradictions("scenes", which, judged["scenes"]),
+        *_renderable(which, judged["scenes"]),
+        *_contradictions("transitions", which, judged["transitions"]),
+        *_labels(draft, judged["labels"]),
+    ]
+    wrong: dict[int, tuple[str, ...]] = {}
+    readings: list[Reading] = []
+    for at, entry in zip(which["questions"], judged["questions"], strict=True):
+        question = draft["questions"][at]
+        bad = {normalize_answer(listed[at][number - 1]) for number in entry["wrong_answers"]}
+        own = None if isinstance(answers, Mapping) and at not in answers else read.get(at, answers)
+        moral = judged["labels"]["moral_label_fits"]
+        checks += _question(at, question, {**entry, "bad": bad, "moral": moral}, own)
+        wrong[at] = tuple(text for text in _others(question) if normalize_answer(text) in bad)
+        for text in _new(question, read.get(at, ())):
+            fits = entry["gold_supported"] and normalize_answer(text) not in bad
+            readings.append(Reading(at, text, "", fits, entry["remark"]))
+    for at, entry in zip(which["variants"], judged["variants"], strict=True):
+        own_reading = seen if isinstance(seen, str) else seen.get(at)
+        checks += _variant(at, draft["variants"][at], entry, own_reading)
+    return Checked(checks, {at: texts for at, texts in wrong.items() if texts}, tuple(readings), "")
+
+
+def _shown(
+    draft: Json, which: Which, sentences: Sequence[str], listed: Mapping[int, Sequence[str]]
+) -> dict[str, Json]:
+    """Return the inputs of the prompt that judges, but for the language."""
+    questions = []
+    for at, others in listed.items():
+        part = draft["questions"][at]
+        pair = part["target_transition"] if depends_on_transition(part) else None
+        about = part["question_type"] + ("" if pair is None else f", from scene {pair[0]} to {pair[1]}")
+        questions.append(
+            {
+                "number": at + 1, "about": about, "question": part["question"],
+                "answer": part["gold_answer"],
+                "others": [f"({number}) {text}" for number, text in enumerate(others, start=1)],
+            }
+        )  # fmt: skip
+    variants = [
+        {
+            "number": at + 1, "changed_scene": part["changed_scene_id"], "change_type": part["change_type"],
+            "description": part["semantic_delta"], "new_text": part["contrastive_scene_text"],
+        }
+        for at, part in ((at, draft["variants"][at]) for at in which["variants"])
+    ]  # fmt: skip
+    return {
+        "moral_label": draft["moral_label"],
+        "narrative_type": draft["narrative_type"],
+        "questions": questions,
+        "scene_fields": scenes_shown([draft["scenes"][at] for at in which["scenes"]]),
+        "scenes": scene_texts(draft["scenes"]),
+        "sentences": list(sentences),
+        "transition_fields": transitions_shown([draft["transitions"][at] for at in which["transitions"]]),
+        "variants": variants,
+    }
+
+
+def _unjudged(draft: Json, which: Which, why: str) -> Iterator[Json]:
+    for name in ("scenes", "transitions"):
+        if which[name]:
+            yield make_check(CONSISTENT, f"$.{name}", None, why)
+    for at in which["questions"]:
+        part, path = draft["questions"][at], f"$.questions[{at}]"
+        yield make_check(ANSWERABLE, f"{path}.gold_answer", None, why)
+        yield make_check(EQUIVALENT, f"{path}.accepted_answers", None, why)
+        yield make_check(DRAWABLE, f"{path}.question", None, why)
+        if depends_on_transition(part):
+            yield make_check(DEPENDS, f"{path}.question", None, why)
+    for at in which["variants"]:
+        yield make_check(MINIMAL, f"$.variants[{at}].contrastive_scene_text", None, why)
+
+
+def _narrative(judged: Json) -> Iterator[Json]:
+    missing = [f"sentence {entry['sentence']}: {entry['remark']}" for entry in judged["missing"]]
+    added = [f"scene {entry['scene']}: {entry['remark']}" for entry in judged["added"]]
+    misplaced = [judged["misplaced"]] if judged["misplaced"] else []
+    yield _verdict(ORDER, misplaced, "the events stand as they happened", "not in the order of events")
+    yield _verdict(COMPLETE, missing, "nothing that matters is missing", "missing of the source")
+    yield _verdict(FAITHFUL, added, "nothing is added to the source", "not in the source")
+
+
+def _verdict(code: str, faults: Sequence[str], fine: str, fault: str) -> Json:
+    note = f"{fault}: {'; '.join(faults)}" if faults else fine
+    return make_check(code, "$.story_text", not faults, note)
+
+
+def _contradictions(name: str, which: Which, entries: Sequence[Json]) -> Iterator[Json]:
+    for at, entry in zip(which[name], entries, strict=True):
+        path = f"$.{name}[{at}]"
+        if not entry["contradicted"]:
+            yield make_check(CONSISTENT, path, True, "the story bears it out")
+        for key in entry["contradicted"]:
+            said = with_remark("the story does not bear it out", entry["remark"])
+            yield make_check(CONSISTENT, f"{path}.{key}", False, said)
+
+
+def _renderable(which: Which, scenes: Sequence[Json]) -> Iterator[Json]:
+    for at, scene in zip(which["scenes"], scenes, strict=True):
+        shows = scene["renderable"]
+        said = "one picture can show it" if shows else with_remark("no picture shows it", scene["remark"])
+        yield make_check(RENDERABLE, f"$.scenes[{at}].visual_must_show", shows, said)
+
+
+def _labels(draft: Json, judged: Json) -> Iterator[Json]:
+    for name in LABELS:
+        if draft[name] is not None:
+            fits = judged[f"{name}_fits"]
+            said = "fits" if fits else with_remark("does not fit", judged["remark"])
+            yield make_check(LABEL, f"$.{name}", fits, f"{draft[name]} {said}")
+
+
+def _question(at: int, part: Json, entry: Json, read: tuple[str, ...] | str | None) -> Iterator[Json]:
+    """Yield the checks of a question.
+
+    Args:
+        at: its position.
+        part: the question.
+        entry: what was judged; ``bad`` are the answers that are others, in their normal form.
+        read: what readers answered; why they did not; None where none was asked.
+    """
+    path, remark = f"$.questions[{at}]", entry["remark"]
+    yield make_check(ANSWERABLE, f"{path}.gold_answer", *_answerable(part, entry, read))
+    wrong = [text for text in _others(part) if normalize_answer(text) in entry["bad"]]
+    said = f"{len(_others(part))} answers say the same as the canonical one"
+    if wrong:
+        said = with_remark("not the same answer: " + ", ".join(map(repr, wrong[:5])), remark)
+    yield make_check(EQUIVALENT, f"{path}.accepted_answers", not wrong, said)
+    shows = entry["drawable"]
+    said = "pictures can show it" if shows else with_remark("no picture shows it", remark)
+    yield make_check(DRAWABLE, f"{path}.question", shows, said)
+    if depends_on_transition(part):
+        earlier, later = entry["earlier_scene"], entry["later_scene"]
+        fault = f"both halves of what it asks about are in scene {earlier}"
+        fine = f"its halves are in the scenes {earlier} and {later}"
+        yield make_check(DEPENDS, f"{path}.question", earlier != later, fine if earlier != later else fault)
+    if entry["repeats"] is not None:
+        yield make_check(
+            DISTINCT, f"{path}.question", False, f"it asks the same as question {entry['repeats']}"
+        )
+
+
+def _answerable(part: Json, entry: Json, read: tuple[str, ...] | str | None) -> tuple[bool | None, str]:
+    """Return whether the text gives the answer of a question, and what shows it."""
+    if part["question_type"] == "moral":
+        fits = entry["moral"]
+        return fits, "the course of events supports it" if fits else "the moral label does not fit"
+    said = "the text supports this answer and no other" if not isinstance(read, str) else read
+    fault = ""
+    if read and not isinstance(read, str):
+        said = f"without having seen the answers: {note(read[0])!r}, the same answer"
+        if all(normalize_answer(text) in entry["bad"] for text in read):
+            fault = f"without having seen the answers: {note(read[0])!r}, which is another answer"
+    elif read is not None and not isinstance(read, str):
+        return False, "without having seen the answers: the text is unclear"
+    if not entry["gold_supported"]:
+        fault = "the text does not support the answer"
+    elif not entry["one_answer"]:
+        fault = "it does not settle one answer that tells of the story"
+    if fault:
+        return False, with_remark(fault, entry["remark"])
+    return None if isinstance(read, str) else True, said
+
+
+def _variant(at: int, variant: Json, judged: Json, seen: Json | str | None) -> Iterator[Json]:
+    path, remark = f"$.variants[{at}]", judged["remark"]
+    changed, kept = judged["meaning_changed"], judged["rest_kept"]
+    minimal, fits = changed and kept, judged["description_fits"]
+    fault = "more than the meaning is changed" if changed else "the meaning is not changed"
+    said = "the meaning is changed, the rest is kept" if minimal else with_remark(fault, remark)
+    yield make_check(MINIMAL, f"{path}.contrastive_scene_text", minimal, said)
+    said = "changed as described" if fits else with_remark("the description does not fit", remark)
+    yield make_check(DESCRIBED, f"{path}.semantic_delta", fits, said)
+    if isinstance(seen, str):
+        yield make_check(READ, f"{path}.contrastive_scene_text", None, seen)
+        return
+    faults = [] if judged["possible"] else [with_remark("the story contradicts itself", remark)]
+    if seen is None:
+        said = "; ".join(faults) or "read with its description: the story holds together"
+        yield make_check(READ, f"{path}.contrastive_scene_text", not faults, said)
+        return
+    faults += _read_faults(variant, seen, is_described=fits)
+    read = with_remark("; ".join(faults), seen["change"])
+    said = read if faults else f"without having been told: {seen['change']}"
+    yield make_check(READ, f"{path}.contrastive_scene_text", not faults, said)
+    if variant["contrastive_moral"] is not None:
+        agrees, wanted = seen["moral_label"] == variant["contrastive_moral"], variant["contrastive_moral"]
+        said = f"the changed story is read as {seen['moral_label'] or 'no single value'}"
+        more = "" if agrees else f", the variant says {wanted}"
+        yield make_check(MORAL, f"{path}.contrastive_moral", agrees, said + more)
+
+
+def _read_faults(variant: Json, seen: Json, *, is_described: bool) -> Iterator[str]:
+    """Yield what a reader who was not told of a change objects to."""
+    kinds, places = seen["change_types"], ", ".join(map(str, seen["contradicts"]))
+    if not kinds:
+        yield "no change of meaning was seen"
+    elif variant["change_type"] not in kinds and not is_described:
+        yield f"read as {' or '.join(kinds)}, not as {variant['change_type']}"
+    if places:
+        yield f"it contradicts scene {places}"
+    if seen["others_changed"]:
+        yield "more than one meaning is changed"
+    if not seen["entities_kept"]:
+        yield "characters or things are not kept"
+    if not seen["fluent"]:
+        yield "it does not read well"
+
+
+async def judge_answers(
+    case: Case, questions: Sequence[Json], answers: Sequence[Sequence[str]]
+) -> Sequence[Judged | str]:
+    """Return the judgement of further answers to each of some questions, or why there is none.
+
+    Raises:
+        NoAnswer: the model cannot be reached.
+    """
+    entries = [
+        {"question": part["question"], "gold_answer": part["gold_answer"], "answers": list(texts)}
+        for part, texts in zip(questions, answers, strict=True)
+    ]
+    counts = [len(texts) for texts in answers]
+    try:
+        return (
+            await case.ask(
+                "katha/check_answers", lambda reply: read_judgements(reply, counts), questions=entries,
+                scenes=scene_texts(case.draft["scenes"]),
+            )
+        ).value  # fmt: skip
+    except NoAnswer as failure:
+        return [why_unjudged(failure)] * len(questions)
+
+
+async def guess(case: Case, times: int) -> list[Json]:
+    """Return how often each question was answered by somebody who saw nothing but the question: notes.
+
+    Not asked are moral questions, which are a choice of twelve, and those about what one picture shows. A
+    guess counts as right where it is an accepted answer, by the rule that scoring uses.
+
+    Raises:
+        NoAnswer: the model cannot be reached.
+    """
+    notes = []
+    for at, part in enumerate(case.draft["questions"]):
+        if part["question_type"] in ("moral", "action_visibility") or len(part["evidence_scenes"]) < 2:
+            continue
+        known = {normalize_answer(text) for text in part["accepted_answers"]}
+        right = told = 0
+        for sample in range(times):
+            settings = case.tools.own(ModelSettings)
+            again = settings.model_copy(update={"sample": settings.sample + sample})
+            own = replace(case, tools=replace(case.tools, settings=again))
+            asked = {"question": part["question"], "question_type": part["question_type"]}
+            try:
+                guessed = (await own.ask("katha/guess_answers", read_guess, **asked)).value
+            except NoAnswer as failure:
+                why_unjudged(failure)  # raises where the model is to be asked again later
+                continue
+            told += 1
+            right += guessed is not None and normalize_answer(guessed) in known
+        if told:
+            said = f"guessed right by {right} of {told} who saw nothing but the question"
+            notes.append(make_check(GUESSABLE, f"$.questions[{at}].question", True, said))
+    return notes

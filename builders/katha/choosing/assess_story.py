@@ -1,16 +1,18 @@
-"""Stage: whether a story is fit for the benchmark, judged by a model in the story's language (section C.3).
+"""Stage: whether a story is fit for the benchmark (section C.3), and its labels (Tables 6 and 11).
 
 The rules of ``screen_stories`` can only find cues that speak against a story. Where a model drafts, it judges
 each exclusion and each condition of C.3 with a reason. ``unfit`` turns the story away, ``unsure`` leaves the
-check without a verdict, which sends the record to people. Without a model nothing is judged here.
+check without a verdict, which sends the record to people. Without a model nothing is judged here. The labels
+of a person stand, then those of the story's author, then a model's, which come with the same reply.
 """
 
 from collections.abc import Mapping
 
 from ....schemas.canonical import Json
-from ...replies import Problems, by_number, language, needed
+from ...replies import Problems, by_key, language, needed
 from ...step import PlannerSettings, Step, Unfit
-from ..drafts import Sketch, make_check
+from ...story_rows import NOT_APPLICABLE
+from ..drafts import LABELS, Sketch, given_label, make_check
 
 CRITERIA: Mapping[str, str] = {
     "events": "mainly_descriptive",
@@ -44,34 +46,41 @@ def _show(sketch: Sketch, settings: PlannerSettings) -> Json:
 
 
 def _read(reply: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
-    """Return the checks of a reply, one for each criterion; an unsure one has no verdict."""
-    named = [{**entry, "number": _number(entry)} for entry in reply["criteria"]]
-    entries = by_number(named, "number", range(1, len(CRITERIA) + 1), "criteria")
+    """Return the checks of a reply, one for each criterion, and its labels; an unsure check has no verdict.
+
+    The turning point, which the model states first in order to choose well, is not kept.
+    """
     problems, checks = Problems(), []
-    for entry in entries:
+    for entry in by_key(reply["criteria"], "criterion", list(CRITERIA), "criteria"):
         reason = needed(entry, "reason", entry["criterion"], problems)
         passed = {"fit": True, "unfit": False}.get(entry["verdict"])
         said = reason if passed is not None else f"not settled, a person decides: {reason}"
         checks.append(make_check(f"screen_{CRITERIA[entry['criterion']]}", "$.story_text", passed, said))
+    if (reply["morals"] == "one") != (reply["moral_label"] is not None):
+        problems.add("moral_label must be a value of the list where morals is one, and null where it is not")
     problems.settle()
-    return checks
-
-
-def _number(entry: Json) -> int:
-    return 1 + list(CRITERIA).index(entry["criterion"])
+    moral = NOT_APPLICABLE if reply["morals"] == "none" else None
+    return {"assessment": checks, **{name: reply[name] for name in LABELS}, "moral": moral}
 
 
 def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
-    for check in drafted or ():
+    made = drafted or {"assessment": [], "moral": None}
+    for check in made["assessment"]:
         if check["passed"] is False:
             raise Unfit(str(check["code"]).removeprefix("screen_"), str(check["note"]))
-    return drafted or []
+    known = {name: given_label(sketch.given, name) or sketch.story[name] for name in LABELS}
+    if sketch.story.get("moral") is not None:  # its author says that it has none
+        made = {**made, "moral_label": None, "moral": NOT_APPLICABLE}
+    labels = {name: label or made.get(name) for name, label in known.items()}
+    moral = made["moral"] if labels["moral_label"] is None else None
+    return {"assessment": made["assessment"], **labels, "moral": moral}
 
 
 STEP = Step(
     id="katha/assess_story",
-    version=2,
-    writes=("assessment",),
+    version=3,
+    writes=("assessment", *LABELS, "moral"),
+    by="labels_by",
     reads=("story", "given"),
     sketch=Sketch.of,
     rules=lambda sketch, settings: None,

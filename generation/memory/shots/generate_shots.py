@@ -161,7 +161,7 @@ async def _shot(
         "first_frame": None if request.first_frame is None else request.first_frame.sha256,
         "asked_seed": settings.video_seed,
     }  # fmt: skip
-    question = Ask(request.chat(), _read, LABEL, repair=False, sample=settings.sample, plain=True)
+    question = Ask(request.chat(), _read, LABEL, repairs=0, sample=settings.sample, plain=True)
     try:
         answer = await tools.asker.ask(question)
     except NoAnswer as none:

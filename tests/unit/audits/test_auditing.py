@@ -138,7 +138,9 @@ def answers(asked):
     for number, row in enumerate(rows, 1):
         status = "unclear" if number == 1 else "recoverable"
         said = "a green whale" if number == 2 else KNOWN[row.partition(") ")[2]]
-        replies.append({"number": number, "status": status, "answer": None if number == 1 else said})
+        others = dict.fromkeys(("full", "own_words", "seen"))
+        short = None if number == 1 else said
+        replies.append({"number": number, "status": status, "short": short, **others})
     return {"answers": replies}
 
 

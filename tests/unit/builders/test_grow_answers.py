@@ -7,6 +7,7 @@ import pytest
 
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.drafts import maker_of
+from fabula.builders.katha.grow_answers import nearest
 from fabula.builders.katha.measure_edits import EditSummary, distance, measure
 from fabula.engine.stage import Answer, NoAnswer
 from fabula.schemas.katha import KathaBundle, ProducerLine
@@ -30,8 +31,9 @@ class Asker:
             raise self.blind
         if name == "answer_questions":
             answers = self.blind[ask.request.model, ask.sample]
+            others = dict.fromkeys(("full", "own_words", "seen"))
             rows = [
-                {"number": n, "status": "recoverable" if text else "unclear", "answer": text}
+                {"number": n, "status": "recoverable" if text else "unclear", "short": text, **others}
                 for n, text in enumerate(answers, start=1)
             ]
             return Answer(ask.read({"answers": rows}))
@@ -55,11 +57,11 @@ def tale(drafted: Any) -> Any:
         "gold_answer": "it slipped on a wet leaf",
         "accepted_answers": ["it slipped on a wet leaf", "a wet leaf"],
     }
-    return {**fields, "questions": [question], "questions_by": "rules@1", "answers": []}
+    return {**fields, "questions": [question], "questions_by": "rules@1", "answers": [], "readings": []}
 
 
 def grow(katha: Any, tale: Any, asker: Any = None, **settings: Any) -> Any:
-    chosen = {"model": JUDGE, **settings} if asker is not None else settings
+    chosen = {"model": JUDGE, "answerers": [JUDGE], **settings} if asker is not None else settings
     return katha.run_stage("grow_answers", tale, chosen, asker=asker).fields
 
 
@@ -90,7 +92,7 @@ def test_answers_when_judged_the_same_join_with_producer_and_judge(katha, tale) 
         ("the leaf was slippery", True, True, "the same in other words"),
         ("it was pushed", False, False, "another answer"),
         ("It slipped on a wet leaf!", None, False, "it is accepted already"),
-        ("The leaf was slippery.", True, False, "the same answer was given before"),
+        ("The leaf was slippery.", True, False, "it is nearly 'the leaf was slippery'"),
     ]
     first, second, known, _ = fields["answer_history"]
     assert first["producer"].startswith("openai:a via katha/answer_questions@")
@@ -133,6 +135,41 @@ def test_judge_when_it_refuses_lets_nothing_join_and_says_why(katha, tale) -> No
     ((_, verdict, joined, reason),) = history(fields)
     assert (verdict, joined) == (None, False)
     assert reason == "not judged: refused: I would rather not"
+
+
+def test_readings_when_judged_with_the_draft_join_without_a_call_and_near_copies_do_not(katha, tale) -> None:
+    said = {
+        "question_id": tale["questions"][0]["question_id"],
+        "producer": "openai:r via p",
+        "judge": "openai:j",
+    }
+    tale["readings"] = [
+        {**said, "answer": "still on a wet leaf", "verdict": True, "remark": ""},
+        {**said, "answer": "its feet found no hold", "verdict": True, "remark": ""},
+        {**said, "answer": "its feet found no good hold", "verdict": True, "remark": ""},
+        {**said, "answer": "somebody pushed it", "verdict": False, "remark": "Nobody did."},
+        {**said, "answer": "the ground moved", "verdict": None, "remark": "not judged: refused: no"},
+    ]
+    fields = grow(katha, tale)
+    assert history(fields) == [
+        ("still on a wet leaf", True, False, "it is nearly 'it slipped on a wet leaf'"),
+        ("its feet found no hold", True, True, "the same in other words"),
+        ("its feet found no good hold", True, False, "it is nearly 'its feet found no hold'"),
+        ("somebody pushed it", False, False, "another answer: Nobody did."),
+        ("the ground moved", None, False, "not judged: refused: no"),
+    ]
+    assert [row["judge"] for row in fields["answer_history"]] == [*["openai:j"] * 4, None]
+    assert list(fields["grown"].values()) == [["its feet found no hold"]]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_near"),
+    [("wet on the sandbank", "still wet on the sandbank", True),
+     ("she was glad", "she was afraid", False), ("to catch her hat", "her hat was flying off", False),
+     ("狐狸够不着葡萄", "狐狸够不着那葡萄", True), ("狐狸够不着葡萄", "葡萄太高了", False)],
+)  # fmt: skip
+def test_answers_when_they_differ_by_a_word_are_near(one: str, other: str, is_near: bool) -> None:
+    assert (nearest([one], other) == one) is is_near
 
 
 def test_record_when_answers_joined_has_them_with_their_producer_and_history(katha, tale) -> None:

@@ -93,12 +93,21 @@ def test_prompt_when_all_does_not_fit_leaves_out_from_the_end() -> None:
     assert not lacking(scene(generation_prompt=prompt))
 
 
-def test_prompt_when_what_must_be_visible_is_too_long_keeps_all_of_it() -> None:
-    wanted = [f"golden thing {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-    drawn = scene(visual_must_show=wanted)
+def test_prompt_when_what_must_be_visible_is_too_long_fits_and_nothing_is_said_to_lack() -> None:
+    drawn = scene(visual_must_show=[f"golden thing {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"])
     prompt = short_prompt(drawn, STORY)
-    assert all(phrase in prompt for phrase in wanted) and "tree" not in prompt
-    assert fits(prompt) is False
+    assert "golden thing a" in prompt and "golden thing z" not in prompt
+    assert fits(prompt) and not lacking({**drawn, "generation_prompt": prompt})
+
+
+def test_prompt_when_looks_are_known_says_them_once_at_the_first_mention_of_each_name() -> None:
+    looks = {"fox": "a thin red fox with a white tail", "crow": "an old black bird"}
+    drawn = scene(action="A fox looks up at the crow.", visual_must_show=["the fox sitting", "the crow"])
+    prompt = short_prompt(drawn, STORY, looks=looks)
+    assert prompt.startswith(
+        "A fox (a thin red fox with a white tail) looks up at the crow (an old black bird), the fox sitting"
+    )
+    assert prompt.count("(") == 2
 
 
 def test_prompts_when_a_person_gave_one_leave_it() -> None:

@@ -61,7 +61,6 @@ def test_checks_when_nobody_made_them_are_there_without_a_verdict() -> None:
         "scene_drawable": "$.scenes[*]",
         "transition_faithful": "$.transitions[0]",
         "question_answerable": "$.questions[*]",
-        "question_not_guessable": "$.questions[*]",
         "question_drawable": "$.questions[*]",
         # Only the first question is about a transition.
         "question_depends_on_transition": "$.questions[0]",

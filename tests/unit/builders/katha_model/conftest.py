@@ -10,18 +10,17 @@ import pytest
 from fabula.builders.katha import (
     annotate_transitions,
     draft_scenes,
-    label_story,
     write_contrastives,
     write_questions,
 )
+from fabula.builders.katha.choosing import assess_story
 from fabula.builders.katha.drafts import Sketch
-from fabula.builders.katha.repair_draft import correct
 from fabula.builders.replies import Drafted
 from fabula.builders.step import PlannerSettings, Step
 from fabula.builders.text.analyze_story import analyze
 from fabula.engine.stage import Answer, Ask, BadReply, Tools
 from fabula.models.chat import ChatRequest, Message
-from fabula.models.replies import check_value
+from fabula.models.replies import Malformed, check_value
 from fabula.models.spec import ModelSettings
 from fabula.schemas.text import normalize_text
 from fabula.schemas.values import Own
@@ -51,7 +50,10 @@ class DirectAsker:
         reply = self.handler(as_asked(ask.request))
         if isinstance(reply, Exception):
             raise reply
-        check_value(reply, ask.request.schema)
+        try:
+            check_value(reply, ask.request.schema)
+        except Malformed as problem:
+            raise BadReply(str(problem)) from problem
         return Answer(ask.read(reply))
 
 
@@ -69,7 +71,7 @@ class Drafting:
         return await self._draft(draft_scenes.STEP, sketch, scenes=count)
 
     async def labels(self, sketch: Sketch) -> Drafted:
-        return await self._draft(label_story.STEP, sketch)
+        return await self._draft(assess_story.STEP, sketch)
 
     async def transitions(self, sketch: Sketch) -> Drafted:
         return await self._draft(annotate_transitions.STEP, sketch)
@@ -79,9 +81,6 @@ class Drafting:
 
     async def variants(self, sketch: Sketch, count: int) -> Drafted:
         return await self._draft(write_contrastives.STEP, sketch, variants=count)
-
-    async def repair(self, story: Any, draft: Any, part: str, findings: Any) -> Drafted | None:
-        return await correct(self.tools, story, draft, part, findings)
 
 
 class Model:
@@ -153,6 +152,7 @@ class Tale:
             "title": self.story["title"],
             "narrative_type": kind,
             "moral_label": moral,
+            "moral": None,
             "scenes": scenes.value,
             "transitions": transitions.value,
             "questions": questions.value,

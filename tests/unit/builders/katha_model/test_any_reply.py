@@ -11,7 +11,7 @@ from fabula.builders.katha import write_questions
 from fabula.builders.katha.annotate_transitions import read_transitions, transitions_shown
 from fabula.builders.katha.checks import reading as read_checks
 from fabula.builders.katha.checks.rules import rule_checks
-from fabula.builders.katha.draft_scenes import SCENE_FIELDS, read_descriptions, read_division, scenes_shown
+from fabula.builders.katha.draft_scenes import SCENE_FIELDS, read_division, read_scenes, scenes_shown
 from fabula.builders.katha.drafts import type_problem
 from fabula.builders.katha.write_contrastives import read_variants, variants_shown
 from fabula.builders.katha.write_questions import questions_shown, read_questions
@@ -67,6 +67,11 @@ def spoiled(draw: st.DrawFn, prompt_id: str, name: str, good: list[Any]) -> dict
     return {name: draw(st.permutations(entries)) if draw(st.booleans()) else entries}
 
 
+def cast_of(draft: dict[str, Any]) -> list[Any]:
+    names = {name for scene in draft["scenes"] for name in scene["characters"]}
+    return [{"name": name, "look": "somebody"} for name in sorted(names)]
+
+
 def holds(draft: dict[str, Any], story: Any, part: str, made: Any) -> None:
     """The part has its type, and no rule finds anything in the record with it."""
     assert type_problem(part, made) is None
@@ -78,9 +83,11 @@ def holds(draft: dict[str, Any], story: Any, part: str, made: Any) -> None:
 @given(data=st.data())
 def test_scenes_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:
     texts = [scene["scene_text"] for scene in draft["scenes"]]
-    reply = spoiled(data.draw, "describe_scenes", "scenes", scenes_shown(draft["scenes"]))
+    more = {"first_segment": None, "emotion_words": hat.story["text"]}
+    good = [{**part, **more} for part in scenes_shown(draft["scenes"])]
+    reply = spoiled(data.draw, "draft_scenes", "scenes", good) | {"cast": cast_of(draft)}
     try:
-        made = read_descriptions(reply, hat.story, texts)
+        made = read_scenes(reply, hat.story, texts, range(1, len(texts) + 1))
     except BadReply as problem:
         assert str(problem)
         return
@@ -92,7 +99,9 @@ def test_scenes_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> N
 def test_scenes_when_divided_in_any_way_go_back_or_cover_the_story(hat, draft, firsts, sort) -> None:
     numbers = sorted(firsts) if sort else firsts
     fields = {name: draft["scenes"][0][name] for name in SCENE_FIELDS}
-    reply = {"scenes": [{"first_segment": first, **fields} for first in numbers]}
+    fields |= {"emotion_words": None}
+    scenes = [{"scene": n, "first_segment": first, **fields} for n, first in enumerate(numbers, start=1)]
+    reply = {"cast": cast_of(draft), "scenes": scenes}
     count = len(hat.analysis["segments"])
     sound = len(numbers) == 3 and numbers == sorted(numbers) and numbers[0] == 1 and numbers[-1] <= count
     try:
@@ -107,11 +116,12 @@ def test_scenes_when_divided_in_any_way_go_back_or_cover_the_story(hat, draft, f
 @SMALL
 @given(data=st.data())
 def test_transitions_when_described_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    good = transitions_shown(draft["transitions"])
+    texts = [scene["scene_text"] for scene in draft["scenes"]]
+    good = [{**part, "emotion_words": hat.story["text"]} for part in transitions_shown(draft["transitions"])]
     reply = spoiled(data.draw, "annotate_transitions", "transitions", good)
     reply["moral_from_scene"] = data.draw(st.integers(0, 6))
     try:
-        made = read_transitions(reply, hat.story, 5, "gratitude")
+        made = read_transitions(reply, hat.story, texts, "gratitude")
     except BadReply as problem:
         assert str(problem)
         return
@@ -121,7 +131,7 @@ def test_transitions_when_described_in_any_way_go_back_or_hold(hat, draft, data)
 @SMALL
 @given(data=st.data())
 def test_questions_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    good = questions_shown(draft["questions"])
+    good = [{**part, "told_by": hat.story["text"]} for part in questions_shown(draft["questions"])]
     reply = spoiled(data.draw, "write_questions", "questions", good)
     try:
         made = read_questions(reply, hat.story, draft["scenes"], "gratitude", WANTED)
@@ -135,24 +145,28 @@ def test_questions_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> 
 @SMALL
 @given(data=st.data())
 def test_variants_when_written_in_any_way_go_back_or_hold(hat, draft, data) -> None:
-    reply = spoiled(data.draw, "write_contrastives", "variants", variants_shown(draft["variants"]))
+    good = [{**part, "later_scene": 5, "depends": "x y"} for part in variants_shown(draft["variants"])]
+    reply = spoiled(data.draw, "write_contrastives", "variants", good)
     labels = (draft["narrative_type"], "gratitude")
     try:
-        made = read_variants(reply, hat.story, draft["scenes"], labels, 2)
+        made = read_variants(reply, hat.story, draft["scenes"], labels, [1, 2])
     except BadReply as problem:
         assert str(problem)
         return
     holds(draft, hat.story, "variants", made)
 
 
+def everything(draft: dict[str, Any]) -> dict[str, range]:
+    return {name: range(len(draft[name])) for name in ("scenes", "transitions", "questions", "variants")}
+
+
 READERS = {
     "answer_questions": lambda reply, _: read_checks.read_answers(reply, 2),
     "check_answers": lambda reply, _: read_checks.read_judgements(reply, [1, 2]),
-    "check_questions": lambda reply, _: read_checks.read_questions(reply, [True, False], 2),
-    "guess_answers": lambda reply, _: read_checks.read_guesses(reply, 2),
-    "check_contrastives": lambda reply, _: read_checks.read_contrasts(reply, 2),
+    "guess_answers": lambda reply, _: read_checks.read_guess(reply),
+    "read_variants": lambda reply, _: read_checks.read_contrasts(reply, 2),
     "check_record": lambda reply, draft: read_checks.read_record(
-        reply, draft["scenes"], draft["transitions"]
+        reply, draft, everything(draft), [2] * len(draft["questions"])
     ),
 }
 

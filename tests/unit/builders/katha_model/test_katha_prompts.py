@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from fabula.builders.katha.checks.verifying import MORAL, READ, check_draft
+from fabula.builders.katha.checks.verifying import check_draft
 from fabula.prompts.loader import fenced, load_prompt, prompt_ids
-from fabula.schemas.vocabulary import vocabulary
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 
@@ -55,50 +54,11 @@ def test_verifier_when_it_answers_has_not_seen_answers_labels_or_descriptions(mo
     assert first.prompt.startswith("katha/answer_questions@")
     text = model.asked(first.request).text
     for question in draft["questions"]:
-        assert question["question"] in text
+        assert (question["question"] in text) is (question["question_type"] != "moral")
         assert question["required_evidence"] not in text.partition("The questions:")[2]
     assert "Moral target" not in text
     stated = [transition["causality"] for transition in draft["transitions"] if transition["causality"]]
     assert all(cause not in text.partition("The questions:")[2] for cause in stated)
-
-
-# Variants that a reader compares with the story without having been told what was changed.
-
-
-def reading(model, hat, draft, **seen):
-    """The checks of the first variant, read as given."""
-
-    def handler(asked):
-        reply = KathaModel()(asked)
-        if prompt_of(asked) == "katha/read_variants":
-            reply["variants"][0] |= seen
-        return reply
-
-    checks = model.run(check_draft(hat.story, draft, model.tools(handler)))
-    return {check["code"]: check for check in checks if check["path"].startswith("$.variants[0]")}
-
-
-@pytest.mark.parametrize(
-    ("seen", "fault"),
-    [
-        ({"change_type": None}, "read as None, not as"),
-        ({"others_changed": True}, "more than one meaning"),
-        ({"entities_kept": False}, "not kept"),
-        ({"fluent": False}, "does not read well"),
-    ],
-)
-def test_variant_when_read_otherwise_fails_with_what_was_seen(model, hat, draft, seen, fault) -> None:
-    check = reading(model, hat, draft, change="Now it rains.", **seen)[READ]
-    assert check["passed"] is False
-    assert fault in check["note"] and "Now it rains." in check["note"]
-
-
-def test_variant_when_it_is_read_as_another_value_fails(model, hat, draft) -> None:
-    other = next(
-        word for word in vocabulary("moral_label").values if word != draft["variants"][0]["original_moral"]
-    )
-    check = reading(model, hat, draft, moral_label=other)[MORAL]
-    assert check["passed"] is False and other in check["note"]
 
 
 # Stories that try to be more than data: none changes the form of a request, or another story's.
@@ -139,8 +99,7 @@ def test_story_when_hostile_is_drafted_like_any_other(model, tale, kind) -> None
     assert "".join("".join(s["scene_text"] for s in draft["scenes"]).split()) == "".join(
         HOSTILE[kind].split()
     )
-    guessing = 1 + len({tuple(question["evidence_scenes"]) for question in draft["questions"]})
-    assert len(asked) == 11 + guessing
+    assert len(asked) == 8
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -185,5 +144,5 @@ def test_model_when_it_obeys_the_story_is_caught_by_the_reader(model, tale, kind
             reply["scenes"] = reply["scenes"][:2]
         return reply
 
-    with pytest.raises(model.BadReply, match="expected exactly 4 scenes, found 2"):
+    with pytest.raises(model.BadReply, match="expected at least 4 entries, found 2"):
         model.run(model.planner(obeys).scenes(hostile.sketch(), 4))

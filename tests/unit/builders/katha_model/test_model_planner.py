@@ -3,20 +3,16 @@
 import pytest
 
 from fabula.builders.katha.checks.rules import rule_checks
-from fabula.builders.katha.draft_scenes import ask_descriptions
-from fabula.builders.katha.label_story import STEP
+from fabula.builders.katha.choosing.assess_story import STEP
+from fabula.builders.katha.draft_scenes import ask_scenes
 from fabula.builders.step import PlannerSettings
 from fabula.testing.katha_model import KathaModel
-
-
-def finding(path: str, note: str = "not so") -> dict:
-    return {"code": "model_consistent", "path": path, "passed": False, "note": note}
 
 
 def test_step_when_its_planner_is_model_asks_and_else_the_rules_draft(model, hat) -> None:
     asking, ruled = model.tools(), model.tools(settings=PlannerSettings(model="openai:tested"))
     assert model.run(STEP.draft(hat.sketch(), asking)).maker.startswith(
-        "openai:tested via katha/label_story@"
+        "openai:tested via katha/assess_story@"
     )
     assert model.run(STEP.draft(hat.sketch(), ruled)).maker == "", "rules know no labels"
     assert [len(tools.asker.asks) for tools in (asking, ruled)] == [1, 0]
@@ -28,39 +24,9 @@ def test_draft_when_made_by_the_stand_in_passes_every_rule(hat, draft) -> None:
 
 def test_given_texts_when_described_keep_their_words(model, hat, draft) -> None:
     texts = [scene["scene_text"] for scene in draft["scenes"]]
-    made = model.run(ask_descriptions(model.tools(), hat.story, texts))
+    made = model.run(ask_scenes(model.tools(), hat.story, texts))
     assert [scene["scene_text"] for scene in made.value] == texts
-    assert "katha/describe_scenes@" in made.maker
-
-
-@pytest.mark.parametrize("part", ["scenes", "transitions", "questions", "variants"])
-def test_repair_when_one_element_is_faulted_changes_no_other(model, hat, draft, part) -> None:
-    def rewrites_everything(asked):
-        reply = KathaModel()(asked)
-        for number, entry in enumerate(reply[part]):
-            for name in ("state", "causality", "required_evidence", "semantic_delta"):
-                if name in entry:
-                    entry[name] = f"Quite another thing, number {number}."
-        return reply
-
-    planner = model.planner(rewrites_everything)
-    made = model.run(planner.repair(hat.story, draft, part, [finding(f"$.{part}[1].x")]))
-    changed = [old != new for old, new in zip(draft[part], made.value, strict=True)]
-    assert changed == [number == 1 for number in range(len(draft[part]))]
-    assert "Quite another thing, number 1." in made.value[1].values()
-    ids = ("story_id", "scene_index", "scene_text", "from_scene", "question_id", "variant_id", "moral_target")
-    for name in ids:
-        assert made.value[1].get(name) == draft[part][1].get(name)
-
-
-def test_repair_when_asked_quotes_the_findings_and_what_was_written(model, hat, draft) -> None:
-    planner = model.planner()
-    model.run(
-        planner.repair(hat.story, draft, "scenes", [finding("$.scenes[1].state", "the hat is <<< gone")])
-    )
-    text = model.asked(planner.tools.asker.asks[0].request).text
-    assert "[1] scene 2, state: the hat is <<< gone" in text
-    assert draft["scenes"][1]["action"] in text
+    assert "katha/draft_scenes@" in made.maker
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
+from fabula.builders.katha.checks.verifying import PROMPTS
 from fabula.models.stand_ins import ANSWERED
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
@@ -88,8 +89,10 @@ def test_build_when_a_model_drafts_makes_sound_records_and_asks_once(build, prov
     with ModelServer(KathaModel()) as server:
         report, bundles = build(server, f"{provider}:tested")
         asked = len(server.log)
+        counts = Counter(prompt_of(exchange.asked) for exchange in server.log)
         again, _ = build(server, f"{provider}:tested")
         assert len(server.log) == asked
+    assert counts.keys() >= set(PROMPTS) and set(counts.values()) == {3} and counts.total() == 3 * 9
     assert report.totals["made"] == 3
     assert again.outputs == report.outputs
     for bundle in bundles.values():
@@ -107,8 +110,10 @@ def test_build_when_the_verifier_objects_repairs_once_and_settles(build) -> None
     assert report.totals["made"] == 3
     # Where a first scene has one clause, the stand-in has nothing to object to.
     corrected = [key for key, made in makers_of(bundles).items() if "$.scenes[0].state" in made]
-    assert corrected and counts["katha/describe_scenes"] == 3 + len(corrected)
-    assert counts["katha/write_contrastives"] == counts["katha/check_contrastives"] == 6
+    assert corrected and counts["katha/draft_scenes"] == 3 + len(corrected)
+    assert counts["katha/write_contrastives"] == counts["katha/check_record"] == 6
+    assert counts["katha/answer_questions"] == counts["katha/read_variants"] == 3
+    assert max(counts.values()) == 6 and counts.total() <= 14 * 3
     for story_id, makers in makers_of(bundles).items():
         assert_all_judged(bundles[story_id])
         assert "katha/write_contrastives@" in makers["$.variants[0].semantic_delta"]
@@ -117,18 +122,19 @@ def test_build_when_the_verifier_objects_repairs_once_and_settles(build) -> None
 def test_build_when_one_story_gets_bad_replies_fails_that_one_and_keeps_the_reply(build) -> None:
     def spoiled(asked: Asked) -> Any:
         reply = KathaModel()(asked)
-        if prompt_of(asked) == "katha/describe_scenes" and "शेर" in asked.text:
+        if prompt_of(asked) == "katha/draft_scenes" and "शेर" in asked.text:
             reply["scenes"][0]["story_id"] = "kb25k_0001"
         return reply
 
     with ModelServer(spoiled) as server:
         report, bundles = build(server, settings={"run.threshold": 0.5})
-        divisions = [e for e in server.log if prompt_of(e.asked) == "katha/describe_scenes"]
+        divisions = [e for e in server.log if prompt_of(e.asked) == "katha/draft_scenes"]
     assert sorted(bundles) == ["kb25k_0001", "kb25k_0002"]
     (failed,) = [item for item in report.items if item.id == "hindi_1"]
     assert failed.code == "malformed"
     assert "story_id" in failed.reason
-    # Asked, and asked once more with the problem: neither the other stories nor anything later for this one.
+    # Asked, and asked once more with the problem, which gave the same reply: neither the other stories nor
+    # anything later for this one.
     assert len(divisions) == 4
 
 

@@ -1,0 +1,214 @@
+"""One repair of a draft: what is written again, what its writer is told, and which version stays."""
+
+from typing import Any
+
+import pytest
+
+from fabula.builders.katha.drafts import LISTS
+from fabula.builders.katha.repair_draft import SPEC, RepairSettings, in_words, run
+from fabula.engine.stage import Item, NoAnswer
+from fabula.testing.asked_prompts import prompt_of
+from fabula.testing.katha_model import KathaModel
+
+BOTH = {"planner": "model", "model": "openai:writer", "verifier": "openai:reader"}
+MAKERS = {f"{name}_by": "openai:writer via katha/x@1" for name in (*LISTS, "labels")}
+
+
+class Scripted:
+    """The stand-in, in whose judgements of the record some entries are otherwise, call by call.
+
+    ``faults`` has for each such call: list -> number of a part -> what is otherwise. ``writes`` has for a
+    prompt what is otherwise in the parts that are written again.
+    """
+
+    def __init__(self, *faults: dict[str, dict[int, Any]], **writes: Any) -> None:
+        self.faults, self.writes, self.asked = list(faults), writes, []
+
+    def __call__(self, asked: Any) -> Any:
+        reply, prompt = KathaModel()(asked), str(prompt_of(asked)).removeprefix("katha/")
+        self.asked.append((prompt, asked.text))
+        if prompt == "check_record":
+            keys = {"scenes": "scene", "transitions": "from_scene"}
+            for name, numbers in (self.faults.pop(0) if self.faults else {}).items():
+                for entry in reply[name]:
+                    entry.update(numbers.get(entry[keys.get(name, "number")], {}))
+        changed = self.writes.get(prompt)
+        if isinstance(changed, Exception):
+            return changed
+        for name in LISTS if changed else ():
+            for entry in reply.get(name, ()):
+                entry.update(changed)
+        return reply
+
+    def texts(self, prompt: str) -> list[str]:
+        return [text for name, text in self.asked if name == prompt]
+
+
+def repaired(model: Any, hat: Any, draft: Any, script: Scripted, **changes: Any) -> dict[str, Any]:
+    fields = {
+        "story": hat.story, "analysis": hat.analysis, "given": None, "narrative": None,
+        "narrative_by": None, **draft, **MAKERS, **changes,
+    }  # fmt: skip
+    item = Item("tale_1", {name: fields[name] for name in SPEC.reads})
+    return dict(model.run(run(item, model.tools(script, RepairSettings(**BOTH)))).fields)
+
+
+def open_findings(fields: dict[str, Any]) -> list[str]:
+    return [check["path"] for check in fields["judged"] if check["passed"] is False]
+
+
+WRONG = {"contradicted": ["state"], "remark": "The hat still flies."}
+
+
+def test_part_when_faulted_is_written_again_whole_and_alone_and_the_better_version_stays(
+    model, hat, draft
+) -> None:
+    script = Scripted({"scenes": {2: WRONG}}, draft_scenes={"state": "The hat is in the air."})
+    fields = repaired(model, hat, draft, script)
+    (told,) = script.texts("draft_scenes")
+    assert "Write the description of scene 2 anew" in told
+    assert "scene 2, state: the story does not bear it out: The hat still flies." in told
+    scenes = fields["repaired"]["scenes"]
+    assert scenes[1]["state"] == "The hat is in the air."
+    assert [scene for n, scene in enumerate(scenes) if n != 1] == [
+        scene for n, scene in enumerate(draft["scenes"]) if n != 1
+    ]
+    assert fields["repaired_by"]["scenes"].startswith("openai:writer via katha/draft_scenes@")
+    (entry,) = fields["repair_log"]
+    assert entry["outcome"] == "repaired: findings weigh 4, then 0"
+    assert entry["first"]["state"] == draft["scenes"][1]["state"]
+    assert entry["second"]["state"] == "The hat is in the air."
+    assert open_findings(fields) == []
+    assert [name for name, _ in script.asked] == [
+        "answer_questions", "read_variants", "check_record", "draft_scenes", "check_record",
+    ]  # fmt: skip
+    assert "Judge 1 scenes, 0 transitions, 0 questions, 0 variants" in script.texts("check_record")[1]
+
+
+def test_part_when_the_second_version_is_no_better_keeps_the_first_with_its_finding(
+    model, hat, draft
+) -> None:
+    script = Scripted(
+        {"scenes": {2: WRONG}}, {"scenes": {2: {**WRONG, "contradicted": ["action"]}}},
+        draft_scenes={"state": "The hat is in the air."},
+    )  # fmt: skip
+    fields = repaired(model, hat, draft, script)
+    assert fields["repaired"] == fields["repaired_by"] == dict.fromkeys(LISTS)
+    (entry,) = fields["repair_log"]
+    assert entry["outcome"] == "kept the first version: findings weigh 4, then 4"
+    assert entry["second"]["state"] == "The hat is in the air."
+    assert open_findings(fields) == ["$.scenes[1].state"]
+
+
+def test_findings_when_nobody_who_writes_can_act_on_them_reach_no_writer(model, hat, draft) -> None:
+    draft["scenes"][0]["generation_prompt"] = "word " * 90  # a prompt that is too long, which rules make
+    moral = next(n for n, part in enumerate(draft["questions"], 1) if part["question_type"] == "moral")
+    script = Scripted({"questions": {moral: {"gold_supported": False}}})
+    fields = repaired(model, hat, draft, script)
+    assert [name for name, _ in script.asked] == ["answer_questions", "read_variants", "check_record"]
+    assert fields["repaired"] == dict.fromkeys(LISTS)
+
+
+def test_light_finding_when_alone_asks_for_nothing_and_stays(model, hat, draft) -> None:
+    script = Scripted({"questions": {2: {"earlier_scene": 1, "later_scene": 1}}})
+    fields = repaired(model, hat, draft, script)
+    assert "write_questions" not in {name for name, _ in script.asked}
+    assert open_findings(fields) == ["$.questions[1].question"]
+
+
+def test_accepted_answer_when_it_is_another_one_is_left_out_without_a_call(model, hat, draft) -> None:
+    gold, other = draft["questions"][0]["accepted_answers"][:2]
+    script = Scripted({"questions": {1: {"wrong_answers": [1], "remark": "Vaguer."}}})
+    fields = repaired(model, hat, draft, script)
+    assert fields["repaired"]["questions"][0]["accepted_answers"] == [gold]
+    assert fields["repaired_by"]["questions"] == "openai:reader"
+    assert len(script.asked) == 3 and open_findings(fields) == []
+    (note,) = [check["note"] for check in fields["judged"] if "left out" in check["note"]]
+    assert repr(other) in note
+
+
+def test_readings_when_judged_come_with_reader_judge_and_verdict(model, hat, draft) -> None:
+    def read(asked: Any) -> Any:
+        reply = KathaModel()(asked)
+        if prompt_of(asked) == "katha/answer_questions":
+            reply["answers"][0]["full"] = "as another reader says it"
+        return reply
+
+    (reading,) = repaired(model, hat, draft, read)["readings"]
+    assert reading["question_id"] == draft["questions"][0]["question_id"]
+    assert reading["producer"].startswith("openai:reader via katha/answer_questions@")
+    assert (reading["answer"], reading["judge"], reading["verdict"]) == (
+        "as another reader says it", "openai:reader", True,
+    )  # fmt: skip
+
+
+def test_every_list_when_faulted_takes_one_call_each_and_one_check_in_all(model, hat, draft) -> None:
+    faults = {
+        "scenes": {1: WRONG}, "transitions": {2: {"contradicted": ["causality"], "remark": "No."}},
+        "questions": {1: {"one_answer": False}, 3: {"drawable": False}},
+        "variants": {2: {"possible": False}},
+    }  # fmt: skip
+    script = Scripted(faults)
+    repaired(model, hat, draft, script)
+    assert len(script.asked) <= 14 - 6
+    assert "Write question 1, 3 anew" in script.texts("write_questions")[0]
+    assert "Write contrast 2 anew" in script.texts("write_contrastives")[0]
+    assert "Write the transition from scene 2 anew" in script.texts("annotate_transitions")[0]
+
+
+def test_list_when_its_writer_has_no_answer_stays_and_says_why(model, hat, draft) -> None:
+    no = NoAnswer("refused", "I cannot help with that")
+    fields = repaired(model, hat, draft, Scripted({"scenes": {2: WRONG}}, draft_scenes=no))
+    assert fields["repaired"]["scenes"] is None
+    assert fields["repair_log"][0]["outcome"] == "no answer: refused: I cannot help with that"
+    away = NoAnswer("unavailable", "no connection")
+    with pytest.raises(NoAnswer, match="unavailable"):
+        repaired(model, hat, draft, Scripted({"scenes": {2: WRONG}}, draft_scenes=away))
+
+
+def test_list_when_a_person_gave_it_is_not_touched(model, hat, draft) -> None:
+    fields = repaired(model, hat, draft, Scripted({"scenes": {2: WRONG}}), scenes_by=None)
+    assert fields["repaired"] == dict.fromkeys(LISTS) and fields["repair_log"] == []
+    assert open_findings(fields) == ["$.scenes[1].state"]
+
+
+def test_field_when_a_person_gave_it_survives_the_repair_of_its_list(model, hat, draft) -> None:
+    bare = [{"scene_text": part["scene_text"]} for part in draft["scenes"]]
+    bare[1]["action"] = draft["scenes"][1]["action"]
+    script = Scripted({"scenes": {2: WRONG}}, draft_scenes={"state": "In the air.", "action": "Mira sits."})
+    fields = repaired(model, hat, draft, script, given={"author": "ann", "scenes": bare})
+    second = fields["repaired"]["scenes"][1]
+    assert (second["action"], second["state"]) == (draft["scenes"][1]["action"], "In the air.")
+
+
+def test_findings_when_put_in_words_count_from_one() -> None:
+    def words(name: str, path: str) -> str:
+        return in_words(name, [{"path": path, "note": "not so"}])[0]
+
+    assert words("transitions", "$.transitions[0].causality") == (
+        "transition from scene 1 to 2, causality: not so"
+    )
+    assert words("questions", "$.questions[3].accepted_answers") == "question 4, accepted answers: not so"
+    assert words("variants", "$.variants[1]") == "contrast 2: not so"
+    assert words("scenes", "$.scenes") == "all scenes: not so"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"verifier": "openai:b"}, {"planner": "model", "model": "openai:a"}],
+    ids=["neither", "verifier only", "planner only"],
+)
+def test_draft_when_there_is_no_planner_model_or_no_verifier_stays(model, hat, draft, settings) -> None:
+    assert RepairSettings(**settings).models() == ()
+    fields = {"story": hat.story, "analysis": hat.analysis, "given": None, "narrative": None,
+              "narrative_by": None, **draft, **MAKERS}  # fmt: skip
+    item = Item("tale_1", {name: fields[name] for name in SPEC.reads})
+    made = model.run(run(item, model.tools(settings=RepairSettings(**settings)))).fields
+    assert made["repaired"] == made["repaired_by"] == dict.fromkeys(LISTS)
+    assert (made["repair_log"], made["judged"], made["readings"]) == ([], None, [])
+
+
+def test_settings_when_there_are_both_name_each_model_once() -> None:
+    both = {"planner": "model", "model": "openai:a", "temperature": 0.5}
+    assert RepairSettings(verifier="openai:b", **both).models() == ("openai:b", "openai:a")
+    assert RepairSettings(verifier="openai:a", **both).models() == ("openai:a",)
