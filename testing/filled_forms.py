@@ -3,7 +3,6 @@
 An answer that could be taken for something else, or that a spreadsheet would change, is written as JSON.
 """
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from ..people.review.exchange.sheets import Asked, Load, Sheet
 from ..people.review.items import Value
 from ..people.review.task import UNCLEAR
 from ..schemas.canonical import Json, csv_text
+from ..schemas.csv_table import CsvTable
 
 Answers = Mapping[str, Mapping[str, Json]]
 """Item, with ``#n`` for a repetition -> what an answer is called -> answer."""
@@ -22,13 +22,13 @@ Answers = Mapping[str, Mapping[str, Json]]
 def fill_csv(path: Path, load: Load, answers: Answers) -> Path:
     """Fill in the column ``answer`` of a table; return it."""
     asked = {(sheet.key, each.name): each for sheet in load.sheets for each in sheet.asked}
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = csv.reader(file)
-    item, place, answer = map(header.index, ("item", "place", "answer"))
+    table = CsvTable(path.read_bytes().decode("utf-8-sig"))
+    rows = [cells for _, cells in table.rows()]
+    item, place, answer = map(table.columns.index, ("item", "place", "answer"))
     for row in rows:
         if row[place] in answers[row[item]]:
             row[answer] = cell_of(asked[row[item], row[place]], answers[row[item]][row[place]])
-    path.write_text(csv_text(header, rows), "utf-8", newline="")
+    path.write_text(csv_text(table.columns, rows), "utf-8", newline="")
     return path
 
 
