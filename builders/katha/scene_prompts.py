@@ -98,8 +98,8 @@ def described(name: str, story: Json, looks: Mapping[str, str] = MappingProxyTyp
     first = re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", story["normalized_text"], re.IGNORECASE)
     if first is None or first[0][1:] != bare[1:]:
         return bare
-    looks = _looks(story["normalized_text"][: first.end()], bare)
-    kept = [word for word in looks[-1] if word not in _NOT_LOOKS][-_ADJECTIVES:] if looks else []
+    runs = _looks(story["normalized_text"][: first.end()], bare)
+    kept = [word for word in runs[-1] if word not in _NOT_LOOKS][-_ADJECTIVES:] if runs else []
     return " ".join((*kept, bare))
 
 

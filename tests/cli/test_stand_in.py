@@ -55,7 +55,10 @@ def build_katha(run: Callable[..., None], folder: Path, model: str) -> None:
     )
     files = (folder / "stories.jsonl", "--records", folder / "hand.jsonl")
     run("build", "katha", *files, "--set", "draft_scenes.scenes=2", "--model", model)
-    own = ("--set", "normalise_story.planner=rules")
+    own = ("--set", "normalise_story.planner=rules", "--set", "verify_record.guesses=1")
+    said = {"story_id": drafted["id"], "question_id": f"{drafted['id']}_q01", "who": "ana"}
+    (folder / "answers.jsonl").write_text(json.dumps({**said, "answer": "quite in other words"}) + "\n")
+    own += ("--answers", folder / "answers.jsonl")
     run("build", "katha", folder / "stories.jsonl", "--limit", 1, *own, "--model", model, out="own")
 
 

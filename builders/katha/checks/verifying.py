@@ -287,7 +287,7 @@ async def _judged(
     for at, entry in zip(which["questions"], judged["questions"], strict=True):
         question = draft["questions"][at]
         bad = {normalize_answer(listed[at][number - 1]) for number in entry["wrong_answers"]}
-        own = None if isinstance(answers, Mapping) and at not in answers else read.get(at, answers)
+        own = answers if isinstance(answers, str) else answers.get(at)
         moral = judged["labels"]["moral_label_fits"]
         checks += _question(at, question, {**entry, "bad": bad, "moral": moral}, own)
         wrong[at] = tuple(text for text in _others(question) if normalize_answer(text) in bad)

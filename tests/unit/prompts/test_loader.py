@@ -1,12 +1,16 @@
+import copy
+import functools
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 import jinja2
 import jinja2.meta
 import pytest
 
+from fabula.models.replies import Malformed, check_value
 from fabula.models.spec import ModelSettings
 from fabula.prompts import loader
 from fabula.prompts.loader import (
@@ -20,6 +24,7 @@ from fabula.prompts.loader import (
 )
 from fabula.prompts.replies import reply_schema
 from fabula.schemas.vocabulary import vocabulary
+from fabula.testing.model_server import from_schema
 
 INPUTS = {
     "index": 1,
@@ -261,6 +266,67 @@ def test_reply_schema_when_a_property_is_called_vocabulary_leaves_it_alone() -> 
 def test_reply_schema_when_not_strict_is_refused_with_the_place(declared, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         reply_schema("p", declared)
+
+
+def test_reply_schema_when_inputs_are_known_counts_by_them() -> None:
+    prompt = load_prompt("katha/annotate_transitions")
+    assert prompt.reply is not None and "minItems" not in prompt.reply.schema["properties"]["transitions"]
+    shown = {
+        "scenes": ["a", "b", "c"],
+        "again": [],
+        **dict.fromkeys(set(prompt.card.inputs) - {"scenes", "again"}),
+    }
+
+    def limits(**changed) -> tuple[int, int, int]:
+        array = prompt.reply_to({**shown, **changed}).schema["properties"]["transitions"]
+        return array["minItems"], array["maxItems"], array["items"]["properties"]["from_scene"]["maximum"]
+
+    assert limits() == (2, 2, 2)
+    assert limits(again=[2]) == (1, 1, 2)
+
+
+def counted(node, path: tuple = ()):
+    """Paths of the arrays of a schema whose length is limited, with their limits."""
+    if node.get("type") == "array" and node.keys() & {"minItems", "maxItems"}:
+        yield path, node.get("minItems", 0), node.get("maxItems")
+    for name, inner in node.get("properties", {}).items():
+        yield from counted(inner, (*path, name))
+
+
+def spoiled(schema, reply):
+    """Replies that break a form: an empty one, and one each for every key misnamed, too short, too long."""
+    yield {}
+    for key in reply:
+        yield {("answer_" + key if name == key else name): value for name, value in reply.items()}
+    for (*above, name), least, most in counted(schema):
+        for length in [*([least - 1] if least else []), *([] if most is None else [most + 1])]:
+            bad = copy.deepcopy(reply)
+            holder = functools.reduce(lambda node, key: node[key], above, bad)
+            entries = holder[name] or [from_schema(items_of(schema, (*above, name)))]
+            holder[name] = (entries * (length + 1))[:length]
+            yield bad
+
+
+def items_of(schema, path):
+    for key in path:
+        schema = schema["properties"][key]
+    return schema["items"]
+
+
+@pytest.mark.parametrize("name", [name for name in prompt_ids() if load_prompt(name).card.reply is not None])
+def test_repair_when_a_reply_breaks_the_form_quotes_the_keys_of_the_form_and_no_others(name: str) -> None:
+    declared = reply_schema(name, load_prompt(name).card.reply, lambda _: 3)
+    reply = from_schema(declared.schema)
+    check_value(reply, declared)
+    keys = set(re.findall(r'"(\w+)": \{', json.dumps(declared.schema)))
+    tried = list(spoiled(declared.schema, reply))
+    assert len(tried) > 1
+    for bad in tried:
+        with pytest.raises(Malformed) as caught:
+            check_value(bad, declared)
+        asked = load_prompt("repair_reply").render(problem=str(caught.value))
+        named = re.findall(r'the key "(\w+)"', asked) + re.findall(r"\$\.(\w+)", asked)
+        assert named and set(named) <= keys
 
 
 # A prompt whose file changes gets a new version: the hash of every version is pinned for good.

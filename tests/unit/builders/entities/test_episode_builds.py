@@ -220,10 +220,10 @@ def test_contradiction_when_found_is_rewritten_and_looked_at_again(tmp_path: Pat
         ("list_entities", lambda reply: {**reply, "shots": []}, "no account of any shot"),
         ("merge_entities", lambda _: {"characters": [], "locations": [], "objects": []}, "none of the ids"),
         ("check_registry", lambda reply: {"shots": reply["shots"][1:]}, "each once"),
-        ("write_script", lambda reply: {"shots": reply["shots"][1:]}, "each once"),
+        ("write_script", lambda reply: {"shots": reply["shots"][1:]}, "expected at least"),
         ("write_overview", lambda _: {"overview": " "}, "the overview has 0 words"),
-        ("polish_characters", lambda reply: {"entities": reply["entities"][:1]}, "each once"),
-        ("enrich_actions", lambda reply: {"shots": reply["shots"] * 2}, "each once"),
+        ("polish_characters", lambda reply: {"entities": reply["entities"][:1]}, "expected at least"),
+        ("enrich_actions", lambda reply: {"shots": reply["shots"] * 2}, "expected at most"),
         ("enrich_actions", lambda reply: {
             "shots": [{**one, "action": CHINESE} for one in reply["shots"]]
         }, "not in English"),

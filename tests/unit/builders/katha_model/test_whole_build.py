@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.checks.verifying import PROMPTS
+from fabula.errors import InputError
 from fabula.models.stand_ins import ANSWERED
+from fabula.prompts.loader import prompt_source
+from fabula.schemas.canonical import sha256_bytes
 from fabula.testing.asked_prompts import prompt_of
 from fabula.testing.katha_model import KathaModel
 from fabula.testing.model_server import Asked, ModelServer
-from fabula.validators.record_rules import check_story
+from fabula.validators.record_rules import check_story, incomplete_reason
 
 SAMPLES = Path(fabula.__file__).parent / "builders" / "katha" / "samples" / "stories.jsonl"
 CREATED = "2026-01-01T00:00:00Z"
@@ -150,3 +154,87 @@ def test_build_when_the_verifier_refuses_marks_records_for_review_with_the_reaso
         assert bundle["record"]["validation_status"] == "review_needed"
         notes = [check["note"] for check in bundle["checks"] if check["passed"] is None]
         assert any(note.startswith("not judged: refused") for note in notes)
+
+
+PLAYED = Path(__file__).parent
+"""Replies of a careful reader to what the prompts asked about two stories ("played"), kept as they were."""
+
+
+def played(build: Build, stories: Path, name: str) -> tuple[Any, int]:
+    """Build a story with the kept replies to it; return its bundle and how often was asked."""
+    kept = json.loads((PLAYED / f"played_{name}.json").read_text("utf-8"))
+    stories.write_text(json.dumps(kept["story"]) + "\n", "utf-8")
+
+    def handler(asked: Asked) -> Any:
+        return kept["replies"][str(prompt_of(asked)).removeprefix("katha/")].pop(0)
+
+    with ModelServer(handler) as server:
+        _, bundles = build(server)
+    assert not any(kept["replies"].values()), "every reply was asked for"
+    return bundles[name], server.count
+
+
+def test_story_of_news_when_played_is_complete_without_a_moral_and_its_faulted_parts_got_better(
+    build, stories
+) -> None:
+    bundle, calls = played(build, stories, "news_1")
+    record = bundle["record"]
+    assert (record["moral_label"], record["moral"]) == (None, "not_applicable")
+    assert record["validation_status"] == "auto_checked"
+    assert incomplete_reason(record, bundle["variants"]) is None
+    kinds = Counter(part["question_type"] for part in record["questions"])
+    assert kinds == {"causal": 2, "consequence": 1, "temporal_order": 1, "action_visibility": 2}
+    outcomes = {(one["part"], one["number"]): one["outcome"] for one in bundle["rewritten"]}
+    assert outcomes == {
+        ("transitions", 2): "repaired: findings weigh 4, then 0",
+        ("variants", 1): "repaired: findings weigh 4, then 0",
+    }
+    assert calls == 12
+    (first,) = (one for one in bundle["rewritten"] if one["part"] == "transitions")
+    assert first["first"]["causality"].startswith("Because the ferry could not be freed")
+    assert record["transitions"][1]["causality"].startswith("Because the tide falls")
+    accepted = record["questions"][0]["accepted_answers"]
+    assert "the sea ran off and nothing held it up" in accepted, "a reader's own words join"
+    assert "there is only sand around it" not in accepted, "which the check takes for another answer"
+    assert "the tide fell" not in accepted, "which nearly repeats another"
+    assert "The crew (two sailors in dark blue jackets) runs" in record["scenes"][1]["generation_prompt"]
+
+
+def test_story_with_a_flashback_when_played_keeps_the_first_version_where_the_second_is_no_better(
+    build, stories
+) -> None:
+    bundle, calls = played(build, stories, "kite_1")
+    assert bundle["narrative"]["alignment"][:2] == [[3], [1, 2]], "what happened first stands first"
+    (entry,) = bundle["rewritten"]
+    assert entry["outcome"] == "kept the first version: findings weigh 4, then 4"
+    assert bundle["record"]["transitions"][0]["causality"] == entry["first"]["causality"]
+    failed = {check["code"] for check in bundle["checks"] if check["passed"] is False}
+    assert failed == {"narrative_adds_nothing", "model_consistent"}
+    feelings = [scene["emotion"] for scene in bundle["record"]["scenes"]]
+    assert feelings == [None, "Tomas is crying", None, None, "Tomas is glad"]
+    assert calls == 11
+
+
+def test_build_when_the_user_words_a_prompt_asks_with_it_and_says_its_hash(build, tmp_path) -> None:
+    path = tmp_path / "words" / "katha" / "annotate_transitions.j2"
+    path.parent.mkdir(parents=True)
+    words = prompt_source("katha/annotate_transitions").replace(b"You annotate stories", b"You mark up tales")
+    path.write_bytes(words)
+    systems: list[str] = []
+
+    def handler(asked: Asked) -> Any:
+        systems.append(asked.system)
+        ours = asked.system.replace("You mark up tales", "You annotate stories")
+        return KathaModel()(replace(asked, system=ours))
+
+    with ModelServer(handler) as server:
+        _, bundles = build(server, prompts=path.parents[1], limit=1)
+    assert sum(system.startswith("You mark up tales") for system in systems) == 1
+    makers = {entry["producer"] for bundle in bundles.values() for entry in bundle["producers"]}
+    label = f"katha/annotate_transitions@3#{sha256_bytes(words)[:12]}"
+    assert any(f" via {label}" in maker for maker in makers)
+    path.write_bytes(words.replace(b"inputs: [again, ", b"inputs: ["))
+    (path.parent / "mine.j2").write_bytes(words)
+    with pytest.raises(InputError) as caught, ModelServer(KathaModel()) as server:
+        build(server, prompts=path.parents[1])
+    assert [problem.what.partition(" ")[0] for problem in caught.value.problems] == ["its", "this"]

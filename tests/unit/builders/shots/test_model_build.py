@@ -110,7 +110,7 @@ def test_story_when_planned_with_one_prompt_is_whole_with_the_same_checks(
     of_parts = [
         line["producer"] for line in lines if "Static" in line["path"] or line["path"] == "$.Characters[*]"
     ]
-    assert of_parts[0].startswith("openai:tested via shots/plan_script@1")
+    assert of_parts[0].startswith("openai:tested via shots/plan_script@2")
     assert json.loads((tmp_path / "run" / "findings.jsonl").read_text())["findings"] == []
 
 
