@@ -14,7 +14,7 @@ from fabula.models.generators.request import PictureRequest, read_generated
 from fabula.models.keys import Redactor
 from fabula.models.options import ModelOptions, options_for
 from fabula.models.registry import ADAPTERS, check_provider, open_model, providers
-from fabula.models.spec import ModelSpec, parse_spec
+from fabula.models.spec import ModelSettings, ModelSpec, parse_spec
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,8 @@ def test_spec_when_of_a_known_form_is_read(text: str, provider: str, name: str, 
     spec = parse_spec(text)
     assert spec == ModelSpec(text, provider, name, base_url)
     assert str(spec) == text
+    assert ModelSettings(model=text).models() == (text,)
+    assert ModelSettings().models() == ()
 
 
 @pytest.mark.parametrize(

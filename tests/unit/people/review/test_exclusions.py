@@ -108,6 +108,18 @@ def test_speed_when_careful_people_differ_leaves_out_as_many_as_their_spread_say
     assert not apply(rows, Rules(min_speed_share=0.2)).people  # 5 standard deviations: one in 4 million
 
 
+@pytest.mark.parametrize(
+    ("seconds", "left_out"),
+    [((10, 10, 4), set()), ((10, 10, 3.9), {"p2"}), ((1, 1, 0.3), {"p2"}), ((0, 0, 3), set())],
+)
+def test_speed_when_a_share_is_at_the_bound_or_nobody_took_time_leaves_nobody_out(
+    seconds: Sequence[float], left_out: set[str]
+) -> None:
+    # medians 10, 10, 1 and 0: 4 is a share of 0.4, which is not below it, and of 0 there is no share
+    rows = [rating(f"p{person}", "i000", 3, seconds=taken) for person, taken in enumerate(seconds)]
+    assert set(apply(rows, Rules(min_speed_share=0.4)).people) == left_out
+
+
 def test_straight_lining_when_answers_are_tossed_leaves_out_as_many_as_runs_say() -> None:
     # Of ten tosses, a run of one side longer than 5 is one of heads longer than 4 in the nine comparisons
     # with the toss before (Schilling 1990): 464 of 512 sequences have none.
