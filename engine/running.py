@@ -105,12 +105,22 @@ class RunKind:
         Raises:
             FabulaError: as :func:`.execute.execute`.
         """
-        if self.plan is not None and not request.options.upgrade and (gone := changed_prompts(request)):
-            return _kept(request, gone, self.plan(request), reporter)
+        if (kept := self.kept(request, reporter)) is not None:
+            return kept
         if reporter is not None:
             reporter = Forecasting(reporter)
             self.tell(request, reporter)
         return self.execute(request, reporter)
+
+    def kept(self, request: RunRequest, reporter: Reporter | None) -> RunReport | None:
+        """Return the report of a run that was begun with other prompts and is not to be upgraded, else None.
+
+        Raises:
+            ConfigError: the run was never finished, so that there is none.
+        """
+        if self.plan is None or request.options.upgrade or not (gone := changed_prompts(request)):
+            return None
+        return _kept(request, gone, self.plan(request), reporter)
 
     def execute(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
         """Execute a request, and give its folder what belongs there afterwards.

@@ -385,7 +385,7 @@ def _judge_record(request: _Request, model: KathaModel) -> Json:
     for part in shown("The questions with their answers:"):
         pair = re.search(r"from scene (\d+) to (\d+)", part["about"])
         earlier, later = (None, None) if pair is None else map(int, pair.groups())
-        halves = {"earlier_scene": earlier, "later_scene": later, "wrong_answers": []}
+        halves: Json = {"earlier_scene": earlier, "later_scene": later, "wrong_answers": []}
         questions.append({"number": part["number"], **fine, **sound, **halves})
     kept: Json = {"meaning_changed": True, "description_fits": True, "rest_kept": True, "possible": True}
     variants = shown("The variants:")

@@ -104,6 +104,8 @@ def build_entities(
     options = options if options is not None else EntityOptions()
     request = entity_request(videos, out, options)
     check_needs(request.config, [source.path for source in request.sources])
+    if (kept := DRAFTING.run.kept(request, reporter)) is not None:
+        return kept
     if reporter is not None and request.config.models:
         if _was_asked(request.folder):
             tell_entities(request, reporter)
