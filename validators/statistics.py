@@ -24,6 +24,8 @@ TRANSITION_FIELDS = (
 )
 """The transition fields whose coverage Table 10 reports."""
 
+NO_MORAL = "not_applicable"
+"""How stories that support no value are counted, apart from those of which nobody said."""
 NO_VALUE = "none"
 """Key under which missing values are counted; not a value of any vocabulary."""
 
@@ -68,8 +70,9 @@ class StatisticsCollector:
         if record["split"] == HIDDEN_SPLIT:
             self.hidden.update(sizes)
         self.statuses[record["story_id"]] = record["validation_status"]
-        for name in ("narrative_type", "moral_label", "language", "split", "validation_status"):
+        for name in ("narrative_type", "language", "split", "validation_status"):
             self._count(name, record[name])
+        self._count("moral_label", record["moral_label"] or record.get("moral"))
         self._count("resolution", record["evidence_status"]["resolution"])
         self._count("source_dataset", record["provenance"]["source_dataset"])
         self._count("rights_status", record["provenance"]["source_rights_status"])
@@ -104,7 +107,7 @@ class StatisticsCollector:
         }
         return {
             **{name: self.parts[name] for name in HiddenCounts.model_fields},
-            **{name: len(counts.keys() - {NO_VALUE}) for name, counts in occurring.items()},
+            **{name: len(counts.keys() - {NO_VALUE, NO_MORAL}) for name, counts in occurring.items()},
         }
 
     def result(

@@ -126,6 +126,16 @@ def are_checks(value: object) -> bool:
     )
 
 
+def are_rewritten(value: object) -> bool:
+    """Return whether a value is what became of the parts of a draft in which a check found something."""
+    return isinstance(value, list) and all(
+        isinstance(one, Mapping)
+        and {"part", "number", "outcome", "findings"} <= one.keys()
+        and all(isinstance(one.get(name, {}), Mapping) for name in ("first", "second"))
+        for one in value
+    )
+
+
 def part_name(path: str, number: int, part: Row) -> str:
     """Return how people call a part of a list: scene 2, or the transition from scene 1 to 2."""
     if {"from_scene", "to_scene"} <= part.keys():

@@ -16,6 +16,7 @@ from .differing import Differing, answer_of
 from .records import (
     Laid,
     are_checks,
+    are_rewritten,
     asked_about,
     episode_of,
     laid_out,
@@ -112,7 +113,7 @@ class Site:
         shown = template_of("page.j2", __package__, EPISODE_TEMPLATE).render(
             view=view, title=title, name=self._name, style=self.style, policy=policy, shelf=self.shelf,
             differing=self.differing, address=address_of, told=told, answer_of=answer_of, maker=maker_of,
-            part=part_name, title_in=title_in, are_checks=are_checks, **values,
+            part=part_name, title_in=title_in, are_checks=are_checks, are_rewritten=are_rewritten, **values,
         )  # fmt: skip
         return Answer(status, HTML, shown.encode("utf-8", "replace"))
 

@@ -21,6 +21,7 @@ from ...engine.pipeline import load_pipeline
 from ...engine.rehearsal import Script, rehearse
 from ...engine.report import NAME as REPORT
 from ...engine.report import ItemReport, read_report
+from ...engine.running import changed_prompts
 from ...engine.sources import EDITS, Source, fingerprint, place_of, unreadable
 from ...engine.walk import Items
 from ...errors import ConfigError, InputError, RunError
@@ -276,6 +277,12 @@ def _execute(
     folder: Path, base: Base, plan: _Plan, options: ExtendOptions, reporter: "Reporter | None"
 ) -> ExtendReport:
     request = _request(folder, base, plan, options)
+    if gone := changed_prompts(request):
+        raise ConfigError(
+            str(folder), what=f"the run was begun with other prompts ({', '.join(gone[:4])}, ...)",
+            fix="draft it anew first, with `fabula build katha ... --upgrade`, or extend it with the version"
+            " that began it; nothing was asked",
+        )  # fmt: skip
     if reporter is not None:
         tell_added(request, plan.added, reporter)
     before = _balance(folder)

@@ -163,6 +163,25 @@ def test_record_when_shown_is_in_reading_order_with_paths_and_makers(
     assert "nothing was changed" in distances
 
 
+def test_record_when_parts_were_written_again_shows_both_versions_of_what_differs(
+    replay: Callable[[str], Path], served: Callable[..., Get]
+) -> None:
+    run = replay("katha-rules") / "run"
+    first, *more = (run / "records.jsonl").read_text("utf-8").splitlines()
+    row = json.loads(first)
+    row["payload"]["rewritten"] = [
+        {"part": "scenes", "number": 2, "outcome": "repaired: findings weigh 4, then 0",
+         "findings": ["scene 2, state: the fox <b>left</b>"],
+         "first": {"state": "He sits."}, "second": {"state": "He is gone."}},
+        {"part": "questions", "number": 1, "outcome": "left as it was", "findings": []},
+    ]  # fmt: skip
+    (run / "records.jsonl").write_text("\n".join((json.dumps(row), *more)) + "\n", "utf-8")
+    page = served(run)(f"/row/records/{row['id']}")[1].decode()
+    assert "scenes 2: repaired: findings weigh 4, then 0" in page
+    assert "<del><bdi>He sits.</bdi></del>" in page and "<ins><bdi>He is gone.</bdi></ins>" in page
+    assert "the fox &lt;b&gt;left" in page and "questions 1: left as it was" in page
+
+
 def test_episode_when_shown_is_as_on_the_page_of_its_set(
     replay: Callable[[str], Path], served: Callable[..., Get]
 ) -> None:

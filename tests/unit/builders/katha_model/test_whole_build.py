@@ -12,7 +12,8 @@ import pytest
 import fabula
 from fabula.builders.katha.building import BuildOptions, build_katha
 from fabula.builders.katha.checks.verifying import PROMPTS
-from fabula.errors import InputError
+from fabula.builders.katha.extend import ExtendOptions, extend_katha
+from fabula.errors import ConfigError, InputError
 from fabula.models.stand_ins import ANSWERED
 from fabula.prompts.loader import prompt_source
 from fabula.schemas.canonical import sha256_bytes
@@ -238,3 +239,32 @@ def test_build_when_the_user_words_a_prompt_asks_with_it_and_says_its_hash(build
     with pytest.raises(InputError) as caught, ModelServer(KathaModel()) as server:
         build(server, prompts=path.parents[1])
     assert [problem.what.partition(" ")[0] for problem in caught.value.problems] == ["its", "this"]
+
+
+def test_run_when_begun_with_other_prompts_keeps_its_drafts_until_it_is_upgraded(
+    build, stories, tmp_path
+) -> None:
+    run = tmp_path / "run"
+    with ModelServer(KathaModel()) as server:
+        first, _ = build(server)
+        document = json.loads((run / "run.json").read_bytes())
+        document["prompts"]["katha/label_story"] = "0" * 64  # a prompt of before that is gone
+        (run / "run.json").write_text(json.dumps(document))
+        report = json.loads((run / "report.json").read_bytes())
+        report["manifest_sha256"] = sha256_bytes((run / "run.json").read_bytes())
+        (run / "report.json").write_text(json.dumps(report))
+        before, calls = {path.name: path.read_bytes() for path in run.glob("*.json*")}, server.count
+        kept, _ = build(server)
+        assert {path.name: path.read_bytes() for path in run.glob("*.json*")} == before
+        assert kept.totals == first.totals and {stage.ran for stage in kept.stages} == {0}
+        more = tmp_path / "more.jsonl"
+        more.write_text(SAMPLES.read_text("utf-8").splitlines()[3] + "\n", "utf-8")
+        with pytest.raises(ConfigError, match="begun with other prompts"):
+            extend_katha(run, [more], ExtendOptions(workers=0))
+        build(server, upgrade=True)
+        assert "katha/label_story" not in json.loads((run / "run.json").read_bytes())["prompts"]
+        assert server.count == calls, "what has the same words is not asked again"
+    (run / "report.json").unlink()
+    (run / "run.json").write_text(json.dumps(document))
+    with pytest.raises(ConfigError, match="not finished; drafting anew would take about 0 calls"):
+        build(server)
