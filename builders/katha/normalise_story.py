@@ -70,7 +70,7 @@ def read_narrative(reply: Json, story: Json, sentences: Sequence[str], count: in
         text = needed(entry, "text", f"scene {number}", problems)
         factor = 2 if is_unspaced(text) else 1
         if not LEAST_WORDS * factor <= word_count(text) <= MOST_WORDS * factor:
-            problems.add(f"scene {number} has {word_count(text)} words; 25 to 70 are asked for")
+            problems.add(f"scene {number} has {word_count(text)} words; {LEAST_WORDS} to 70 are asked for")
         texts.append(text)
     alignment = [sorted(set(entry["from_sentences"])) for entry in reply["scenes"]]
     left_out = [
