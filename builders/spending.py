@@ -48,8 +48,7 @@ def estimate(request: RunRequest) -> CallPlan:
 def _without_model(settings: Own, planner: str) -> Own:
     if isinstance(settings, PlannerSettings):
         drafts = settings.planner == "model" and settings.models()
-        nobody = dict.fromkeys({"encoder"} & type(settings).model_fields.keys())
-        return settings.model_copy(update={"planner": planner if drafts else "rules", **nobody})
+        return settings.model_copy(update={"planner": planner if drafts else "rules"})
     if isinstance(settings, ModelSettings):
         return settings.model_copy(update={"model": None})
     return settings

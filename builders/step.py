@@ -122,8 +122,6 @@ class Step(Generic[S, T]):
             an earlier step drafted together with other fields comes as :class:`~.replies.Drafted`.
         settle: ``settle(drafted, sketch, settings)``: the value that is kept of what was drafted, with what
             the author gave of it; not called for what ``given`` returns.
-        compare: ``compare(kept, sketch, tools)``: what is left of the value that ``settle`` kept once a model
-            that does not draft, such as an encoder, has seen it; for a step whose settings can name one.
         ask: for a step that asks several questions, in place of ``show`` and ``read``.
         by: the field that says who drafted it; null where nobody did.
         asks: ids of its prompts, if they are not the one of its own id.
@@ -144,7 +142,6 @@ class Step(Generic[S, T]):
     read: Callable[[Json, S, T], Json] = _as_drafted
     given: Callable[[S, T], Json] = _nothing
     settle: Callable[[Json, S, T], Json] = _as_drafted
-    compare: Callable[[Json, S, Tools], Awaitable[Json]] | None = None
     ask: Callable[[Tools, S], Awaitable[Drafted[Json]]] | None = None
     by: str = ""
     asks: tuple[str, ...] = ()
@@ -190,7 +187,6 @@ class Step(Generic[S, T]):
             elif value is None:
                 drafted = await self.draft(sketch, tools)
                 value, maker = self.settle(drafted.value, sketch, settings), drafted.maker or None
-                value = value if self.compare is None else await self.compare(value, sketch, tools)
         except Unfit as unfit:
             return Rejected(unfit.code, unfit.reason)
         fields = {self.writes[0]: value} if len(self.writes) == 1 else value

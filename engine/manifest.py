@@ -157,11 +157,17 @@ class Manifest(Own):
     def config(self, loaded: LoadedPipeline) -> RunConfig:
         """Return the settings that the run was last made with; stages added since get their defaults.
 
+        What a stage's settings name as ``retired`` is left out: earlier versions had it.
+
         Raises:
             ConfigError: a stage no longer knows one of them.
         """
-        names = loaded.names()
-        given = {name: values for name, values in self.settings.items() if name in names}
+        retired = {stage.name: getattr(stage.spec.settings, "retired", ()) for stage in loaded.stages}
+        given = {
+            name: {key: value for key, value in values.items() if key not in retired[name]}
+            for name, values in self.settings.items()
+            if name in retired
+        }
         return config_from(loaded, {**given, RUN: self.run.as_json(), MODELS: self.models}, where=NAME)
 
     def with_settings(self, sets: Sequence[str]) -> Self:

@@ -19,6 +19,7 @@ from .pipeline import Pipeline, load_pipeline, prompt_hashes
 from .progress import Event, Reporter
 from .report import NAME as REPORT
 from .report import RunReport, read_report
+from .sources import EDITS
 
 
 @dataclass(slots=True)
@@ -174,6 +175,8 @@ def _kept(
         )  # fmt: skip
     if reporter is not None:
         message = f"{what}: it keeps its drafts and asks nothing; {asks}, with --upgrade"
+        if (Path(request.folder) / EDITS).exists():
+            message += "; corrections that were made since the last build are not applied before that"
         reporter.emit(Event("warning", data={"message": message}))
     report = read_report(Path(request.folder))
     stages = tuple(replace(stage, reused=stage.reused + stage.ran, ran=0) for stage in report.stages)

@@ -7,6 +7,7 @@ there is no narrative (null), and all that follows works on the source.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -28,6 +29,7 @@ LEAST_WORDS, MOST_WORDS = 4, 110
 class Settings(PlannerSettings):
     """Settings of the stage."""
 
+    retired: ClassVar[tuple[str, ...]] = ("verifier",)
     scenes: int = Field(
         default=5,
         ge=2,

@@ -10,6 +10,7 @@ What a person gave is never touched. Without a model planner and a verifier the 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -82,6 +83,7 @@ _FIXED = frozenset(("scenes_fit",))
 class RepairSettings(PlannerSettings):
     """Settings of the stage."""
 
+    retired: ClassVar[tuple[str, ...]] = ("guessing",)
     verifier: str | None = Field(
         default=None, description="Spec of the model that checks the draft; nothing is repaired without."
     )

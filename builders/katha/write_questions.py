@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import ClassVar
 
 from pydantic import Field
 
-from ...engine.stage import BadReply, Tools
-from ...models.spec import ENCODES
-from ...models.vectors import cosine, unpacked
+from ...engine.stage import BadReply
 from ...schemas.canonical import Json
 from ...schemas.text import contains_phrase, normalize_answer
 from ...validators.katha.question_rules import (
@@ -19,7 +18,6 @@ from ...validators.katha.question_rules import (
     says_nothing,
 )
 from ...validators.view import Story
-from ..encoding import encode_text
 from ..replies import Problems, check_count, is_told, language, listed, needed
 from ..step import PlannerSettings, Step
 from ..text.words import share
@@ -29,31 +27,16 @@ from .moral_question import ask_moral
 
 EXTRA_CAUSAL, EXTRA_EMOTIONAL, ACTION = 0.265, 0.2474, 0.23
 """Share of stories with a second causal, a second emotional, and an action question (Table 14)."""
-NEAR = 0.92
-"""Cosine of the vectors of two questions from which they ask nearly the same, as for stories."""
 
 
 class Settings(PlannerSettings):
     """Settings of the stage."""
 
+    retired: ClassVar[tuple[str, ...]] = ("encoder", "near")
     questions: int | None = Field(
         default=None, ge=1, le=24,
         description="Questions that a model writes about a story, each type in turn [the mix of Table 14].",
     )  # fmt: skip
-    encoder: str | None = Field(
-        default=None, pattern=f"^{ENCODES}",
-        description="Encoder that tells questions of nearly one meaning, such as embedding:openai:NAME.",
-    )  # fmt: skip
-    near: float = Field(
-        default=NEAR,
-        gt=0,
-        le=1,
-        description="Cosine of vectors from which two questions ask nearly the same.",
-    )
-
-    def models(self) -> tuple[str, ...]:
-        """Return the specs of all models that the stage asks: who drafts, and the encoder."""
-        return (*super().models(), *(() if self.encoder is None else (self.encoder,)))
 
 
 def show_scenes(
@@ -127,37 +110,14 @@ def _rehearsed(story_id: str, texts: Sequence[str], wanted: Mapping[str, int]) -
 def _settle(drafted: Json, sketch: Sketch, settings: PlannerSettings) -> Json:
     """Return the questions without those that repeat an earlier one, and why these were left out."""
     again = {} if settings.rehearsed else repetitions(drafted)
-    return _without(drafted, again)
-
-
-def _without(questions: Sequence[Json], again: Mapping[int, str]) -> dict[str, list[Json]]:
-    """Return the questions but for some, numbered anew, and why these were left out."""
-    kept = [part for number, part in enumerate(questions) if number not in again]
+    kept = [part for number, part in enumerate(drafted) if number not in again]
     return {
         "questions": [
             {**part, "question_id": f"{part['story_id']}_q{number:02d}"}
             for number, part in enumerate(kept, start=1)
         ],
-        REPEATED: [f"{questions[number]['question']!r}: {reason}" for number, reason in again.items()],
+        REPEATED: [f"{drafted[number]['question']!r}: {reason}" for number, reason in again.items()],
     }
-
-
-async def _compare(kept: Json, sketch: Sketch, tools: Tools) -> Json:
-    """Return what is kept without the questions that an encoder finds near an earlier one."""
-    settings, questions = tools.own(Settings), kept["questions"]
-    if settings.encoder is None or tools.asker is None:
-        return kept
-    places, vectors = Counter(map(_place, questions)), {}
-    for number, part in enumerate(questions):
-        if places[_place(part)] > 1:
-            text = f"{part['question']} {part['gold_answer']}"
-            vectors[number] = await encode_text(tools, settings.encoder, text)
-    left = _without(questions, near_repetitions(questions, vectors, settings.near))
-    return {**left, REPEATED: [*kept[REPEATED], *left[REPEATED]]}
-
-
-def _place(question: Json) -> tuple[object, ...]:
-    return (question["question_type"], *question["evidence_scenes"])
 
 
 def _given(sketch: Sketch, settings: PlannerSettings) -> Json:
@@ -188,38 +148,6 @@ def repetitions(questions: Sequence[Json]) -> dict[int, str]:
             again[number] = f"it wants the same answer from the same scenes as question {first[answer] + 1}"
         else:
             first[words] = first[answer] = number
-    return again
-
-
-def near_repetitions(
-    questions: Sequence[Json], vectors: Mapping[int, str | None], threshold: float = NEAR
-) -> dict[int, str]:
-    """Return the positions of questions that ask nearly what an earlier one asks, and what shows it.
-
-    Only questions of one type about the same scenes are compared; one without a vector is kept.
-
-    Args:
-        questions: the questions of one story.
-        vectors: position from 0 -> the packed vector of question and answer, if there is one.
-        threshold: cosine from which two ask nearly the same.
-
-    Raises:
-        ValueError: a vector cannot be read, or has another length than the others.
-    """
-    rows = {number: unpacked(vector) for number, vector in sorted(vectors.items()) if vector is not None}
-    kept: list[int] = []
-    again: dict[int, str] = {}
-    for number, row in rows.items():
-        rivals = [other for other in kept if _place(questions[other]) == _place(questions[number])]
-        near = {other: cosine(rows[other], row) for other in rivals}
-        nearest = max(near, key=lambda other: near[other], default=None)
-        if nearest is None or near[nearest] < threshold:
-            kept.append(number)
-        else:
-            asked = questions[nearest]["question"]
-            again[number] = (
-                f"it asks nearly the same as {asked!r} (cosine of their vectors {near[nearest]:.3f})"
-            )
     return again
 
 
@@ -394,7 +322,7 @@ def _with_label(moral: str, gold: str, others: Sequence[str]) -> list[str]:
 
 STEP = Step(
     id="katha/write_questions",
-    version=11,
+    version=12,
     writes=("questions", REPEATED),
     reads=("story", *NARRATIVE, "given", "scenes", "transitions", "moral_label"),
     sketch=Sketch.of,
@@ -403,6 +331,5 @@ STEP = Step(
     read=_read,
     given=_given,
     settle=_settle,
-    compare=_compare,
     settings=Settings,
 )

@@ -202,6 +202,7 @@ def test_run_when_its_command_is_given_again_asks_nothing_and_stays_as_it_was(ke
     with with_versions(replay.versions):
         report = json.loads(command(*replay.commands["run"], "--json"))
     assert replay.calls == []
+    assert command("run", "status", "run"), "settings that stages no longer have are no hindrance"
     after = replay.files("run")
     made, now = (json.loads(files["run/run.json"])["stages"] for files in (before, after))
     if made == now:

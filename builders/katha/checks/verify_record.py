@@ -7,6 +7,7 @@ The author of a given record may have judged the rest (:mod:`.settling`).
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -24,6 +25,7 @@ from .verifying import PROMPTS, Case, check_draft, guess
 class VerifySettings(Worded):
     """Settings of the stage; without a model only the rules check."""
 
+    retired: ClassVar[tuple[str, ...]] = ("guessing",)
     guesses: int = Field(
         default=0,
         ge=0,

@@ -12,9 +12,8 @@ from fabula.builders.katha.checks.language import language_checks
 from fabula.builders.katha.checks.rules import rule_checks
 from fabula.builders.katha.checks.settling import APPLIED, CODES, NOBODY, SCREEN, TEXT, settle
 from fabula.builders.katha.drafts import LISTS
-from fabula.builders.katha.write_questions import NEAR, REPEATED, near_repetitions, repetitions
+from fabula.builders.katha.write_questions import REPEATED, repetitions
 from fabula.errors import InputError
-from fabula.models.vectors import packed
 from fabula.schemas.katha import StoryCheck
 
 PART = {"target_transition": [1, 2], "question_type": "causal"}
@@ -255,16 +254,3 @@ def test_record_when_two_questions_ask_the_same_all_the_same_fails(drafted) -> N
     failed = [row for row in rule_checks(tale["story"], doubled) if row["code"] == "question_distinct"]
     last = len(doubled["questions"]) - 1
     assert [(row["path"], row["passed"]) for row in failed] == [(f"$.questions[{last}].question", False)]
-
-
-def test_near_questions_when_the_cosine_reaches_the_threshold_are_left_out() -> None:
-    first, near, far = packed([1.0, 0.0]), packed([0.95, 0.3122499]), packed([0.9, 0.4358899])
-    questions = [question(f"Asked {number}?") for number in range(3)]
-    assert NEAR == 0.92
-    # The vectors have length 1, so that the cosine with (1, 0) is the first number: 0.95 and 0.9.
-    reason = "it asks nearly the same as 'Asked 0?' (cosine of their vectors 0.950)"
-    assert near_repetitions(questions, {0: first, 1: near, 2: far}) == {1: reason}
-    assert near_repetitions(questions, {0: first, 1: near, 2: far}, 0.995) == {}
-    elsewhere = [questions[0], question("Asked 1?", scenes=(1,)), questions[2]]
-    assert near_repetitions(elsewhere, {0: first, 1: near, 2: far}) == {}
-    assert near_repetitions(questions, {0: first, 1: None, 2: near}).keys() == {2}
