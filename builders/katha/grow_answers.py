@@ -1,24 +1,22 @@
 """Stage: more accepted answers, before people's corrections and before the answer sets are frozen (C.5).
 
 What blind readers answered when the draft was checked was judged then; what is the same answer joins the
-accepted ones. Further answerers, models and people, answer the questions from the story's text, and the
-verifier judges what is new. An answer that is nearly an accepted one does not join. Who gave each answer, who
-judged it, and what became of it is kept. Questions that a person wrote take in what people answered, and
-nothing of a model. Without a model nothing joins.
+accepted ones. What people answered from the story's text is judged here, by the verifier. An answer that is
+nearly an accepted one does not join. Who gave each answer, who judged it, and what became of it is kept.
+Questions that a person wrote take in what people answered, and nothing of a model. Without a model nothing
+that people answered joins.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
-from pydantic import Field
-
-from ...engine.stage import REHEARSED, Item, Made, NoAnswer, Outcome, StageSpec, Tools
+from ...engine.stage import Item, Made, Outcome, StageSpec, Tools
 from ...schemas.canonical import Json
 from ...schemas.text import is_unspaced, normalize_answer, normalize_text
 from ..step import Worded
 from ..text.words import word_set
-from .checks.reading import read_answers
-from .checks.verifying import Case, judge_answers, questions_asked, why_unjudged, with_remark
+from .checks.verifying import Case, judge_answers, with_remark
 from .drafts import (
     GROWN,
     NARRATIVE,
@@ -27,7 +25,6 @@ from .drafts import (
     by_person,
     make_draft,
     maker_of,
-    scene_texts,
     told_story,
     with_repairs,
 )
@@ -37,30 +34,17 @@ from .write_questions import answer_fault
 class GrowSettings(Worded):
     """Settings of the stage; ``model`` is the verifier, and nothing joins without one."""
 
-    answerers: tuple[str, ...] = Field(
-        default=(),
-        description="Specs of further models that answer without having seen the answers.",
-    )
-    samples: int = Field(
-        default=1,
-        ge=1,
-        le=20,
-        description="Answers of each of them; more than one need a temperature above 0.",
-    )
-
-    def models(self) -> tuple[str, ...]:
-        """Return the specs of verifier and answerers; nobody is asked without a verifier."""
-        return tuple(dict.fromkeys((self.model, *self.answerers))) if self.model is not None else ()
+    retired: ClassVar[tuple[str, ...]] = ("answerers", "samples")
 
 
 SPEC = StageSpec(
     name="grow_answers",
-    version=3,
+    version=4,
     shape="map",
     reads=("story", *NARRATIVE, "given", "answers", "readings", *PARTS, *REPAIRS),
     writes=GROWN,
     settings=GrowSettings,
-    asks=("katha/answer_questions", "katha/check_answers"),
+    asks=("katha/check_answers",),
 )
 
 
@@ -85,21 +69,10 @@ class Candidate:
 
 async def run(item: Item, tools: Tools) -> Outcome:
     """Return the answers that join, by question id, and what became of every answer."""
-    settings = tools.own(GrowSettings)
     draft = with_repairs(make_draft(item.fields), item["repaired"], item["repaired_by"])
     case = Case(told_story(item.fields), draft, tools)
     candidates = [*_people(item["answers"], draft["questions"]), *_read(item["readings"], draft)]
-    is_rehearsed = False
-    if settings.models() and draft["questions"]:
-        for spec in settings.answerers:
-            for sample in range(settings.samples):
-                own = settings.model_copy(update={"model": spec, "sample": settings.sample + sample})
-                try:
-                    candidates += await _blind(replace(case, tools=replace(tools, settings=own)))
-                except NoAnswer as failure:
-                    why_unjudged(failure)  # raises where the model is to be asked again later
-                    is_rehearsed = is_rehearsed or failure.code == REHEARSED
-    history = await _history(case, candidates, is_rehearsed=is_rehearsed)
+    history = await _history(case, candidates)
     joined: dict[str, list[str]] = {}
     for entry in history:
         if entry["joined"]:
@@ -130,28 +103,7 @@ def _is_given(number: int, draft: Json) -> bool:
     return by_person(maker_of(f"$.questions[{number}].accepted_answers", draft["producers"]))
 
 
-async def _blind(case: Case) -> list[Candidate]:
-    """Return the answers of a model to the questions that no person wrote, in the words of several readers.
-
-    Raises:
-        NoAnswer: it gave none.
-    """
-    questions = case.draft["questions"]
-    drafted = await case.ask(
-        "katha/answer_questions",
-        lambda reply: read_answers(reply, len(questions)),
-        questions=questions_asked(questions),
-        scenes=scene_texts(case.draft["scenes"]),
-    )
-    return [
-        Candidate(number, part["question_id"], answer, drafted.maker)
-        for number, (part, answers) in enumerate(zip(questions, drafted.value, strict=True))
-        for answer in answers
-        if not _is_given(number, case.draft)
-    ]
-
-
-async def _history(case: Case, candidates: Sequence[Candidate], *, is_rehearsed: bool) -> list[Json]:
+async def _history(case: Case, candidates: Sequence[Candidate]) -> list[Json]:
     """Return what became of each answer: judged where it is new, joined where it is the same answer."""
     questions = case.draft["questions"]
     faults = [_fault(candidate, questions) for candidate in candidates]
@@ -161,7 +113,7 @@ async def _history(case: Case, candidates: Sequence[Candidate], *, is_rehearsed:
             new.setdefault(candidate.question, {}).setdefault(
                 normalize_answer(candidate.answer), candidate.answer
             )
-    judged = await _judgements(case, new, is_rehearsed=is_rehearsed)
+    judged = await _judgements(case, new)
     history: list[Json] = []
     joined: dict[str, list[str]] = {}
     for candidate, fault in zip(candidates, faults, strict=True):
@@ -230,14 +182,14 @@ def _fault(candidate: Candidate, questions: Sequence[Json]) -> str | None:
 
 
 async def _judgements(
-    case: Case, new: Mapping[int, Mapping[str, str]], *, is_rehearsed: bool
+    case: Case, new: Mapping[int, Mapping[str, str]]
 ) -> dict[tuple[int, str], tuple[bool | None, str]]:
     """Return verdict and reason of new answers, by question and plain answer; nothing without a judge."""
     questions = case.draft["questions"]
-    numbers = list(range(len(questions))) if is_rehearsed else sorted(new)
+    numbers = sorted(new)
     if not numbers or not case.tools.own(GrowSettings).models():
         return {}
-    answers = [list(new.get(number, {}).values()) for number in numbers]
+    answers = [list(new[number].values()) for number in numbers]
     judged = await judge_answers(case, [questions[number] for number in numbers], answers)
     verdicts: dict[tuple[int, str], tuple[bool | None, str]] = {}
     for number, texts, judgement in zip(numbers, answers, judged, strict=True):

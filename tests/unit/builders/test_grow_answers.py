@@ -16,27 +16,16 @@ JUDGE = "openai:judge"
 
 
 class Asker:
-    """Answers blindly per model, and judges the new answers in ``wrong`` to be others."""
+    """Judges new answers: those in ``wrong`` are others."""
 
-    def __init__(self, blind: Any, wrong: tuple[str, ...] = (), refuses: str = "") -> None:
-        self.blind, self.wrong, self.refuses = blind, wrong, refuses
-        self.asked: list[tuple[str, str, int]] = []
+    def __init__(self, *wrong: str, refuses: bool = False) -> None:
+        self.wrong, self.refuses = wrong, refuses
+        self.asked: list[tuple[str, str]] = []
 
     async def ask(self, ask: Any) -> Answer[Any]:
-        name = ask.prompt.partition("@")[0].removeprefix("katha/")
-        self.asked.append((name, ask.request.model, ask.sample))
-        if name == self.refuses:
+        self.asked.append((ask.prompt.partition("@")[0], ask.request.model))
+        if self.refuses:
             raise NoAnswer("refused", "I would rather not")
-        if isinstance(self.blind, Exception):
-            raise self.blind
-        if name == "answer_questions":
-            answers = self.blind[ask.request.model, ask.sample]
-            others = dict.fromkeys(("full", "own_words", "seen"))
-            rows = [
-                {"number": n, "status": "recoverable" if text else "unclear", "short": text, **others}
-                for n, text in enumerate(answers, start=1)
-            ]
-            return Answer(ask.read({"answers": rows}))
         shown = str(ask.request.messages[-1].parts[0]).split("Other answers to question ")[1:]
         rows = []
         for n, block in enumerate(shown, start=1):
@@ -61,7 +50,7 @@ def tale(drafted: Any) -> Any:
 
 
 def grow(katha: Any, tale: Any, asker: Any = None, **settings: Any) -> Any:
-    chosen = {"model": JUDGE, "answerers": [JUDGE], **settings} if asker is not None else settings
+    chosen = {"model": JUDGE, **settings} if asker is not None else settings
     return katha.run_stage("grow_answers", tale, chosen, asker=asker).fields
 
 
@@ -74,19 +63,18 @@ def person(tale: Any, answer: str, question_id: str | None = None) -> Any:
     return {"story_id": tale["story"]["id"], "question_id": name, "answer": answer, "who": "ana"}
 
 
-def test_answers_when_judged_the_same_join_with_producer_and_judge(katha, tale) -> None:
-    blind = {
-        ("openai:a", 0): ["the leaf was slippery"],
-        ("openai:a", 1): ["it was pushed"],
-        ("openai:b", 0): ["It slipped on a wet leaf!"],
-        ("openai:b", 1): ["The leaf was slippery."],
-    }
-    asker = Asker(blind, wrong=("it was pushed",))
-    fields = grow(katha, tale, asker, answerers=["openai:a", "openai:b"], samples=2)
-    assert asker.asked == [
-        *[("answer_questions", model, sample) for model, sample in blind],
-        ("check_answers", JUDGE, 0),
-    ]
+def reading(tale: Any, answer: str, verdict: bool | None = True, remark: str = "") -> Any:
+    name = tale["questions"][0]["question_id"]
+    judged = {"producer": "openai:r", "judge": "openai:j", "verdict": verdict, "remark": remark}
+    return {"question_id": name, "answer": answer, **judged}
+
+
+def test_answers_of_people_when_judged_the_same_join_with_producer_and_judge(katha, tale) -> None:
+    said = ("the leaf was slippery", "it was pushed", "It slipped on a wet leaf!", "The leaf was slippery.")
+    tale["answers"] = [person(tale, text) for text in said]
+    asker = Asker("it was pushed")
+    fields = grow(katha, tale, asker)
+    assert asker.asked == [("katha/check_answers", JUDGE)]
     assert fields["grown"] == {tale["questions"][0]["question_id"]: ["the leaf was slippery"]}
     assert history(fields) == [
         ("the leaf was slippery", True, True, "the same in other words"),
@@ -94,9 +82,7 @@ def test_answers_when_judged_the_same_join_with_producer_and_judge(katha, tale) 
         ("It slipped on a wet leaf!", None, False, "it is accepted already"),
         ("The leaf was slippery.", True, False, "it is nearly 'the leaf was slippery'"),
     ]
-    first, second, known, _ = fields["answer_history"]
-    assert first["producer"].startswith("openai:a via katha/answer_questions@")
-    assert (first["judge"], second["judge"], known["judge"]) == (JUDGE, JUDGE, None)
+    assert [row["judge"] for row in fields["answer_history"]] == [JUDGE, JUDGE, None, JUDGE]
 
 
 @pytest.mark.parametrize(
@@ -105,10 +91,9 @@ def test_answers_when_judged_the_same_join_with_producer_and_judge(katha, tale) 
      ("A WET LEAF", "it is accepted already")],
 )  # fmt: skip
 def test_answer_when_it_may_never_be_accepted_is_not_judged(katha, tale, answer, reason) -> None:
-    asker = Asker({(JUDGE, 0): [answer]})
+    tale["answers"], asker = [person(tale, answer)], Asker()
     fields = grow(katha, tale, asker)
-    assert asker.asked == [("answer_questions", JUDGE, 0)]
-    assert fields["grown"] == {}
+    assert asker.asked == [] and fields["grown"] == {}
     assert history(fields) == [(answer, None, False, reason)]
 
 
@@ -126,29 +111,26 @@ def test_answer_of_a_person_when_no_model_judges_is_kept_and_does_not_join(katha
 def test_question_of_a_person_when_models_answer_takes_only_what_people_said(katha, tale) -> None:
     tale |= {"questions_by": None, "given": {"author": "bo", "questions": tale["questions"]}}
     tale["answers"] = [person(tale, "its feet found no hold")]
-    fields = grow(katha, tale, Asker({(JUDGE, 0): ["the leaf was slippery"]}))
+    tale["readings"] = [reading(tale, "the leaf was slippery")]
+    fields = grow(katha, tale, Asker())
     assert history(fields) == [("its feet found no hold", True, True, "the same in other words")]
 
 
 def test_judge_when_it_refuses_lets_nothing_join_and_says_why(katha, tale) -> None:
-    fields = grow(katha, tale, Asker({(JUDGE, 0): ["slippery leaf"]}, refuses="check_answers"))
+    tale["answers"] = [person(tale, "slippery ground")]
+    fields = grow(katha, tale, Asker(refuses=True))
     ((_, verdict, joined, reason),) = history(fields)
     assert (verdict, joined) == (None, False)
     assert reason == "not judged: refused: I would rather not"
 
 
 def test_readings_when_judged_with_the_draft_join_without_a_call_and_near_copies_do_not(katha, tale) -> None:
-    said = {
-        "question_id": tale["questions"][0]["question_id"],
-        "producer": "openai:r via p",
-        "judge": "openai:j",
-    }
     tale["readings"] = [
-        {**said, "answer": "still on a wet leaf", "verdict": True, "remark": ""},
-        {**said, "answer": "its feet found no hold", "verdict": True, "remark": ""},
-        {**said, "answer": "its feet found no good hold", "verdict": True, "remark": ""},
-        {**said, "answer": "somebody pushed it", "verdict": False, "remark": "Nobody did."},
-        {**said, "answer": "the ground moved", "verdict": None, "remark": "not judged: refused: no"},
+        reading(tale, "still on a wet leaf"),
+        reading(tale, "its feet found no hold"),
+        reading(tale, "its feet found no good hold"),
+        reading(tale, "somebody pushed it", False, "Nobody did."),
+        reading(tale, "the ground moved", None, "not judged: refused: no"),
     ]
     fields = grow(katha, tale)
     assert history(fields) == [
@@ -173,12 +155,13 @@ def test_answers_when_they_differ_by_a_word_are_near(one: str, other: str, is_ne
 
 
 def test_record_when_answers_joined_has_them_with_their_producer_and_history(katha, tale) -> None:
-    tale |= grow(katha, tale, Asker({(JUDGE, 0): ["the leaf was slippery"]}))
+    tale["readings"] = [reading(tale, "the leaf was slippery")]
+    tale |= grow(katha, tale)
     done = katha.run_stage("apply_edits", tale).fields
     (question,) = done["draft"]["questions"]
     assert question["accepted_answers"][-1] == "the leaf was slippery"
     made = done["draft"]["producers"]
-    assert str(maker_of("$.questions[0].accepted_answers[2]", made)).startswith(f"{JUDGE} via katha/answer")
+    assert maker_of("$.questions[0].accepted_answers[2]", made) == "openai:r"
     assert maker_of("$.questions[0].accepted_answers", made) == "rules@1"
     tale |= done
     measured = katha.run_stage("measure_edits", tale).fields["edit_distances"]
@@ -187,7 +170,7 @@ def test_record_when_answers_joined_has_them_with_their_producer_and_history(kat
     assert [row["joined"] for row in bundle["answers"]] == [True]
     assert KathaBundle.model_validate(bundle).as_json()["answers"] == bundle["answers"]
     line = {"id": "x", "fields": [], "answers": bundle["answers"]}
-    assert ProducerLine.model_validate(line).answers[0].judge == JUDGE
+    assert ProducerLine.model_validate(line).answers[0].judge == "openai:j"
 
 
 def test_file_of_answers_when_read_belongs_to_stories_and_names_every_problem(
