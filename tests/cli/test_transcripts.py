@@ -203,6 +203,7 @@ def test_transcript(
         pytest.skip(f"not installed: {', '.join(missing)}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # read as the library is imported
     write_files({"stories.jsonl": "".join(json.dumps(STORY | change) + "\n" for change in case.stories)})
     for target, kind in case.on.items():
         shutil.copytree(request.getfixturevalue("folders")[kind], target)

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from fabula.engine import group_commit, journal_file
-from fabula.engine.calls import calls_of, model_uses
 from fabula.engine.codec import decode, encode
 from fabula.engine.group_commit import GroupCommit, NotStored, Statement
 from fabula.engine.journal import NAME, Entry, Journal
@@ -91,30 +90,6 @@ def test_open_when_new_has_its_tables_and_waits_for_no_reader(tmp_path: Path) ->
         "asks",
     }
     assert mode == "wal"
-
-
-def test_open_when_written_before_models_could_be_asked_can_be_read_and_goes_on(tmp_path: Path) -> None:
-    with Journal.open(tmp_path) as journal:
-        journal.put(ENTRY)
-    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.executescript(
-            "DROP TABLE calls; DROP TABLE sent; DROP TABLE asks;"
-            "CREATE TABLE calls (request TEXT, sample INTEGER, reply BLOB, usage TEXT, cost REAL);"
-            "UPDATE meta SET value = '1' WHERE name = 'format'"
-        )
-    connection.close()
-    assert model_uses(tmp_path / NAME) == ()
-    with Journal.open(tmp_path, writable=False) as journal:
-        (head,) = journal.heads("work")
-        assert calls_of(journal, head.key) == []
-    with Journal.open(tmp_path) as journal:
-        journal.put(replace(ENTRY, key="k2"))
-        journal.flush()
-        assert len(list(journal.heads("work"))) == 2
-    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        assert len(list(connection.execute("PRAGMA table_info(calls)"))) == 14
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("5",)
-    connection.close()
 
 
 @pytest.mark.parametrize("was_wal", [False, True])
