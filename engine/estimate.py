@@ -65,6 +65,11 @@ class StagePlan:
     batched: bool = False
     apart: str = ""
 
+    @property
+    def name(self) -> str:
+        """The stage, and what of it these calls are."""
+        return f"{self.stage}: {self.apart}" if self.apart else self.stage
+
     def times(self, factor: float) -> "StagePlan":
         """Return the plan for so many times the calls."""
         return replace(
@@ -142,13 +147,14 @@ class CallPlan:
 
     def lines(self, *, sample: bool = True) -> list[str]:
         """Return the plan as lines for people; ``sample``: the command has an option of that name."""
-        width = max((len(f"{stage.stage}: {stage.apart}") for stage in self.stages), default=5)
+        width = max((len(stage.name) for stage in self.stages), default=5)
         row = f"{{:{width}}}  {{:>7}}  {{:>11}}  {{:>11}}  {{:>9}}  {{:>9}}  {{}}".format
         lines = [row("stage", "calls", "tokens in", "tokens out", "USD", "at most", "model")]
         for plan in self.stages:
             costs = (_money(plan.cost), _money(plan.highest))
-            name = f"{plan.stage}: {plan.apart}" if plan.apart else plan.stage
-            lines.append(row(name, plan.calls, plan.input_tokens, plan.output_tokens, *costs, plan.model))
+            lines.append(
+                row(plan.name, plan.calls, plan.input_tokens, plan.output_tokens, *costs, plan.model)
+            )
         models = list(dict.fromkeys(plan.model for plan in self.stages))
         for model in models if len(models) > 1 else ():
             own = [plan for plan in self.stages if plan.model == model]
@@ -168,8 +174,7 @@ class CallPlan:
         )
         if self.stages and not all(stage.calibrated for stage in self.stages):
             lines.append(
-                "tokens are estimates; not counted are second tries after replies of the wrong form, at most "
-                "two for each draft"
+                "tokens are estimates; not counted are drafts that are asked for again for their form"
                 + (
                     "; --sample N asks about N items and estimates from what they really cost"
                     if sample
