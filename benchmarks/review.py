@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 
 from fabula.people.review.design import Plan
 from fabula.people.review.invites import invite

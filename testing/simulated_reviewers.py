@@ -21,7 +21,7 @@ from ..schemas.canonical import Json
 from .review_page import Field, Page, read_page
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2 as httpx
 
 PATIENCE = 200
 """Times that a request is sent before somebody gives up."""
@@ -163,7 +163,7 @@ class SimulatedReviewer:
         return await self._until_answered(lambda: self.client.get(address, follow_redirects=True))
 
     async def _until_answered(self, ask: Callable[[], Awaitable["httpx.Response"]]) -> "httpx.Response":
-        import httpx
+        import httpx2 as httpx
 
         for _ in range(PATIENCE):
             try:
@@ -209,7 +209,7 @@ async def simulate(
     Raises:
         GaveUp: one of them could not go on.
     """
-    import httpx
+    import httpx2 as httpx
 
     gate = asyncio.Semaphore(at_a_time)
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import pytest
 from scipy.stats import wilcoxon
 
