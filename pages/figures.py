@@ -338,8 +338,10 @@ def _cell(figure: Heat, row: HeatRow, index: int, at: tuple[float, float, int]) 
     (left, width, top), value, text = at, row.values[index], _cell_text(figure, row, index)
     if not text:
         return Markup("")
-    tone = ((value or 0.0) - figure.low) / ((figure.high - figure.low) or 1.0)
-    kind = "due" if value is None else f"h{min(TONES - 1, max(0, int(tone * TONES)))}"
+    kind = "due"
+    if value is not None:
+        tone = (value - figure.low) / ((figure.high - figure.low) or 1.0)
+        kind = f"h{min(TONES - 1, max(0, int(tone * TONES)))}"
     cell = Markup(
         '<rect class="cell {}" x="{:.2f}%" width="{:.2f}%" y="{}" height="{}"><title>{}</title></rect>'
     ).format(kind, left, width, top, CELL, readable(f"{row.label}, {figure.columns[index]}: {text}"))

@@ -182,8 +182,12 @@ def read_division(reply: Json, story: Json, analysis: Json, count: int) -> list[
     check_count(reply["scenes"], count, "scenes")
     numbers = range(1, count + 1)
     entries = by_number(reply["scenes"], "scene", numbers, "scenes")
-    firsts = [{"first_segment": entry["first_segment"] or 0} for entry in entries]
-    texts = boundaries.read_division(firsts, count, "scene", story, analysis)
+    problems = Problems()
+    for number, entry in enumerate(entries, start=1):
+        if entry["first_segment"] is None:
+            problems.add(f"scene {number}: first_segment is null; give the number of its first segment")
+    problems.settle()
+    texts = boundaries.read_division(entries, count, "scene", story, analysis)
     return read_scenes(reply, story, texts, numbers)
 
 

@@ -7,6 +7,7 @@ Tables that every evaluation of storyboards has, of the methods of a study: by p
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 
 from ...evaluation.katha.report.page import controls
 from ...evaluation.katha.report.tables import details
@@ -14,7 +15,6 @@ from ...evaluation.recoverability import recoverability
 from ...evaluation.recoverability.estimates import Estimates
 from ...evaluation.recoverability.validity import ValiditySet, common_stories, gaps_over, validity_sets
 from ...evaluation.report.model import CountRow, CountTable, Measure, ScoreRow, ScoreTable
-from ...evaluation.stats.paired import Paired
 from ...schemas.text import counted
 from ...schemas.values import Score
 from ...tables.numbers import value_text
@@ -226,12 +226,12 @@ def _largest(results: StudyResults, factor: str) -> str:
         made = effects_of(results, "plan" if factor == "plan" else "renderer")
     except NoTable as reason:
         return str(reason)
-    known = [pair for pair in made if pair.about["value"] == "STG" and pair.difference is not None]
+    known = [
+        (abs(pair.difference), pair)
+        for pair in made
+        if pair.about["value"] == "STG" and pair.difference is not None
+    ]
     if not known:
         return "undefined, no question is valid for all"
-    most = max(known, key=_size)
+    _, most = max(known, key=itemgetter(0))
     return f"{value_text(most.difference, 'points')} ({most.first} less {most.second})"
-
-
-def _size(pair: Paired) -> float:
-    return abs(pair.difference or 0.0)

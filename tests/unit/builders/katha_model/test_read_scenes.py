@@ -72,6 +72,7 @@ def test_division_when_segments_rise_makes_scenes_that_cover_the_story(hat) -> N
             "scene 5: first_segment must be greater than 4, that of the scene before, and at most",
         ),
         ((1, 2, 3, 4, -1), "found -1"),
+        ((None, 2, 3, 4, 5), "scene 1: first_segment is null; give the number of its first segment"),
     ],
 )
 def test_division_when_segments_are_wrong_says_which_and_why(model, hat, firsts, problem) -> None:
