@@ -1,9 +1,12 @@
 """The check behind ``fabula models check``: one small structured call, and what it shows."""
 
 import asyncio
+import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from ..engine.asker import model_error
 from ..errors import FabulaError
@@ -16,6 +19,7 @@ from ..models.prices import MostTokens, most_tokens
 from ..models.spec import LOCAL, ModelSettings, ModelSpec, parse_spec
 from ..models.vectors import encode_request, unpacked
 from .checkup import place_of
+from .common import warn
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -27,6 +31,8 @@ STORY = "A hungry crow begged for food. A fox shared her bread with him, and the
 SEED = 42
 SECONDS = 4.0
 """Duration of the video that is made, in seconds: what services offer as the shortest."""
+START = 20.0
+"""Most seconds that a server on this machine, started a moment ago, has to begin to listen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,7 @@ def check_model(
     else:
         request = load_prompt(PROMPT).request(ModelSettings(model=spec.text), SEED, story=STORY)
     timed = _Timed(clock or SystemClock())
+    _await_server(options.base_url or spec.base_url or "")
     try:
         reply = asyncio.run(_call(spec, options, options.apply(request), timed))
     except CallFault as fault:
@@ -126,6 +133,24 @@ def check_model(
         price[0],
     )
     return ModelCheck(spec.text, steps, seconds, reply.usage, price[1])
+
+
+def _await_server(address: str) -> None:
+    """Return when something listens at an address of this machine, or does not within :data:`START`."""
+    host, port = urlsplit(address).hostname, urlsplit(address).port
+    if host not in ("127.0.0.1", "localhost", "::1") or port is None:
+        return
+    end, told = time.monotonic() + START, False
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((host, port), timeout=1).close()
+        except OSError:
+            if not told:
+                warn(f"nothing listens at {host}:{port} yet; waiting, {START:g} s at most")
+            told = True
+            time.sleep(0.1)
+        else:
+            return
 
 
 def picture_to_check(spec: ModelSpec) -> PictureRequest:

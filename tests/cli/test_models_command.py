@@ -1,6 +1,8 @@
 """fabula models check: every way that a model can be unfit, told apart, through the real SDKs."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,9 +113,25 @@ def test_check_when_the_reply_is_of_no_use_advises_another_way(fault: Fault | An
     assert "structured" in reply.fix
 
 
-def test_check_when_nothing_listens_says_so() -> None:
+def test_check_when_nothing_listens_says_so(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr("fabula.cli.model_check.START", 0.2)
     found = check_model("http://127.0.0.1:9/v1#local", {})
     assert not found.passed and found.steps[-1].detail.startswith("connection")
+    assert capsys.readouterr().err == "nothing listens at 127.0.0.1:9 yet; waiting, 0.2 s at most\n"
+
+
+def test_check_when_the_server_starts_a_moment_later_waits_for_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    late = ModelServer(lambda _: REPLY, port=port)
+    timer = threading.Timer(0.5, late.__enter__)
+    timer.start()
+    try:
+        found = check_model(f"http://127.0.0.1:{port}/v1#local", {})
+    finally:
+        timer.join()
+        late.__exit__(None, None, None)
+    assert steps(found)["call"] == "ok"
 
 
 def test_check_when_the_key_is_missing_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,7 +273,7 @@ def test_readme_when_its_second_example_is_run_as_printed_needs_no_key(
     assert fabula_command("init", tmp_path / "mine").returncode == 0
     toml = tmp_path / "mine" / "fabula.toml"
     toml.write_text(toml.read_text("utf-8").replace("8123", port))
-    script = f"set -e\n{second.replace('8123', port)}\nkill %1\n"
+    script = f"set -e\ntrap 'kill %1' EXIT\n{second.replace('8123', port)}\n"
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path / "mine", env={**os.environ, "PATH": typed}, check=False,
         capture_output=True, text=True, encoding="utf-8", timeout=400,
