@@ -29,15 +29,11 @@ class Evaluation(Tabular):
 
     ``to_pandas()``, ``to_polars()`` and ``to_arrow()`` have a row for every reply; see
     :func:`fabula.api.frames.judgement_table`. ``to_pandas("judges")`` and ``("methods")`` count them.
-
-    Attributes:
-        folder: the evaluation folder.
-        manifest: its ``evaluation.json``.
-        run: how the run ended, where it was made by this call; None where it was loaded.
     """
 
-    folder: Path
-    manifest: EvaluationManifest = field(repr=False)
+    folder: Path  # the evaluation folder
+    manifest: EvaluationManifest = field(repr=False)  # its ``evaluation.json``
+    # how the run ended, where it was made by this call; None where it was loaded
     run: "RunReport | None" = field(default=None, repr=False)
 
     def grids(self) -> Iterator[Grid]:

@@ -28,25 +28,15 @@ NEAR = 1
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Something that a person may want to look at.
+    """Something that a person may want to look at."""
 
-    Attributes:
-        group: what it is about: boundaries, acts, causes, questions, blind, variants, labels.
-        story_id: the story.
-        path: JSON path in the gold record, or in the draft where there is none in gold.
-        gold: what the gold record says.
-        draft: what the draft says.
-        note: what is wrong.
-        good: how good it is, 0 to 1; the worst cases are shown first.
-    """
-
-    group: str
-    story_id: str
-    path: str
-    gold: str
-    draft: str
-    note: str
-    good: float
+    group: str  # what it is about: boundaries, acts, causes, questions, blind, variants, labels
+    story_id: str  # the story
+    path: str  # JSON path in the gold record, or in the draft where there is none in gold
+    gold: str  # what the gold record says
+    draft: str  # what the draft says
+    note: str  # what is wrong
+    good: float  # how good it is, 0 to 1; the worst cases are shown first
 
 
 @dataclass(slots=True)

@@ -151,15 +151,10 @@ def _row(unit: Unit, draft: Annotated) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reader said.
+    """What one reader said."""
 
-    Attributes:
-        name: the form.
-        verdicts: key of a part -> whether it is sound, and the reason why not.
-    """
-
-    name: str
-    verdicts: Mapping[str, tuple[bool, str]]
+    name: str  # the form
+    verdicts: Mapping[str, tuple[bool, str]]  # key of a part -> whether it is sound, and the reason why not
 
 
 def read_form(path: Path, drafts: Mapping[str, Annotated]) -> Reading:

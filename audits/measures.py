@@ -17,19 +17,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure of drafts.
+    """One measure of drafts."""
 
-    Attributes:
-        label: its name for readers.
-        meaning: what is counted, out of what.
-        part: the part of a record that it is about.
-        higher: whether the higher value is the better one.
-    """
-
-    label: str
-    meaning: str
-    part: str
-    higher: bool = True
+    label: str  # its name for readers
+    meaning: str  # what is counted, out of what
+    part: str  # the part of a record that it is about
+    higher: bool = True  # whether the higher value is the better one
 
 
 def _two_sided(name: str, part: str, label: str, what: str) -> dict[str, Measure]:
@@ -87,14 +80,10 @@ TYPES = vocabulary("transition_type").values
 
 @dataclass(slots=True)
 class Counts:
-    """What was counted in one story.
+    """What was counted in one story."""
 
-    Attributes:
-        sums: measure -> how many of how many.
-        types: (type in gold, type in the draft) of matched transitions -> how many.
-    """
-
-    sums: dict[str, tuple[int, int]] = field(default_factory=dict)
+    sums: dict[str, tuple[int, int]] = field(default_factory=dict)  # measure -> how many of how many
+    # (type in gold, type in the draft) of matched transitions -> how many
     types: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, name: str, number: int, total: int) -> None:

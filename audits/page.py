@@ -33,30 +33,19 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Audit(Tabular):
-    """What an audit of drafts gave.
+    """What an audit of drafts gave."""
 
-    Attributes:
-        facts: what was compared with what, and how.
-        scores: measure -> its value over all stories; empty without gold records.
-        cases: what to look at, the worst of each group first.
-        statuses: status of a draft -> how many.
-        languages: language -> how many records and questions, and how diverse these are; with gold records in
-            several languages also the measures.
-        edits: what became of drafts afterwards (Table 17), where a run keeps it.
-        people: what people said on forms, if there are any.
-        notes: what a reader must know.
-        name: what was audited: name and version of a release, or the name of its folder.
-    """
-
-    facts: Mapping[str, str]
-    scores: Mapping[str, Score]
-    cases: Sequence[Case]
-    statuses: Mapping[str, int]
+    facts: Mapping[str, str]  # what was compared with what, and how
+    scores: Mapping[str, Score]  # measure -> its value over all stories; empty without gold records
+    cases: Sequence[Case]  # what to look at, the worst of each group first
+    statuses: Mapping[str, int]  # status of a draft -> how many
+    # language -> how many records and questions, and how diverse these are; with gold records in several
+    # languages also the measures
     languages: Mapping[str, Json]
-    edits: Json = None
-    people: Json = None
-    notes: Sequence[str] = ()
-    name: str = ""
+    edits: Json = None  # what became of drafts afterwards (Table 17), where a run keeps it
+    people: Json = None  # what people said on forms, if there are any
+    notes: Sequence[str] = ()  # what a reader must know
+    name: str = ""  # what was audited: name and version of a release, or the name of its folder
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as plain JSON."""

@@ -22,21 +22,13 @@ _UNREAD = "a program or nobody that is known wrote their questions, and no perso
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """One record with what lies beside it, as plain JSON.
+    """One record with what lies beside it, as plain JSON."""
 
-    Attributes:
-        record: ``schemas.katha.StoryRecord``.
-        variants: its variants.
-        checks: the checks that a run keeps; none elsewhere.
-        producers: who made which field, where that is on file.
-        simulated: whether programs took part in the review of its release.
-    """
-
-    record: Json
-    variants: Sequence[Json]
-    checks: Sequence[Json] = ()
-    producers: Sequence[Json] = ()
-    simulated: bool = False
+    record: Json  # ``schemas.katha.StoryRecord``
+    variants: Sequence[Json]  # its variants
+    checks: Sequence[Json] = ()  # the checks that a run keeps; none elsewhere
+    producers: Sequence[Json] = ()  # who made which field, where that is on file
+    simulated: bool = False  # whether programs took part in the review of its release
 
     @property
     def whose(self) -> str | None:
@@ -63,22 +55,14 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Drafts beside the gold records of the same stories.
+    """Drafts beside the gold records of the same stories."""
 
-    Attributes:
-        pairs: story id -> draft and gold record, sorted by id.
-        undrafted: gold records without a draft.
-        other_text: stories whose texts are not the same, so that nothing can be compared.
-        without_gold: drafts without a gold record.
-        unread: records given as gold for which nobody stands: they are left out.
-        whose: who stands for the gold records -> for how many of the pairs.
-    """
-
-    pairs: Mapping[str, tuple[Annotated, Annotated]]
-    undrafted: tuple[str, ...] = ()
-    other_text: tuple[str, ...] = ()
-    without_gold: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    pairs: Mapping[str, tuple[Annotated, Annotated]]  # story id -> draft and gold record, sorted by id
+    undrafted: tuple[str, ...] = ()  # gold records without a draft
+    other_text: tuple[str, ...] = ()  # stories whose texts are not the same, so that nothing can be compared
+    without_gold: tuple[str, ...] = ()  # drafts without a gold record
+    unread: tuple[str, ...] = ()  # records given as gold for which nobody stands: they are left out
+    # who stands for the gold records -> for how many of the pairs
     whose: Mapping[str, int] = field(default_factory=dict)
 
 

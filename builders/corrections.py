@@ -25,17 +25,11 @@ from .editing import Consequence, Editing
 
 @dataclass(frozen=True, slots=True)
 class Editable:
-    """A run whose items can be corrected, and how.
+    """A run whose items can be corrected, and how."""
 
-    Attributes:
-        folder: the run folder.
-        pipeline: its pipeline.
-        editing: how its items are corrected.
-    """
-
-    folder: Path
-    pipeline: Pipeline
-    editing: Editing
+    folder: Path  # the run folder
+    pipeline: Pipeline  # its pipeline
+    editing: Editing  # how its items are corrected
 
 
 LONGEST_NAME = 100
@@ -46,18 +40,12 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What was added to a run's corrections, and what the rules say of the record as it will then stand.
+    """What was added to a run's corrections, and what the rules say of the record as it will then stand."""
 
-    Attributes:
-        edit: the correction that was asked for.
-        also: those that go with it, such as a new gold answer among the accepted ones.
-        notes: what a person may want to do besides.
-        issues: what the rules find in the corrected record: every error, and warnings that are new.
-    """
-
-    edit: Edit
-    also: tuple[Edit, ...] = ()
-    notes: tuple[str, ...] = ()
+    edit: Edit  # the correction that was asked for
+    also: tuple[Edit, ...] = ()  # those that go with it, such as a new gold answer among the accepted ones
+    notes: tuple[str, ...] = ()  # what a person may want to do besides
+    # what the rules find in the corrected record: every error, and warnings that are new
     issues: tuple[Issue, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
@@ -194,17 +182,11 @@ def _composed(run: Editable, asked: Edit) -> Correction:
 
 @dataclass(frozen=True, slots=True)
 class ItemDraft:
-    """One item of a run, as its journal holds it, and how its kind is corrected.
+    """One item of a run, as its journal holds it, and how its kind is corrected."""
 
-    Attributes:
-        editing: how.
-        reads: the fields that the editing stage read of it.
-        tools: the tools of that stage; None where only a draft that is known is corrected.
-    """
-
-    editing: Editing
-    reads: Mapping[str, Json]
-    tools: Tools | None
+    editing: Editing  # how
+    reads: Mapping[str, Json]  # the fields that the editing stage read of it
+    tools: Tools | None  # the tools of that stage; None where only a draft that is known is corrected
 
     def draft(self, edits: Sequence[Edit]) -> Json:
         """Return the draft with corrections; a ValueError says which of them cannot be applied."""

@@ -23,27 +23,20 @@ NOBODY = "none"
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """How the records of a kind are drafted.
+    """How the records of a kind are drafted."""
 
-    Attributes:
-        run: what executes its builds.
-        build: called with sources, a run folder, options and ``reporter=``, builds, and returns the report.
-        options: the type of the options that it takes.
-        editing: how its items are corrected; None where no stage applies corrections.
-        corrected_in_files: how records are corrected that no stage corrects, as imported ones; None where
-            only their sources can be.
-        one_story: called with a file or folder of stories, a run folder and options of the build by name,
-            returns that build; None where nothing is built from stories.
-        estimate: called with sources, a run folder and options, tells what models would be asked, and asks
-            nothing; None where the kind cannot say.
-    """
-
-    run: RunKind
+    run: RunKind  # what executes its builds
+    # called with sources, a run folder, options and ``reporter=``, builds, and returns the report
     build: Callable[..., RunReport]
-    options: type[RunOptions]
-    editing: Editing | None = None
+    options: type[RunOptions]  # the type of the options that it takes
+    editing: Editing | None = None  # how its items are corrected; None where no stage applies corrections
+    # how records are corrected that no stage corrects, as imported ones; None where only their sources can be
     corrected_in_files: str | None = None
+    # called with a file or folder of stories, a run folder and options of the build by name, returns that
+    # build; None where nothing is built from stories
     one_story: Callable[..., RunRequest] | None = None
+    # called with sources, a run folder and options, tells what models would be asked, and asks nothing; None
+    # where the kind cannot say
     estimate: Callable[..., CallPlan] | None = None
 
 

@@ -40,16 +40,11 @@ class EditHeader(Own):
 
 @dataclass(frozen=True, slots=True)
 class EditFile:
-    """A file of corrections that was read.
+    """A file of corrections that was read."""
 
-    Attributes:
-        path: where it is.
-        header: what was reviewed.
-        rows: number of a line, and its correction; those of programs are marked in ``who``.
-    """
-
-    path: Path
-    header: EditHeader
+    path: Path  # where it is
+    header: EditHeader  # what was reviewed
+    # number of a line, and its correction; those of programs are marked in ``who``
     rows: Sequence[tuple[int, Edit]]
 
     @property
@@ -122,25 +117,16 @@ def _marked(edit: Edit, header: EditHeader) -> Edit:
 
 @dataclass(frozen=True, slots=True)
 class AppliedFile:
-    """What came of a file of corrections.
+    """What came of a file of corrections."""
 
-    Attributes:
-        file: the file.
-        added: the corrections that were added, or would be.
-        also: those that go with them.
-        known: how many of the file the run had already.
-        notes: what a person may want to do besides.
-        issues: what the rules find in the corrected records: every error, and warnings that are new.
-        dry_run: whether nothing was written.
-    """
-
-    file: EditFile
-    added: tuple[Edit, ...] = ()
-    also: tuple[Edit, ...] = ()
-    known: int = 0
-    notes: tuple[str, ...] = ()
+    file: EditFile  # the file
+    added: tuple[Edit, ...] = ()  # the corrections that were added, or would be
+    also: tuple[Edit, ...] = ()  # those that go with them
+    known: int = 0  # how many of the file the run had already
+    notes: tuple[str, ...] = ()  # what a person may want to do besides
+    # what the rules find in the corrected records: every error, and warnings that are new
     issues: tuple[Issue, ...] = ()
-    dry_run: bool = False
+    dry_run: bool = False  # whether nothing was written
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""

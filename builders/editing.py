@@ -15,34 +15,26 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What a correction of one field asks for in others.
+    """What a correction of one field asks for in others."""
 
-    Attributes:
-        values: JSON path -> the value that belongs there now; corrections of their own.
-        notes: what a person may want to do besides, in sentences.
-    """
-
-    values: Mapping[str, Json]
-    notes: tuple[str, ...] = ()
+    values: Mapping[str, Json]  # JSON path -> the value that belongs there now; corrections of their own
+    notes: tuple[str, ...] = ()  # what a person may want to do besides, in sentences
 
 
 @dataclass(frozen=True, slots=True)
 class Editing:
-    """How the items of one kind are corrected. ``reads`` are the fields that the editing stage read.
+    """How the items of one kind are corrected. ``reads`` are the fields that the editing stage read."""
 
-    Attributes:
-        first: from reads and the stage's tools, the draft without any correction.
-        apply: from reads, draft and a correction as JSON, the draft with it; Refused where it cannot be.
-        form: from reads and draft, the draft by the paths that people use.
-        consequence: from reads, draft, the steps of a corrected field and its new value, what else follows.
-            The draft is the one before the correction, which is known to be possible.
-        issues: from reads and draft, what the rules of the kind find in its record.
-    """
-
+    # from reads and the stage's tools, the draft without any correction
     first: Callable[[Mapping[str, Json], Tools], Json]
+    # from reads, draft and a correction as JSON, the draft with it; Refused where it cannot be
     apply: Callable[[Mapping[str, Json], Json, Json], Json]
+    # from reads and draft, the draft by the paths that people use
     form: Callable[[Mapping[str, Json], Json], Json]
+    # from reads, draft, the steps of a corrected field and its new value, what else follows. The draft is the
+    # one before the correction, which is known to be possible.
     consequence: Callable[[Mapping[str, Json], Json, Steps, Json], Consequence]
+    # from reads and draft, what the rules of the kind find in its record
     issues: Callable[[Mapping[str, Json], Json], list[Issue]]
 
     def draft(self, reads: Mapping[str, Json], edits: Sequence[Edit], tools: Tools) -> Json:

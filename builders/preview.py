@@ -25,19 +25,12 @@ NOBODY = "openai:none"
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """One request that a stage would send.
+    """One request that a stage would send."""
 
-    Attributes:
-        stage: the stage that asks.
-        item: about which item.
-        prompt: the prompt, as ``id@version#hash``.
-        request: the request, before the settings of the model are applied.
-    """
-
-    stage: str
-    item: str
-    prompt: str
-    request: ChatRequest
+    stage: str  # the stage that asks
+    item: str  # about which item
+    prompt: str  # the prompt, as ``id@version#hash``
+    request: ChatRequest  # the request, before the settings of the model are applied
 
 
 def stages_asking(pipeline: Pipeline, prompt_id: str) -> list[Stage]:

@@ -38,15 +38,10 @@ _GAP = re.compile(r"\.{2,}|…")
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Generic[T]):
-    """A part of a record, and who made it.
+    """A part of a record, and who made it."""
 
-    Attributes:
-        value: the part.
-        maker: what the producer sidecar says: ``rules@1``, or the model and the prompt.
-    """
-
-    value: T
-    maker: str
+    value: T  # the part
+    maker: str  # what the producer sidecar says: ``rules@1``, or the model and the prompt
 
 
 async def ask(

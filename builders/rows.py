@@ -39,15 +39,10 @@ class Row:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads rows and gathers problems.
+    """Reads rows and gathers problems."""
 
-    Attributes:
-        max_file_bytes: larger files are refused.
-        problems: everything that was wrong so far.
-    """
-
-    max_file_bytes: int
-    problems: list[UserError] = field(default_factory=list)
+    max_file_bytes: int  # larger files are refused
+    problems: list[UserError] = field(default_factory=list)  # everything that was wrong so far
 
     def problem(self, where: str, expected: str, found: str, fix: str) -> None:
         """Add a problem."""

@@ -107,49 +107,36 @@ class Step(Generic[S, T]):
 
     All functions take ``(sketch, settings)``: the record as far as it is drafted, and the step's settings.
     They are pure; any but ``read`` may raise :class:`Unfit`.
-
-    Attributes:
-        id: kind and name of the step, such as ``shots/plan_shots``; its name is that of its stage.
-        version: of the stage: to be raised whenever the code changes what can come out.
-        writes: the drafted field; or several, of which the value then is a mapping.
-        reads: fields of the item that the sketch is made of.
-        sketch: makes it.
-        rules: what can be drafted without a model; None where that is nothing.
-        show: the inputs of the prompt; None where there is nothing to ask, and the rules know all there is.
-        read: ``read(reply, sketch, settings)``: the value of a reply that satisfies the prompt's schema;
-            raises :class:`~fabula.engine.stage.BadReply` with words that the model can act on.
-        given: what the author gave, if that is all of it; None where something is left to draft. What
-            an earlier step drafted together with other fields comes as :class:`~.replies.Drafted`.
-        settle: ``settle(drafted, sketch, settings)``: the value that is kept of what was drafted, with what
-            the author gave of it; not called for what ``given`` returns.
-        ask: for a step that asks several questions, in place of ``show`` and ``read``.
-        by: the field that says who drafted it; null where nobody did.
-        asks: ids of its prompts, if they are not the one of its own id.
-        settings: the type of its settings.
-        reject_codes: what it may raise Unfit with, and what each code means.
-        libraries: distributions whose version is part of the result's key.
-        prompts: prompts that the rules use, too.
-        maker: whose rules they are, as producers name them.
     """
 
-    id: str
-    version: int
-    writes: tuple[str, ...]
-    reads: tuple[str, ...]
-    sketch: Callable[[Item], S]
-    rules: Callable[[S, T], Json]
+    id: str  # kind and name of the step, such as ``shots/plan_shots``; its name is that of its stage
+    version: int  # of the stage: to be raised whenever the code changes what can come out
+    writes: tuple[str, ...]  # the drafted field; or several, of which the value then is a mapping
+    reads: tuple[str, ...]  # fields of the item that the sketch is made of
+    sketch: Callable[[Item], S]  # makes it
+    rules: Callable[[S, T], Json]  # what can be drafted without a model; None where that is nothing
+    # the inputs of the prompt; None where there is nothing to ask, and the rules know all there is
     show: Callable[[S, T], Mapping[str, Json] | None] = _nothing
+    # ``read(reply, sketch, settings)``: the value of a reply that satisfies the prompt's schema; raises
+    # :class:`~fabula.engine.stage.BadReply` with words that the model can act on
     read: Callable[[Json, S, T], Json] = _as_drafted
+    # what the author gave, if that is all of it; None where something is left to draft. What an earlier step
+    # drafted together with other fields comes as :class:`~.replies.Drafted`.
     given: Callable[[S, T], Json] = _nothing
+    # ``settle(drafted, sketch, settings)``: the value that is kept of what was drafted, with what the author
+    # gave of it; not called for what ``given`` returns
     settle: Callable[[Json, S, T], Json] = _as_drafted
+    # for a step that asks several questions, in place of ``show`` and ``read``
     ask: Callable[[Tools, S], Awaitable[Drafted[Json]]] | None = None
-    by: str = ""
-    asks: tuple[str, ...] = ()
+    by: str = ""  # the field that says who drafted it; null where nobody did
+    asks: tuple[str, ...] = ()  # ids of its prompts, if they are not the one of its own id
+    # the type of its settings
     settings: type[T] = PlannerSettings  # type: ignore[assignment]
+    # what it may raise Unfit with, and what each code means
     reject_codes: Mapping[str, str] = field(default_factory=dict)
-    libraries: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
-    maker: str = RULES
+    libraries: tuple[str, ...] = ()  # distributions whose version is part of the result's key
+    prompts: tuple[str, ...] = ()  # prompts that the rules use, too
+    maker: str = RULES  # whose rules they are, as producers name them
 
     @property
     def SPEC(self) -> StageSpec:  # noqa: N802 - the face of a stage

@@ -60,23 +60,16 @@ class StoryRows:
 
     A story that stands in an earlier source just so is there already. An id that stands for another story, or
     twice in one source, is a problem.
-
-    Attributes:
-        settings: defaults and limits.
-        reader: takes the problems.
-        stories: id -> its story.
-        places: id -> where its row stands.
-        sources: id -> number of the source that it stands in.
-        repeated: ids of stories that stand in a later source, too -> number of the last such source.
-        details: id -> what its row says of where it is from; nothing for a row that says nothing.
     """
 
-    settings: Settings
-    reader: Reader
-    stories: dict[str, Story] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
-    sources: dict[str, int] = field(default_factory=dict)
+    settings: Settings  # defaults and limits
+    reader: Reader  # takes the problems
+    stories: dict[str, Story] = field(default_factory=dict)  # id -> its story
+    places: dict[str, str] = field(default_factory=dict)  # id -> where its row stands
+    sources: dict[str, int] = field(default_factory=dict)  # id -> number of the source that it stands in
+    # ids of stories that stand in a later source, too -> number of the last such source
     repeated: dict[str, int] = field(default_factory=dict)
+    # id -> what its row says of where it is from; nothing for a row that says nothing
     details: dict[str, SourceDetails] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
     _unnumbered: int = 0

@@ -33,19 +33,13 @@ LOW_DISK = 2 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the check-up.
+    """One line of the check-up."""
 
-    Attributes:
-        name: what was looked at.
-        status: ``ok``; ``absent`` (optional and not there); ``warning``; ``missing`` (the core needs it).
-        detail: what was found.
-        fix: what to do, if anything.
-    """
-
-    name: str
+    name: str  # what was looked at
+    # ``ok``; ``absent`` (optional and not there); ``warning``; ``missing`` (the core needs it)
     status: Literal["ok", "absent", "warning", "missing"]
-    detail: str
-    fix: str = ""
+    detail: str  # what was found
+    fix: str = ""  # what to do, if anything
 
     def as_dict(self) -> dict[str, str]:
         """Return the finding as plain JSON."""

@@ -63,21 +63,16 @@ _SECTION = re.compile(r"^(Options|Examples|Attributes|Raises):\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the program.
+    """A command of the program."""
 
-    Attributes:
-        name: what it is called after ``fabula``, such as ``release pack``.
-        function: what it does; it gets what the user gave, and has defaults for the rest.
-        takes: classes whose fields are options, too. The function gets them in its parameter ``options``
-            as an object of the only class, or in ``given`` as a mapping of the fields that the user gave.
-        without: fields that are no options of this command.
-        flags: parameter or field -> option, where it is not the usual one.
-    """
-
-    name: str
+    name: str  # what it is called after ``fabula``, such as ``release pack``
+    # what it does; it gets what the user gave, and has defaults for the rest
     function: Callable[..., int | None]
+    # classes whose fields are options, too. The function gets them in its parameter ``options`` as an object
+    # of the only class, or in ``given`` as a mapping of the fields that the user gave.
     takes: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # fields that are no options of this command
+    # parameter or field -> option, where it is not the usual one
     flags: Mapping[str, str] = field(default_factory=dict)
 
     def add_to(self, app: typer.Typer) -> None:

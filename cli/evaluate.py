@@ -259,21 +259,13 @@ def _evaluate(
 
 @dataclass(frozen=True)
 class Forecast:
-    """What an evaluation would ask.
+    """What an evaluation would ask."""
 
-    Attributes:
-        budget: how much it looks at, and calls by rule.
-        plan: about what that costs; None where nothing can say.
-        instead: what people are told where there is no plan.
-        told: whether people are told the plan.
-        vision: what the models that look at pictures take; None where nobody looks.
-    """
-
-    budget: Shown
-    plan: "CallPlan | None"
-    instead: str = ""
-    told: bool = True
-    vision: "VisionPlan | None" = None
+    budget: Shown  # how much it looks at, and calls by rule
+    plan: "CallPlan | None"  # about what that costs; None where nothing can say
+    instead: str = ""  # what people are told where there is no plan
+    told: bool = True  # whether people are told the plan
+    vision: "VisionPlan | None" = None  # what the models that look at pictures take; None where nobody looks
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -25,17 +25,11 @@ class What:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A path that is nothing that a command takes.
+    """A path that is nothing that a command takes."""
 
-    Attributes:
-        text: what it is, and what fits, in sentences.
-        alone: whether that says it all: it is of a kind that other commands take.
-        kind: a key of :data:`KINDS`.
-    """
-
-    text: str
-    alone: bool
-    kind: str
+    text: str  # what it is, and what fits, in sentences
+    alone: bool  # whether that says it all: it is of a kind that other commands take
+    kind: str  # a key of :data:`KINDS`
 
 
 _RUN = ("run status", "run show")

@@ -37,37 +37,23 @@ START = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        name: what it is.
-        status: ``ok``, ``warning`` (works, with a loss), ``failed``.
-        detail: what was found.
-        fix: what to do, if anything.
-    """
-
-    name: str
-    status: Literal["ok", "warning", "failed"]
-    detail: str
-    fix: str = ""
+    name: str  # what it is
+    status: Literal["ok", "warning", "failed"]  # ``ok``, ``warning`` (works, with a loss), ``failed``
+    detail: str  # what was found
+    fix: str = ""  # what to do, if anything
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """What a check of one model found.
+    """What a check of one model found."""
 
-    Attributes:
-        model: its spec.
-        steps: everything looked at, in order.
-        seconds: time that the call took.
-        usage: tokens of the call, where the service tells.
-        cost: USD of the call, where its price is known; at most that, where its tokens are not.
-    """
-
-    model: str
-    steps: tuple[Step, ...]
-    seconds: float
-    usage: Usage | None = None
+    model: str  # its spec
+    steps: tuple[Step, ...]  # everything looked at, in order
+    seconds: float  # time that the call took
+    usage: Usage | None = None  # tokens of the call, where the service tells
+    # USD of the call, where its price is known; at most that, where its tokens are not
     cost: float | None = None
 
     @property

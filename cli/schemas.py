@@ -96,21 +96,13 @@ EVENTS: dict[str, tuple[str, dict[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """Words that a field may hold.
+    """Words that a field may hold."""
 
-    Attributes:
-        name: its name.
-        field: the field that takes its words.
-        closed: whether other words are errors; else they are kept, with a warning.
-        words: word -> its meaning.
-        source: the paper's table, and what is ours.
-    """
-
-    name: str
-    field: str
-    closed: bool
-    words: dict[str, str]
-    source: str
+    name: str  # its name
+    field: str  # the field that takes its words
+    closed: bool  # whether other words are errors; else they are kept, with a warning
+    words: dict[str, str]  # word -> its meaning
+    source: str  # the paper's table, and what is ours
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

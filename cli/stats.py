@@ -63,13 +63,9 @@ def stats(
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts of a run, release or file of one kind.
+    """Counts of a run, release or file of one kind."""
 
-    Attributes:
-        document: name -> count, or counts within it.
-    """
-
-    document: dict[str, Any]
+    document: dict[str, Any]  # name -> count, or counts within it
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON."""

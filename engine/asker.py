@@ -72,17 +72,11 @@ class Closed(Exception):
 
 @dataclass(slots=True)
 class Line:
-    """One model, ready to be asked.
+    """One model, ready to be asked."""
 
-    Attributes:
-        client: sends requests, with retries and limits.
-        options: the model's settings.
-        price: USD per token; None where it is not known.
-    """
-
-    client: ModelClient
-    options: "ModelOptions"
-    price: Price | None
+    client: ModelClient  # sends requests, with retries and limits
+    options: "ModelOptions"  # the model's settings
+    price: Price | None  # USD per token; None where it is not known
 
 
 class Replies(Protocol):
@@ -498,15 +492,10 @@ FACT = "attempts"
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What a pass through a run does about questions without a usable answer.
+    """What a pass through a run does about questions without a usable answer."""
 
-    Attributes:
-        allowed: most attempts at each question.
-        again: whether what failed before is made again.
-    """
-
-    allowed: int
-    again: bool
+    allowed: int  # most attempts at each question
+    again: bool  # whether what failed before is made again
 
     def config(self, config: RunConfig) -> RunConfig:
         """Return the settings of a run with this number of attempts."""

@@ -16,17 +16,11 @@ from .config import RunConfig, models_of
 
 @dataclass(slots=True)
 class Pot:
-    """Money that may be spent on something, added exactly.
+    """Money that may be spent on something, added exactly."""
 
-    Attributes:
-        limit: USD in all; None for no limit.
-        spent: USD spent so far.
-        reserved: USD set aside.
-    """
-
-    limit: float | None
-    spent: Fraction
-    reserved: Fraction = Fraction(0)
+    limit: float | None  # USD in all; None for no limit
+    spent: Fraction  # USD spent so far
+    reserved: Fraction = Fraction(0)  # USD set aside
 
     def fits(self, bound: float) -> bool:
         """Whether a call that costs at most so much may be made now."""

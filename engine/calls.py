@@ -73,30 +73,19 @@ def replies_in(paths: Iterable[Path]) -> Iterator[Callable[[str, int], Reply | N
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call that was answered.
+    """One call that was answered."""
 
-    Attributes:
-        request: key of the request.
-        sample: which answer to it.
-        stage: the stage that asked first.
-        model: spec of the model.
-        asked: the request's canonical form.
-        reply: what came back.
-        cost: USD; None where the price is not known.
-        attempts: how often it was sent until it was answered; 0 for a reply taken over from another run.
-        is_read: whether the counts that its cost depends on could be read; only known while it is written.
-        prompt: the prompt that it was asked with, as ``id@version#hash``; only known while it is written.
-    """
-
-    request: str
-    sample: int
-    stage: str
-    model: str
-    asked: Mapping[str, Json]
-    reply: Reply
-    cost: float | None
-    attempts: int
+    request: str  # key of the request
+    sample: int  # which answer to it
+    stage: str  # the stage that asked first
+    model: str  # spec of the model
+    asked: Mapping[str, Json]  # the request's canonical form
+    reply: Reply  # what came back
+    cost: float | None  # USD; None where the price is not known
+    attempts: int  # how often it was sent until it was answered; 0 for a reply taken over from another run
+    # whether the counts that its cost depends on could be read; only known while it is written
     is_read: bool = True
+    # the prompt that it was asked with, as ``id@version#hash``; only known while it is written
     prompt: str | None = None
 
     def as_json(self) -> dict[str, Json]:
@@ -114,21 +103,13 @@ class Call:
 
 
 class Outgoing(NamedTuple):
-    """One call that a model gets.
+    """One call that a model gets."""
 
-    Attributes:
-        request: what is asked.
-        key: of the request.
-        sample: which sample of the reply.
-        stage: that asks.
-        prompt: the prompt that it was made from, as ``id@version#hash``.
-    """
-
-    request: ChatRequest
-    key: str
-    sample: int
-    stage: str
-    prompt: str | None = None
+    request: ChatRequest  # what is asked
+    key: str  # of the request
+    sample: int  # which sample of the reply
+    stage: str  # that asks
+    prompt: str | None = None  # the prompt that it was made from, as ``id@version#hash``
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,44 +125,29 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What one stage used of one model.
+    """What one stage used of one model."""
 
-    Attributes:
-        stage: the stage.
-        model: the model's spec.
-        calls: answered calls.
-        attempts: requests sent for them.
-        input_tokens: as the service counted them.
-        output_tokens: the same for the replies.
-        cost: USD of the calls whose price is known.
-        unpriced: calls whose price is not known.
-        uncertain: requests that got no answer and may have been charged; of a run that is at work now, also
-            those that are under way.
-        uncertain_cost: USD that those cost at most.
-        taken_over: replies taken over from other runs, for nothing; they count in no other number.
-        unread: calls whose tokens the service did not tell, or not so that they can be read; what is missing
-            counts at the most that it can cost.
-        overclaimed: calls for which the service claims more tokens than they can have used; they count at
-            the most that they can have used.
-        cached_tokens: of the input tokens, those that the service had kept.
-        written_tokens: of the input tokens, those that it kept and charged for.
-    """
-
-    stage: str
-    model: str
-    calls: int = 0
-    attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
+    stage: str  # the stage
+    model: str  # the model's spec
+    calls: int = 0  # answered calls
+    attempts: int = 0  # requests sent for them
+    input_tokens: int = 0  # as the service counted them
+    output_tokens: int = 0  # the same for the replies
+    cost: float = 0.0  # USD of the calls whose price is known
+    unpriced: int = 0  # calls whose price is not known
+    # requests that got no answer and may have been charged; of a run that is at work now, also those that are
+    # under way
     uncertain: int = 0
-    uncertain_cost: float = 0.0
-    taken_over: int = 0
+    uncertain_cost: float = 0.0  # USD that those cost at most
+    taken_over: int = 0  # replies taken over from other runs, for nothing; they count in no other number
+    # calls whose tokens the service did not tell, or not so that they can be read; what is missing counts at
+    # the most that it can cost
     unread: int = 0
+    # calls for which the service claims more tokens than they can have used; they count at the most that they
+    # can have used
     overclaimed: int = 0
-    cached_tokens: int = 0
-    written_tokens: int = 0
+    cached_tokens: int = 0  # of the input tokens, those that the service had kept
+    written_tokens: int = 0  # of the input tokens, those that it kept and charged for
 
     def line(self) -> str:
         """Return the use in one line for people."""

@@ -229,19 +229,12 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a journal.
+    """One thing that is wrong with a journal."""
 
-    Attributes:
-        code: ``file``, ``row`` or ``reference``.
-        what: what is damaged, and how.
-        count: how often.
-        first: the first of them.
-    """
-
-    code: str
-    what: str
-    count: int
-    first: tuple[str, ...]
+    code: str  # ``file``, ``row`` or ``reference``
+    what: str  # what is damaged, and how
+    count: int  # how often
+    first: tuple[str, ...]  # the first of them
 
     def line(self) -> str:
         """Return it as one line for people."""
@@ -251,17 +244,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class JournalReport:
-    """What a check of a journal found.
+    """What a check of a journal found."""
 
-    Attributes:
-        folder: the run.
-        rows: table -> sound rows.
-        findings: what is wrong.
-    """
-
-    folder: Path
-    rows: Mapping[str, int]
-    findings: tuple[Finding, ...] = ()
+    folder: Path  # the run
+    rows: Mapping[str, int]  # table -> sound rows
+    findings: tuple[Finding, ...] = ()  # what is wrong
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -286,19 +273,14 @@ class JournalReport:
 
 @dataclass(slots=True)
 class Audit:
-    """What goes through a journal's rows and keeps count; keys lie in memory up to some, then in a file.
+    """What goes through a journal's rows and keeps count; keys lie in memory up to some, then in a file."""
 
-    Attributes:
-        problems: what is wrong with the file itself.
-        rows: table -> how many of its rows are sound.
-        damaged: damaged rows: table, key and what is wrong.
-        unread: the same rows, as they are.
-    """
-
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # what is wrong with the file itself
+    # table -> how many of its rows are sound
     rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
+    # damaged rows: table, key and what is wrong
     damaged: dict[tuple[str, Row], str] = field(default_factory=dict)
-    unread: dict[tuple[str, Row], Row] = field(default_factory=dict)
+    unread: dict[tuple[str, Row], Row] = field(default_factory=dict)  # the same rows, as they are
     _known: sqlite3.Connection = field(init=False)
 
     def __post_init__(self) -> None:

@@ -17,23 +17,14 @@ LEVEL = 3  # records shrink to about a third; higher levels cost more time than 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An outcome as it is kept.
+    """An outcome as it is kept."""
 
-    Attributes:
-        status: ``made``, ``rejected`` or ``failed``.
-        code: code of a rejection or failure.
-        reason: its reason, in words.
-        evidence: what helps to understand a failure, such as a traceback.
-        outputs: digest of each field that was made.
-        blob: the fields, compressed; see :func:`decode`.
-    """
-
-    status: str
-    code: str | None = None
-    reason: str | None = None
-    evidence: str | None = None
-    outputs: Mapping[str, str] | None = None
-    blob: bytes | None = None
+    status: str  # ``made``, ``rejected`` or ``failed``
+    code: str | None = None  # code of a rejection or failure
+    reason: str | None = None  # its reason, in words
+    evidence: str | None = None  # what helps to understand a failure, such as a traceback
+    outputs: Mapping[str, str] | None = None  # digest of each field that was made
+    blob: bytes | None = None  # the fields, compressed; see :func:`decode`
 
 
 def encode(outcome: Outcome) -> Encoded:
@@ -113,18 +104,12 @@ def gather_fields(parts: Iterable[tuple[bytes, tuple[str, ...]]]) -> dict[str, J
 
 @dataclass(frozen=True)
 class Basis:
-    """What all results of one stage depend on, whatever the item.
+    """What all results of one stage depend on, whatever the item."""
 
-    Attributes:
-        stage: the stage's name.
-        version: the stage's version.
-        settings: its own settings and the run's seed, as JSON.
-        libraries: distribution -> installed version, and prompt -> hash, of those that the stage declares.
-    """
-
-    stage: str
-    version: int
-    settings: Mapping[str, Any]
+    stage: str  # the stage's name
+    version: int  # the stage's version
+    settings: Mapping[str, Any]  # its own settings and the run's seed, as JSON
+    # distribution -> installed version, and prompt -> hash, of those that the stage declares
     libraries: Mapping[str, str]
     settings_digest: str = field(init=False)
     libraries_digest: str = field(init=False)

@@ -28,24 +28,18 @@ MOST_ATTEMPTS = 100
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of the run itself, section ``[run]``.
+    """Settings of the run itself, section ``[run]``."""
 
-    Attributes:
-        workers: worker processes; None means one per available core, 0 means none: everything runs in the
-            main process, where a crash of a stage ends the run.
-        item_timeout: seconds that one item may take in one stage, times its patience, before it fails with
-            ``timeout``.
-        threshold: share of the items not rejected that must be made for the run to succeed, 0 to 1; above 0,
-            a run that rejects every item does not succeed either.
-        seed: master seed.
-        attempts: most times that a question is asked while no reply to it can be used.
-    """
-
+    # worker processes; None means one per available core, 0 means none: everything runs in the main process,
+    # where a crash of a stage ends the run
     workers: int | None = None
+    # seconds that one item may take in one stage, times its patience, before it fails with ``timeout``
     item_timeout: float = 120.0
+    # share of the items not rejected that must be made for the run to succeed, 0 to 1; above 0, a run that
+    # rejects every item does not succeed either
     threshold: float = 0.95
-    seed: int = 42
-    attempts: int = 1
+    seed: int = 42  # master seed
+    attempts: int = 1  # most times that a question is asked while no reply to it can be used
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,33 +36,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """What one stage would ask of one model.
+    """What one stage would ask of one model."""
 
-    Attributes:
-        stage: the stage.
-        model: the model's spec.
-        calls: expected calls; repairs, and questions that follow from answers, are counted where experience
-            tells how many there are.
-        known: calls that the journal answers for nothing, besides.
-        input_tokens: expected.
-        output_tokens: expected.
-        cost: expected USD; None where the price is not known.
-        highest: USD that all calls together cost at most, repairs left out; None as well.
-        calibrated: whether calls of this stage in this run told what to expect.
-        batched: whether they go out in batches, at the price of those.
-        apart: what they are, where they are told apart from the rest of the stage: guesses, or repairs.
-    """
-
-    stage: str
-    model: str
+    stage: str  # the stage
+    model: str  # the model's spec
+    # expected calls; repairs, and questions that follow from answers, are counted where experience tells how
+    # many there are
     calls: int
-    known: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    highest: float | None
-    calibrated: bool
-    batched: bool = False
+    known: int  # calls that the journal answers for nothing, besides
+    input_tokens: int  # expected
+    output_tokens: int  # expected
+    cost: float | None  # expected USD; None where the price is not known
+    highest: float | None  # USD that all calls together cost at most, repairs left out; None as well
+    calibrated: bool  # whether calls of this stage in this run told what to expect
+    batched: bool = False  # whether they go out in batches, at the price of those
+    # what they are, where they are told apart from the rest of the stage: guesses, or repairs
     apart: str = ""
 
     @property
@@ -85,20 +73,13 @@ class StagePlan:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """What a run would ask.
+    """What a run would ask."""
 
-    Attributes:
-        items: items that reach the end in the rehearsal.
-        stages: one entry per stage and model, in order of the stages.
-        spent: USD that the run has cost so far.
-        share: share of the items that was rehearsed; the numbers are scaled up from these.
-        vision: what the models that look at pictures take; None where nobody looks, or it is told elsewhere.
-    """
-
-    items: int
-    stages: tuple[StagePlan, ...]
-    spent: float
-    share: float = 1.0
+    items: int  # items that reach the end in the rehearsal
+    stages: tuple[StagePlan, ...]  # one entry per stage and model, in order of the stages
+    spent: float  # USD that the run has cost so far
+    share: float = 1.0  # share of the items that was rehearsed; the numbers are scaled up from these
+    # what the models that look at pictures take; None where nobody looks, or it is told elsewhere
     vision: "VisionPlan | None" = None
 
     @property

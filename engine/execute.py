@@ -79,28 +79,20 @@ __all__ = ["STORE", "Options", "RunRequest", "Source", "execute"]
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to execute.
+    """What to execute."""
 
-    Attributes:
-        folder: the run folder; made if missing, continued if it is a run.
-        pipeline: the stages.
-        config: the settings; see :func:`.config.resolve_config`.
-        sources: the sources; none takes those that the run was last made from. Those that it was extended
-            with belong to it in any case.
-        created_at: creation time of a new run (RFC 3339); a run that exists keeps its own.
-        options: what to run of it, and how.
-        complete: whether the sources are all that the run has, those that it was extended with among them.
-        accept: looks at the items when all stages are done, before any output is written; what it raises
-            keeps the outputs as they are.
-    """
-
-    folder: Path
-    pipeline: Pipeline
-    config: RunConfig
+    folder: Path  # the run folder; made if missing, continued if it is a run
+    pipeline: Pipeline  # the stages
+    config: RunConfig  # the settings; see :func:`.config.resolve_config`
+    # the sources; none takes those that the run was last made from. Those that it was extended with belong to
+    # it in any case.
     sources: tuple[Source, ...] = ()
-    created_at: str | None = None
-    options: Options = field(default_factory=Options)
+    created_at: str | None = None  # creation time of a new run (RFC 3339); a run that exists keeps its own
+    options: Options = field(default_factory=Options)  # what to run of it, and how
+    # whether the sources are all that the run has, those that it was extended with among them
     complete: bool = False
+    # looks at the items when all stages are done, before any output is written; what it raises keeps the
+    # outputs as they are
     accept: Callable[[Items], None] | None = None
 
 

@@ -29,29 +29,17 @@ _ORIGIN = "seq, stage, item, part, version, settings, libraries, inputs"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One result to be written.
+    """One result to be written."""
 
-    Attributes:
-        key: the result's key.
-        stage: the stage's name.
-        item: the item's id.
-        part: ``item``, or ``table`` for the list of what an expand or a gather brought forth.
-        version: the stage's version.
-        settings: digest of its settings.
-        libraries: digest of its libraries.
-        inputs: digests of what it read.
-        encoded: the outcome.
-    """
-
-    key: str
-    stage: str
-    item: str
-    part: str
-    version: int
-    settings: str
-    libraries: str
-    inputs: Mapping[str, str]
-    encoded: Encoded
+    key: str  # the result's key
+    stage: str  # the stage's name
+    item: str  # the item's id
+    part: str  # ``item``, or ``table`` for the list of what an expand or a gather brought forth
+    version: int  # the stage's version
+    settings: str  # digest of its settings
+    libraries: str  # digest of its libraries
+    inputs: Mapping[str, str]  # digests of what it read
+    encoded: Encoded  # the outcome
 
 
 class Head(NamedTuple):

@@ -85,37 +85,24 @@ class SourceEntry(Own):
 
 
 class Manifest(Own):
-    """The content of ``run.json``.
+    """The content of ``run.json``."""
 
-    Attributes:
-        format: version of this form.
-        kind: name of the pipeline.
-        created_at: when the run was created, RFC 3339 in UTC; everything that needs a time uses it.
-        fabula_version: version that last worked on the run.
-        seed: master seed, as in ``run``.
-        threshold: share of the items not rejected that must be made, as in ``run``.
-        run: all settings of the run itself but the number of workers.
-        settings: stage -> its settings.
-        stages: name, version and libraries of each stage.
-        prompts: prompt -> hash of its file, of all prompts that the stages use.
-        models: spec -> its settings, of all models that the stages name; secrets stand there by their name.
-        sources: role, name, path and sha256 of each source, and when it was added to the run.
-        shard: which part of the run's items this is; a whole run has no such entry.
-    """
-
-    format: Literal[1] = 1
-    kind: str
+    format: Literal[1] = 1  # version of this form
+    kind: str  # name of the pipeline
+    # when the run was created, RFC 3339 in UTC; everything that needs a time uses it
     created_at: Annotated[str, AfterValidator(_is_normal)]
-    fabula_version: str
-    seed: int
-    threshold: float
-    run: RunPart
-    settings: dict[str, dict[str, Any]]
-    stages: tuple[StageEntry, ...]
-    prompts: dict[str, str]
+    fabula_version: str  # version that last worked on the run
+    seed: int  # master seed, as in ``run``
+    threshold: float  # share of the items not rejected that must be made, as in ``run``
+    run: RunPart  # all settings of the run itself but the number of workers
+    settings: dict[str, dict[str, Any]]  # stage -> its settings
+    stages: tuple[StageEntry, ...]  # name, version and libraries of each stage
+    prompts: dict[str, str]  # prompt -> hash of its file, of all prompts that the stages use
+    # spec -> its settings, of all models that the stages name; secrets stand there by their name
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    # role, name, path and sha256 of each source, and when it was added to the run
     sources: tuple[SourceEntry, ...]
-    shard: Shard | None = None
+    shard: Shard | None = None  # which part of the run's items this is; a whole run has no such entry
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -47,15 +47,10 @@ IDLE = 0.25  # seconds between looks at whether to stop
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What an execution has used so far.
+    """What an execution has used so far."""
 
-    Attributes:
-        spent: USD over the whole life of the run, what may have been charged included.
-        before: USD spent before the stage that runs now.
-    """
-
-    spent: float
-    before: float
+    spent: float  # USD over the whole life of the run, what may have been charged included
+    before: float  # USD spent before the stage that runs now
 
 
 class ModelPool:

@@ -29,49 +29,35 @@ Finish = Callable[[Path, Iterable[Item]], object]
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a builder runs.
+    """What a builder runs."""
 
-    Attributes:
-        name: kind of run, such as ``katha``.
-        stages: what implements each stage, in order: ``package.module``, or ``package.module:attribute``.
-        finish: ``module:function``, called as ``finish(folder, items)`` when all is done: it writes the
-            outputs into the run folder, directly. Items come sorted by id with the fields that the last stage
-            writes and ``final_fields``. Calling it twice with the same items must write the same bytes.
-        final_fields: more fields that ``finish`` needs.
-        identity: ``module:function``, called with the fields that the first stage wrote: what makes an item
-            the same item, wherever its source is; None for one that comes from settings. Without it, a run's
-            sources may be replaced by any.
-        adding: how items are added to a run of this kind, with ``{folder}`` for the run.
-        private: its runs hold what must not be published, and are for their owner's eyes only.
-        together: ``module:function``, called with an item's id: the name that its shard is chosen by. Items
-            about which the same is asked get the same name; without it, each goes by its own id.
-    """
-
-    name: str
+    name: str  # kind of run, such as ``katha``
+    # what implements each stage, in order: ``package.module``, or ``package.module:attribute``
     stages: tuple[str, ...]
+    # ``module:function``, called as ``finish(folder, items)`` when all is done: it writes the outputs into
+    # the run folder, directly. Items come sorted by id with the fields that the last stage writes and
+    # ``final_fields``. Calling it twice with the same items must write the same bytes.
     finish: str
-    final_fields: tuple[str, ...] = ()
+    final_fields: tuple[str, ...] = ()  # more fields that ``finish`` needs
+    # ``module:function``, called with the fields that the first stage wrote: what makes an item the same
+    # item, wherever its source is; None for one that comes from settings. Without it, a run's sources may be
+    # replaced by any.
     identity: str | None = None
-    adding: str | None = None
-    private: bool = False
+    adding: str | None = None  # how items are added to a run of this kind, with ``{folder}`` for the run
+    private: bool = False  # its runs hold what must not be published, and are for their owner's eyes only
+    # ``module:function``, called with an item's id: the name that its shard is chosen by. Items about which
+    # the same is asked get the same name; without it, each goes by its own id.
     together: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage that has been loaded: where it is, its declaration, and its function.
+    """A stage that has been loaded: where it is, its declaration, and its function."""
 
-    Attributes:
-        path: where it is.
-        spec: its declaration.
-        run: its function, ``run`` or ``run_batch``.
-        batched: whether that is ``run_batch``, which takes several items at once.
-    """
-
-    path: str
-    spec: StageSpec
-    run: Callable[..., Any]
-    batched: bool = False
+    path: str  # where it is
+    spec: StageSpec  # its declaration
+    run: Callable[..., Any]  # its function, ``run`` or ``run_batch``
+    batched: bool = False  # whether that is ``run_batch``, which takes several items at once
 
     @property
     def name(self) -> str:
@@ -86,19 +72,12 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class LoadedPipeline:
-    """A pipeline whose stages have been loaded and checked.
+    """A pipeline whose stages have been loaded and checked."""
 
-    Attributes:
-        pipeline: the declaration.
-        stages: the stages, in order.
-        finish: the function that writes the outputs.
-        outputs: the fields that ``finish`` gets, sorted.
-    """
-
-    pipeline: Pipeline
-    stages: tuple[Stage, ...]
-    finish: Finish
-    outputs: tuple[str, ...]
+    pipeline: Pipeline  # the declaration
+    stages: tuple[Stage, ...]  # the stages, in order
+    finish: Finish  # the function that writes the outputs
+    outputs: tuple[str, ...]  # the fields that ``finish`` gets, sorted
 
     @property
     def name(self) -> str:

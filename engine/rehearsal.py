@@ -40,25 +40,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question that a stage would ask.
+    """One question that a stage would ask."""
 
-    Attributes:
-        stage: the stage.
-        item: for which item.
-        prompt: the prompt, as ``id@version#hash``.
-        request: what would be asked, as the model's settings want it.
-        key: of the request.
-        sample: which answer.
-        is_known: whether a reply is at hand, so that nobody is asked.
-    """
-
-    stage: str
-    item: str
-    prompt: str
-    request: ChatRequest
-    key: str
-    sample: int
-    is_known: bool
+    stage: str  # the stage
+    item: str  # for which item
+    prompt: str  # the prompt, as ``id@version#hash``
+    request: ChatRequest  # what would be asked, as the model's settings want it
+    key: str  # of the request
+    sample: int  # which answer
+    is_known: bool  # whether a reply is at hand, so that nobody is asked
 
 
 Skip: TypeAlias = Callable[[str, str, Mapping[str, str]], bool]
@@ -71,20 +61,14 @@ Find: TypeAlias = Callable[[str, int], Reply | None]
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What to write down.
+    """What to write down."""
 
-    Attributes:
-        real: the settings that name the models.
-        told: called with every question, in the order of the stages.
-        skip: what to leave out.
-        known: the folder of a run whose results are used where no model is asked; None makes them anew.
-        find: gives the reply that is at hand to a request and sample; None where there is none.
-    """
-
-    real: RunConfig
-    told: Callable[[Asked], None]
-    skip: Skip = lambda _stage, _item, _inputs: False
+    real: RunConfig  # the settings that name the models
+    told: Callable[[Asked], None]  # called with every question, in the order of the stages
+    skip: Skip = lambda _stage, _item, _inputs: False  # what to leave out
+    # the folder of a run whose results are used where no model is asked; None makes them anew
     known: Path | None = None
+    # gives the reply that is at hand to a request and sample; None where there is none
     find: Find = lambda _request, _sample: None
 
 
@@ -183,13 +167,9 @@ def run_apart(work: Coroutine[Any, Any, T]) -> T:
 
 
 class Rehearsal(Runner):
-    """A run on stand-ins that writes down what the real one would ask.
+    """A run on stand-ins that writes down what the real one would ask."""
 
-    Attributes:
-        script: what to write down, and for whom.
-    """
-
-    script: "Script"
+    script: "Script"  # what to write down, and for whom
 
     def missing_items(self, stage: Stage, basis: Basis, todo: Spilled[str]) -> None:
         """Write down what the stage would ask, then run it on its stand-in settings."""

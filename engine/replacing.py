@@ -22,17 +22,12 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What other sources make of the items of a run.
+    """What other sources make of the items of a run."""
 
-    Attributes:
-        gone: ids of the run that the sources have no more, or that now stand for something else.
-        corrected: ids that stand for something else in the same files.
-        added: ids that the run does not have.
-    """
-
+    # ids of the run that the sources have no more, or that now stand for something else
     gone: tuple[str, ...] = ()
-    corrected: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
+    corrected: tuple[str, ...] = ()  # ids that stand for something else in the same files
+    added: tuple[str, ...] = ()  # ids that the run does not have
 
     def line(self) -> str:
         """Return it as one line for people."""

@@ -35,18 +35,12 @@ from .walk import LazyItems, Walk
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A run as far as it has come.
+    """A run as far as it has come."""
 
-    Attributes:
-        manifest: the manifest of the run.
-        loaded: its pipeline.
-        items: those that reach the end on what is known, with the fields that ``finish`` needs.
-        totals: how many items there are, by what became of them; ``pending`` are not far enough.
-    """
-
-    manifest: Manifest
-    loaded: LoadedPipeline
-    items: LazyItems
+    manifest: Manifest  # the manifest of the run
+    loaded: LoadedPipeline  # its pipeline
+    items: LazyItems  # those that reach the end on what is known, with the fields that ``finish`` needs
+    # how many items there are, by what became of them; ``pending`` are not far enough
     totals: Mapping[str, int]
 
 
@@ -155,38 +149,27 @@ class _KnownDesk(Desk):
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What calls of one stage to one model were like.
+    """What calls of one stage to one model were like."""
 
-    Attributes:
-        calls_per_item: calls for one item, those to repair replies included; None where only some questions
-            of an item are asked.
-        input_ratio: input tokens as counted by the service, by those estimated.
-        output_tokens: mean per call.
-        cached: share of the input tokens that a service had kept.
-        written: share of the input tokens that it kept and charged for.
-    """
-
+    # calls for one item, those to repair replies included; None where only some questions of an item are
+    # asked
     calls_per_item: float | None
-    input_ratio: float
-    output_tokens: float
-    cached: float = 0.0
-    written: float = 0.0
+    input_ratio: float  # input tokens as counted by the service, by those estimated
+    output_tokens: float  # mean per call
+    cached: float = 0.0  # share of the input tokens that a service had kept
+    written: float = 0.0  # share of the input tokens that it kept and charged for
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a run has done so far.
+    """What a run has done so far."""
 
-    Attributes:
-        spent: USD.
-        journals: the files that hold replies: the run's own journal, and those of runs that are reused.
-        stages: experience by stage and model.
-        results: (stage, item) -> the inputs of results that still count as far as stage and settings go.
-    """
-
-    spent: float = 0.0
+    spent: float = 0.0  # USD
+    # the files that hold replies: the run's own journal, and those of runs that are reused
     journals: tuple[Path, ...] = ()
+    # experience by stage and model
     stages: Mapping[tuple[str, str], Experience] = field(default_factory=dict)
+    # (stage, item) -> the inputs of results that still count as far as stage and settings go
     results: Mapping[tuple[str, str], list[Mapping[str, str]]] = field(default_factory=dict)
 
     def has(self, stage: str, item: str, inputs: Mapping[str, str]) -> bool:

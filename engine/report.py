@@ -48,45 +48,29 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ItemReport:
-    """One item that was not made.
+    """One item that was not made."""
 
-    Attributes:
-        id: the item's id.
-        stage: where it went no further.
-        status: ``rejected``, ``failed`` or ``pending``.
-        code: code of a rejection or failure.
-        reason: why, in words that may quote the item.
-        meaning: what status and code mean, in words that are the same for every item.
-    """
-
-    id: str
-    stage: str
-    status: str
-    code: str | None
-    reason: str | None
-    meaning: str
+    id: str  # the item's id
+    stage: str  # where it went no further
+    status: str  # ``rejected``, ``failed`` or ``pending``
+    code: str | None  # code of a rejection or failure
+    reason: str | None  # why, in words that may quote the item
+    meaning: str  # what status and code mean, in words that are the same for every item
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport(Tabular):
-    """How a run ended.
+    """How a run ended."""
 
-    Attributes:
-        totals: items ``made``, ``rejected``, ``failed`` and ``pending``.
-        stages: counts per stage, in order.
-        items: every item that was not made, sorted by id.
-        manifest_sha256: hash of ``run.json`` as it was when the outputs were settled; None when they were
-            not, because stages were left out.
-        outputs: name -> hash of the files that ``finish`` wrote, now or at an earlier time.
-        models: what each stage used of each model, over all the time of the run.
-    """
-
-    totals: Mapping[str, int]
-    stages: tuple[StageReport, ...]
-    items: tuple[ItemReport, ...]
+    totals: Mapping[str, int]  # items ``made``, ``rejected``, ``failed`` and ``pending``
+    stages: tuple[StageReport, ...]  # counts per stage, in order
+    items: tuple[ItemReport, ...]  # every item that was not made, sorted by id
+    # hash of ``run.json`` as it was when the outputs were settled; None when they were not, because stages
+    # were left out
     manifest_sha256: str | None = None
+    # name -> hash of the files that ``finish`` wrote, now or at an earlier time
     outputs: Mapping[str, str] = field(default_factory=dict)
-    models: tuple[ModelUse, ...] = ()
+    models: tuple[ModelUse, ...] = ()  # what each stage used of each model, over all the time of the run
 
     @property
     def share(self) -> float:

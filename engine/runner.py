@@ -32,45 +32,35 @@ PLACES = "places"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one execution differs from a plain one. Filters say what may run; what the journal holds is used.
+    """How one execution differs from a plain one. Filters say what may run; what the journal holds is used."""
 
-    Attributes:
-        workers: worker processes; None takes the settings' number, else one per core; 0 runs in this process.
-        limit: only the first so many items may run.
-        items: only these items may run.
-        stages: only these stages may run.
-        retry_failed: run failed items again, and ask once more what got no usable reply.
-        max_cost: USD that models may cost in all, over the whole life of the run; None for no limit.
-        stage_costs: stage -> USD that models may cost in it, likewise.
-        replace_sources: let sources take the place of others, though items of the run are gone in them.
-        reuse: folders of other runs, whose results, stored files and replies are taken over.
-        shard: the part of the items that may run; stages that need all items do not.
-        gather_only: only stages that need all items run, and only where no item waits for another stage.
-        merging: the journal was put together from those of shards: what they made counts as run now.
-        item_timeout: seconds per item and stage, times its patience; None takes the settings' number.
-        pool: where stages run that ask no model: ``local`` processes, or actors of a cluster, ``ray``.
-        batching: how requests to models go out in batches.
-        limit_share: this host's share of the models' limits per minute; None for that of the settings.
-        upgrade: let the prompts of now ask anew in a run that was begun with others.
-    """
-
+    # worker processes; None takes the settings' number, else one per core; 0 runs in this process
     workers: int | None = None
-    limit: int | None = None
-    items: tuple[str, ...] = ()
-    stages: tuple[str, ...] = ()
-    retry_failed: bool = False
+    limit: int | None = None  # only the first so many items may run
+    items: tuple[str, ...] = ()  # only these items may run
+    stages: tuple[str, ...] = ()  # only these stages may run
+    retry_failed: bool = False  # run failed items again, and ask once more what got no usable reply
+    # USD that models may cost in all, over the whole life of the run; None for no limit
     max_cost: float | None = None
+    # let sources take the place of others, though items of the run are gone in them
     replace_sources: bool = False
+    # folders of other runs, whose results, stored files and replies are taken over
     reuse: tuple[Path, ...] = ()
-    shard: Shard | None = None
+    shard: Shard | None = None  # the part of the items that may run; stages that need all items do not
+    # only stages that need all items run, and only where no item waits for another stage
     gather_only: bool = False
+    # the journal was put together from those of shards: what they made counts as run now
     merging: bool = False
+    # seconds per item and stage, times its patience; None takes the settings' number
     item_timeout: float | None = None
+    # where stages run that ask no model: ``local`` processes, or actors of a cluster, ``ray``
     pool: str = "local"
-    batching: Batching = field(default_factory=Batching)
+    batching: Batching = field(default_factory=Batching)  # how requests to models go out in batches
+    # this host's share of the models' limits per minute; None for that of the settings
     limit_share: float | None = None
+    # stage -> USD that models may cost in it, likewise
     stage_costs: Mapping[str, float] = field(default_factory=dict)
-    upgrade: bool = False
+    upgrade: bool = False  # let the prompts of now ask anew in a run that was begun with others
 
     def makes_again(self, stage: Stage, head: Head) -> bool:
         """Whether a known result is to be made again.
@@ -110,36 +100,22 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a runner works with.
+    """What a runner works with."""
 
-    Attributes:
-        pool: where map stages run.
-        models: where those that ask models run.
-        reporter: who is told.
-        stopping: whether the user asked to stop.
-        options: the filters.
-        created_at: when the run was created.
-        paths: the source files and folders.
-        store: where stages keep files.
-        settled: whether the run is finished as it is asked for now, so that no source is needed.
-        device: where stages that take several items at once run, a process per device; None for the pool.
-        reused: other runs, whose results are taken over; None for none.
-        work: where stages keep what is no result.
-        tell_hooks: told of every item that a map stage has finished; None where nobody wants to know.
-    """
-
-    pool: Pool
-    models: ModelPool
-    reporter: Reporter
-    stopping: Callable[[], bool]
-    options: Options
-    created_at: str
-    paths: tuple[Path, ...]
-    store: Path | None = None
+    pool: Pool  # where map stages run
+    models: ModelPool  # where those that ask models run
+    reporter: Reporter  # who is told
+    stopping: Callable[[], bool]  # whether the user asked to stop
+    options: Options  # the filters
+    created_at: str  # when the run was created
+    paths: tuple[Path, ...]  # the source files and folders
+    store: Path | None = None  # where stages keep files
+    # where stages that take several items at once run, a process per device; None for the pool
     device: Pool | None = None
-    settled: bool = False
-    reused: Reused | None = None
-    work: Path | None = None
+    settled: bool = False  # whether the run is finished as it is asked for now, so that no source is needed
+    reused: Reused | None = None  # other runs, whose results are taken over; None for none
+    work: Path | None = None  # where stages keep what is no result
+    # told of every item that a map stage has finished; None where nobody wants to know
     tell_hooks: Callable[[Event], None] | None = None
 
 

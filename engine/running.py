@@ -28,13 +28,10 @@ class Forecast:
 
     A stage that is under way is expected to go on as it has begun. Stages that have not begun are expected to
     cost what was planned, times what those before them cost by what was planned for them.
-
-    Attributes:
-        planned: stage -> USD expected before the run, in the order of the stages.
-        cost: stage -> USD that it has cost, or that it is expected to have cost at its end.
     """
 
-    planned: dict[str, float]
+    planned: dict[str, float]  # stage -> USD expected before the run, in the order of the stages
+    # stage -> USD that it has cost, or that it is expected to have cost at its end
     cost: dict[str, float] = field(default_factory=dict)
 
     def expect(self, stage: str, spent: float, projected: float) -> dict[str, float] | None:
@@ -83,21 +80,16 @@ class Forecasting:
 
 @dataclass(frozen=True, slots=True)
 class RunKind:
-    """What executes the runs of a kind.
+    """What executes the runs of a kind."""
 
-    Attributes:
-        pipeline: its stages.
-        tell: tells a reporter how many calls of models a request makes, and about what they cost.
-        afterwards: what its folder is given once it was executed, besides the outputs of the pipeline.
-        runs: executes a request.
-        plan: tells what a request would ask of models. Where it is there, a run that was begun with other
-            prompts keeps what it holds and asks nobody, unless the request upgrades it.
-    """
-
-    pipeline: Pipeline
+    pipeline: Pipeline  # its stages
+    # tells a reporter how many calls of models a request makes, and about what they cost
     tell: Callable[[RunRequest, Reporter], None]
+    # what its folder is given once it was executed, besides the outputs of the pipeline
     afterwards: Callable[[Path], object] | None = None
-    runs: Callable[[RunRequest, Reporter | None], RunReport] = execute
+    runs: Callable[[RunRequest, Reporter | None], RunReport] = execute  # executes a request
+    # tells what a request would ask of models. Where it is there, a run that was begun with other prompts
+    # keeps what it holds and asks nobody, unless the request upgrades it.
     plan: Callable[[RunRequest], CallPlan] | None = None
 
     def make(self, request: RunRequest, reporter: Reporter | None = None) -> RunReport:
@@ -185,29 +177,22 @@ def _kept(
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """How to go on with a run.
+    """How to go on with a run."""
 
-    Attributes:
-        retry_failed: run failed items again, and ask once more what got no usable reply.
-        workers: worker processes; None for the settings' number, else one per core.
-        max_cost: USD that the run may cost in all, what it has cost included; None for the limit that it was
-            last given, if any.
-        stage_costs: the same for stages, by stage; those that are not named keep their last limit.
-        sources: where sources are that have moved: the files and folders themselves, or a folder that holds
-            them; they are known by their content.
-        batching: how requests to models go out in batches.
-        limit_share: this host's share of the models' limits per minute; None for that of the settings.
-        pool: where stages run that ask no model, ``local`` or ``ray``.
-    """
-
-    retry_failed: bool = False
-    workers: int | None = None
+    retry_failed: bool = False  # run failed items again, and ask once more what got no usable reply
+    workers: int | None = None  # worker processes; None for the settings' number, else one per core
+    # USD that the run may cost in all, what it has cost included; None for the limit that it was last given,
+    # if any
     max_cost: float | None = None
+    # where sources are that have moved: the files and folders themselves, or a folder that holds them; they
+    # are known by their content
     sources: tuple[Path, ...] = ()
-    batching: Batching = field(default_factory=Batching)
+    batching: Batching = field(default_factory=Batching)  # how requests to models go out in batches
+    # this host's share of the models' limits per minute; None for that of the settings
     limit_share: float | None = None
+    # the same for stages, by stage; those that are not named keep their last limit
     stage_costs: Mapping[str, float] = field(default_factory=dict)
-    pool: str = "local"
+    pool: str = "local"  # where stages run that ask no model, ``local`` or ``ray``
 
 
 def continue_as(kind: RunKind, run: Path, again: Again, reporter: Reporter | None = None) -> RunReport:

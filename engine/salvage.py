@@ -26,17 +26,12 @@ _SETTLED = (  # of pages that are not in use any more: a line goes when the repl
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What was salvaged.
+    """What was salvaged."""
 
-    Attributes:
-        report: what was found.
-        kept_as: the damaged journal; None where nothing was damaged, and nothing was written.
-        notes: what a person should know.
-    """
-
-    report: JournalReport
+    report: JournalReport  # what was found
+    # the damaged journal; None where nothing was damaged, and nothing was written
     kept_as: Path | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a person should know
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -16,16 +16,11 @@ _UNREADABLE = "a file that cannot be read"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source of a run.
+    """One source of a run."""
 
-    Attributes:
-        role: what it holds: ``stories``, ``records``, ``answers`` or ``edits``.
-        path: a file or a folder.
-        added_at: when it was added to a run that was there already, RFC 3339; None for one of the first.
-    """
-
-    role: str
-    path: Path
+    role: str  # what it holds: ``stories``, ``records``, ``answers`` or ``edits``
+    path: Path  # a file or a folder
+    # when it was added to a run that was there already, RFC 3339; None for one of the first
     added_at: str | None = None
 
 

@@ -43,31 +43,18 @@ _LOST = "SELECT {of}, count(*), coalesce(exact_sum(bound), 0.0) FROM sent s GROU
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one stage, model, prompt or item has cost.
+    """What one stage, model, prompt or item has cost."""
 
-    Attributes:
-        name: of it; a prompt as ``id@version#hash``.
-        calls: answered calls.
-        input_tokens: as the service counted them.
-        cached_tokens: of these, those that the service had kept.
-        written_tokens: of these, those that it kept and charged for.
-        output_tokens: of the replies.
-        cost: USD of calls whose price is known.
-        unpriced: calls whose price is not.
-        lost: requests without a reply that may have been charged.
-        lost_cost: USD that those cost at most.
-    """
-
-    name: str
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    written_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-    lost: int = 0
-    lost_cost: float = 0.0
+    name: str  # of it; a prompt as ``id@version#hash``
+    calls: int = 0  # answered calls
+    input_tokens: int = 0  # as the service counted them
+    cached_tokens: int = 0  # of these, those that the service had kept
+    written_tokens: int = 0  # of these, those that it kept and charged for
+    output_tokens: int = 0  # of the replies
+    cost: float = 0.0  # USD of calls whose price is known
+    unpriced: int = 0  # calls whose price is not
+    lost: int = 0  # requests without a reply that may have been charged
+    lost_cost: float = 0.0  # USD that those cost at most
 
     @property
     def most(self) -> float:
@@ -77,15 +64,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What a run has cost.
+    """What a run has cost."""
 
-    Attributes:
-        by: what the lines are: a key of :data:`BY`.
-        rows: the dearest first.
-    """
-
-    by: str
-    rows: tuple[Line, ...]
+    by: str  # what the lines are: a key of :data:`BY`
+    rows: tuple[Line, ...]  # the dearest first
 
     @property
     def spent(self) -> float:

@@ -28,15 +28,10 @@ UNUSABLE = frozenset({"refused", "blocked", "truncated", "empty", "malformed"})
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What came back for a question, as it came.
+    """What came back for a question, as it came."""
 
-    Attributes:
-        reply: the raw reply.
-        cost: USD that the run paid for it; None where the price is not known.
-    """
-
-    reply: Reply
-    cost: float | None
+    reply: Reply  # the raw reply
+    cost: float | None  # USD that the run paid for it; None where the price is not known
 
 
 class BadReply(ValueError):
@@ -72,50 +67,37 @@ MOST_REPAIRS = 2
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
-    """One question to a model.
+    """One question to a model."""
 
-    Attributes:
-        request: what is asked; connection settings are added behind the asker.
-        read: makes the value that the stage wants from the reply, which is JSON that satisfies the schema (or
-            the text, where there is no schema); raises BadReply where it cannot be right.
-        prompt: the prompt it was made from, as ``id@version#hash``.
-        repairs: how many more requests, each quoting the last reply and its problem, may be sent for a
-            malformed reply; 0 for judges, of whom the first reply counts.
-        sample: which answer to take; answers to the same request with other numbers are asked anew.
-        attempts: most attempts while none gives a usable answer; None for as many as the run allows.
-        strict: whether a reply that breaks the schema is malformed; else ``read`` gets the JSON as it came,
-            and keeps of it what can be used.
-        warmer: by how much each further attempt raises the temperature, as some public evaluators do.
-        plain: whether ``read`` gets the reply's text as it came, however long: a picture is in it.
-    """
-
-    request: ChatRequest
+    request: ChatRequest  # what is asked; connection settings are added behind the asker
+    # makes the value that the stage wants from the reply, which is JSON that satisfies the schema (or the
+    # text, where there is no schema); raises BadReply where it cannot be right
     read: Callable[[Json], T]
-    prompt: str
+    prompt: str  # the prompt it was made from, as ``id@version#hash``
+    # how many more requests, each quoting the last reply and its problem, may be sent for a malformed reply;
+    # 0 for judges, of whom the first reply counts
     repairs: int = MOST_REPAIRS
-    sample: int = 0
+    sample: int = 0  # which answer to take; answers to the same request with other numbers are asked anew
+    # most attempts while none gives a usable answer; None for as many as the run allows
     attempts: int | None = None
+    # whether a reply that breaks the schema is malformed; else ``read`` gets the JSON as it came, and keeps
+    # of it what can be used
     strict: bool = True
+    # by how much each further attempt raises the temperature, as some public evaluators do
     warmer: float = 0.0
-    plain: bool = False
+    plain: bool = False  # whether ``read`` gets the reply's text as it came, however long: a picture is in it
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What a model answered.
+    """What a model answered."""
 
-    Attributes:
-        value: what ``read`` made of it.
-        notes: ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent,
-            ``attempt_2`` where the first attempt gave nothing of use; before them, that a stand-in answered.
-        receipt: the reply that it was read from; None from an asker that asks nobody.
-        missed: the attempts at the same question before this one.
-    """
-
-    value: T
+    value: T  # what ``read`` made of it
+    # ``json_repaired`` where the JSON had to be mended, ``asked_again`` where a repair was sent,
+    # ``attempt_2`` where the first attempt gave nothing of use; before them, that a stand-in answered
     notes: tuple[str, ...] = ()
-    receipt: Receipt | None = None
-    missed: tuple[NoAnswer, ...] = ()
+    receipt: Receipt | None = None  # the reply that it was read from; None from an asker that asks nobody
+    missed: tuple[NoAnswer, ...] = ()  # the attempts at the same question before this one
 
 
 class Asker(Protocol):
@@ -140,42 +122,30 @@ class NoSettings(Own):
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """The declaration of a stage.
+    """The declaration of a stage."""
 
-    Attributes:
-        name: the module's name, ``verb_noun``.
-        version: to be raised whenever the code changes what can come out.
-        shape: ``expand``, ``map``, ``gather`` or ``group``.
-        reads: fields of the item that ``run`` may look at; nothing else is passed.
-        writes: fields that it produces, all of them in every Made outcome.
-        libraries: distributions whose version is part of the result's key.
-        optional: those of them that only some items need; the stage itself asks for what an item lacks.
-        reject_codes: the codes that it may reject with, and what each means.
-        settings: the type of its own settings slice.
-        stateful: a gather stage that is also given what it decided before (``tools.previous``).
-        prompts: ids of the prompts that it uses; the hash of each file is part of the result's key.
-        asks: ids of the prompts that it asks a model with; they count only where the settings name a model.
-        patience: how many times the usual limit one item may take, where items are as long as a film.
-        dated: whether what it makes depends on ``tools.created_at``: then its results are taken over only by
-            a run that was created at the same time.
-        repairs: how many more questions, that follow from answers, it asks about a usual item.
-    """
-
-    name: str
-    version: int
-    shape: Shape
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    libraries: tuple[str, ...] = ()
+    name: str  # the module's name, ``verb_noun``
+    version: int  # to be raised whenever the code changes what can come out
+    shape: Shape  # ``expand``, ``map``, ``gather`` or ``group``
+    reads: tuple[str, ...]  # fields of the item that ``run`` may look at; nothing else is passed
+    writes: tuple[str, ...]  # fields that it produces, all of them in every Made outcome
+    libraries: tuple[str, ...] = ()  # distributions whose version is part of the result's key
+    # those of them that only some items need; the stage itself asks for what an item lacks
     optional: tuple[str, ...] = ()
+    # the codes that it may reject with, and what each means
     reject_codes: Mapping[str, str] = field(default_factory=dict)
-    settings: type[Own] = NoSettings
-    stateful: bool = False
+    settings: type[Own] = NoSettings  # the type of its own settings slice
+    stateful: bool = False  # a gather stage that is also given what it decided before (``tools.previous``)
+    # ids of the prompts that it uses; the hash of each file is part of the result's key
     prompts: tuple[str, ...] = ()
+    # ids of the prompts that it asks a model with; they count only where the settings name a model
     asks: tuple[str, ...] = ()
+    # how many times the usual limit one item may take, where items are as long as a film
     patience: float = 1.0
+    # whether what it makes depends on ``tools.created_at``: then its results are taken over only by a run
+    # that was created at the same time
     dated: bool = False
-    repairs: float = 0.0
+    repairs: float = 0.0  # how many more questions, that follow from answers, it asks about a usual item
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,28 +199,21 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a stage may use besides its item.
+    """What a stage may use besides its item."""
 
-    Attributes:
-        settings: the stage's own settings slice, of its ``settings`` type.
-        created_at: when the run was created (RFC 3339, UTC); the only clock there is.
-        seed: the run's master seed.
-        previous: for a stateful gather, what it last decided: item id -> fields.
-        paths: for the first stage, the input files and folders, in the order of its ``sources`` field.
-        asker: where the stage's settings name a model, what answers its questions.
-        store: a folder of the run for files that fields name by their hash, made by whoever writes first;
-            None where there is no run folder. What it holds can be made again from the sources.
-        work: a folder of the run for what is no result, made by whoever writes first: where sources are, and
-            in :data:`PROGRESS` what is known of parts of long items; None where there is no run folder.
-    """
-
-    settings: Own
-    created_at: str
-    seed: int = 42
+    settings: Own  # the stage's own settings slice, of its ``settings`` type
+    created_at: str  # when the run was created (RFC 3339, UTC); the only clock there is
+    seed: int = 42  # the run's master seed
+    # for a stateful gather, what it last decided: item id -> fields
     previous: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    # for the first stage, the input files and folders, in the order of its ``sources`` field
     paths: tuple[Path, ...] = ()
-    asker: Asker | None = None
+    asker: Asker | None = None  # where the stage's settings name a model, what answers its questions
+    # a folder of the run for files that fields name by their hash, made by whoever writes first; None where
+    # there is no run folder. What it holds can be made again from the sources.
     store: Path | None = None
+    # a folder of the run for what is no result, made by whoever writes first: where sources are, and in
+    # :data:`PROGRESS` what is known of parts of long items; None where there is no run folder
     work: Path | None = None
 
     def own(self, kind: type[S]) -> S:

@@ -41,31 +41,21 @@ class StageStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a run stands.
+    """Where a run stands."""
 
-    Attributes:
-        totals: items ``made``, ``rejected``, ``failed``, ``pending`` and ``stale``.
-        stages: one entry per stage, in order.
-        holder: the process that works on the run: ``pid``, ``host``, ``since``; None if there is none.
-        notes: remarks for people.
-        explained: whether the reasons are wanted.
-        models: what each stage used of each model so far.
-        rejected: stage -> code -> how many items it rejected.
-        added: name and time of each source that was added to the run after it was made, in order.
-        batches: the batches that its requests went out in, oldest first.
-        now: the time, in seconds since 1970, by which they have an age.
-    """
-
-    totals: Mapping[str, int]
-    stages: tuple[StageStatus, ...]
+    totals: Mapping[str, int]  # items ``made``, ``rejected``, ``failed``, ``pending`` and ``stale``
+    stages: tuple[StageStatus, ...]  # one entry per stage, in order
+    # the process that works on the run: ``pid``, ``host``, ``since``; None if there is none
     holder: Mapping[str, str | int] | None
-    notes: tuple[str, ...]
-    explained: bool
-    models: tuple[ModelUse, ...] = ()
+    notes: tuple[str, ...]  # remarks for people
+    explained: bool  # whether the reasons are wanted
+    models: tuple[ModelUse, ...] = ()  # what each stage used of each model so far
+    # stage -> code -> how many items it rejected
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    # name and time of each source that was added to the run after it was made, in order
     added: tuple[Mapping[str, str], ...] = ()
-    batches: tuple[BatchStatus, ...] = ()
-    now: float = 0.0
+    batches: tuple[BatchStatus, ...] = ()  # the batches that its requests went out in, oldest first
+    now: float = 0.0  # the time, in seconds since 1970, by which they have an age
 
     def as_json(self) -> dict[str, Any]:
         """Return the status as plain JSON."""
@@ -181,29 +171,17 @@ _SHOWN = 160  # characters of a value on a line for people
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """What one stage did with one item.
+    """What one stage did with one item."""
 
-    Attributes:
-        name: the stage.
-        version: its version now.
-        status: ``made``, ``rejected``, ``failed``, ``stale``, ``pending``, or ``not reached``.
-        code: code of a rejection or failure.
-        reason: its reason; for a stale or pending result, why it is.
-        evidence: what helps to understand a failure.
-        reads: the fields that the stage read.
-        writes: the fields that it made.
-        calls: what it asked models, and what they answered, raw.
-    """
-
-    name: str
-    version: int
-    status: str
-    code: str | None
-    reason: str | None
-    evidence: str | None
-    reads: Mapping[str, Json]
-    writes: Mapping[str, Json]
-    calls: tuple[Mapping[str, Json], ...] = ()
+    name: str  # the stage
+    version: int  # its version now
+    status: str  # ``made``, ``rejected``, ``failed``, ``stale``, ``pending``, or ``not reached``
+    code: str | None  # code of a rejection or failure
+    reason: str | None  # its reason; for a stale or pending result, why it is
+    evidence: str | None  # what helps to understand a failure
+    reads: Mapping[str, Json]  # the fields that the stage read
+    writes: Mapping[str, Json]  # the fields that it made
+    calls: tuple[Mapping[str, Json], ...] = ()  # what it asked models, and what they answered, raw
 
 
 @dataclass(frozen=True, slots=True)

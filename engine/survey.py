@@ -75,19 +75,12 @@ def _libraries(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 @dataclass(slots=True)
 class Passage:
-    """How one item passed one stage.
+    """How one item passed one stage."""
 
-    Attributes:
-        status: ``made``, ``rejected``, ``failed``, ``stale`` or ``pending``.
-        head: the result; for a stale one, the last that there was.
-        reads: where the fields that the stage read are.
-        reasons: why the result is stale or pending.
-    """
-
-    status: str
-    head: Head | None
-    reads: dict[str, Ref] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
+    status: str  # ``made``, ``rejected``, ``failed``, ``stale`` or ``pending``
+    head: Head | None  # the result; for a stale one, the last that there was
+    reads: dict[str, Ref] = field(default_factory=dict)  # where the fields that the stage read are
+    reasons: tuple[str, ...] = ()  # why the result is stale or pending
 
 
 class Survey(Walk):

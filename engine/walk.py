@@ -33,17 +33,12 @@ class Stop(NamedTuple):
 
 @dataclass(slots=True)
 class Items:
-    """The items of a run on their way through the stages, in memory as far as :class:`Spilled` holds them.
+    """The items of a run on their way through the stages, in memory as far as :class:`Spilled` holds them."""
 
-    Attributes:
-        live: ids of the items that are alive, in source order.
-        columns: field -> item id -> where it is; only fields that are still needed.
-        stops: the items that went no further.
-    """
-
-    live: Spilled[None] = field(default_factory=keys_only)
+    live: Spilled[None] = field(default_factory=keys_only)  # ids of the items that are alive, in source order
+    # field -> item id -> where it is; only fields that are still needed
     columns: dict[str, Spilled[Ref]] = field(default_factory=dict)
-    stops: Spilled[Stop] = field(default_factory=Spilled)
+    stops: Spilled[Stop] = field(default_factory=Spilled)  # the items that went no further
     _stopped: Spilled[None] = field(default_factory=keys_only)
 
     @classmethod
@@ -382,19 +377,12 @@ def _is_whole(listing: Listing | None, known: Known, again: Callable[[Head], boo
 
 @dataclass(slots=True)
 class Table:
-    """The input of a gather stage.
+    """The input of a gather stage."""
 
-    Attributes:
-        ids: the living items, sorted.
-        inputs: digests of the columns that the stage reads, and of the ids.
-        key: the key of the whole result.
-        latest: the last table that the stage left, whatever it was made from.
-    """
-
-    ids: Collection[str]
-    inputs: Mapping[str, str]
-    key: str
-    latest: Head | None = None
+    ids: Collection[str]  # the living items, sorted
+    inputs: Mapping[str, str]  # digests of the columns that the stage reads, and of the ids
+    key: str  # the key of the whole result
+    latest: Head | None = None  # the last table that the stage left, whatever it was made from
 
     @classmethod
     def of(cls, items: Items, stage: Stage, basis: Basis) -> "Table":
@@ -409,19 +397,12 @@ class Table:
 
 @dataclass(slots=True)
 class Group:
-    """The input of a group stage for one item.
+    """The input of a group stage for one item."""
 
-    Attributes:
-        item: the item that comes back.
-        members: its living children, in their order.
-        inputs: digests of the columns that the stage reads, and of the members' ids.
-        key: the key of the result.
-    """
-
-    item: str
-    members: list[str]
-    inputs: Mapping[str, str]
-    key: str
+    item: str  # the item that comes back
+    members: list[str]  # its living children, in their order
+    inputs: Mapping[str, str]  # digests of the columns that the stage reads, and of the members' ids
+    key: str  # the key of the result
 
     @classmethod
     def of(cls, items: Items, stage: Stage, basis: Basis, item: str, members: list[str]) -> "Group":

@@ -51,14 +51,11 @@ class StillValid(Shown, Interface):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the user chose of how an evaluation is scored, compared or shown.
+    """What the user chose of how an evaluation is scored, compared or shown."""
 
-    Attributes:
-        options: option -> its value, of those that were given; ``split`` is that of ``--split``.
-        stories: reads a release of any kind as stories with recoverability questions.
-    """
-
+    # option -> its value, of those that were given; ``split`` is that of ``--split``
     options: Mapping[str, Any] = field(default_factory=dict)
+    # reads a release of any kind as stories with recoverability questions
     stories: Callable[[Path], Release] = load
 
     def of(self, *names: str) -> dict[str, Any]:
@@ -68,47 +65,37 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How evaluations under a protocol become numbers and a page; no model is asked.
+    """How evaluations under a protocol become numbers and a page; no model is asked."""
 
-    Attributes:
-        title: what is judged, for people, with the name of the protocol: ``videos (events)``.
-        score: evaluation folder -> its scores.
-        compare: two folders, and what may differ -> their methods against each other.
-        report: evaluation folder -> what its page shows; None where there is no page.
-        affected: evaluation folder, release that it judged, another version -> which judgements stay valid;
-            None where nobody can say.
-        options: options of scoring and comparing that it has and not every protocol.
-        of_report: those of the page.
-        tables: scores -> them as tables, for papers and spreadsheets.
-        by_method: scores -> the main ones as a table with a row for each method, as leaderboards show them;
-            None where that is the first table.
-        compared: methods against each other -> as tables; None for one table of the paired comparisons.
-        of_people: what ``fabula calibrate`` found, as JSON -> it as tables.
-        unit: how differences of methods are printed.
-        published: published protocol that judges were asked under -> options that have its code's definitions
-            of scores; one that is given wins.
-        within: evaluation folder -> the methods in it against each other; None where comparing a folder with
-            itself gives that.
-        difference: of what the differences of methods are, for readers; empty where there are several.
-        compared_by: measure of its first table by whose differences methods are compared; empty where there
-            are several.
-    """
-
-    title: str
-    score: Callable[[Path, Chosen], Shown]
+    title: str  # what is judged, for people, with the name of the protocol: ``videos (events)``
+    score: Callable[[Path, Chosen], Shown]  # evaluation folder -> its scores
+    # two folders, and what may differ -> their methods against each other
     compare: Callable[[Path, Path, Chosen, Collection[str]], Compared]
+    # evaluation folder -> what its page shows; None where there is no page
     report: Callable[[Path, Chosen], "ReportDocument"] | None = None
+    # evaluation folder, release that it judged, another version -> which judgements stay valid; None where
+    # nobody can say
     affected: Callable[[Path, Path, Path, Chosen], "StillValid"] | None = None
-    options: tuple[str, ...] = ()
-    of_report: tuple[str, ...] = ("release", "outputs")
+    options: tuple[str, ...] = ()  # options of scoring and comparing that it has and not every protocol
+    of_report: tuple[str, ...] = ("release", "outputs")  # those of the page
+    # scores -> them as tables, for papers and spreadsheets
     tables: Callable[[Any], Iterable["Table"]] | None = None
+    # scores -> the main ones as a table with a row for each method, as leaderboards show them; None where
+    # that is the first table
     by_method: Callable[[Any], "Table"] | None = None
+    # methods against each other -> as tables; None for one table of the paired comparisons
     compared: Callable[[Any], Iterable["Table"]] | None = None
+    # what ``fabula calibrate`` found, as JSON -> it as tables
     of_people: Callable[[Mapping[str, Any]], Iterable["Table"]] | None = None
-    unit: "Unit" = "points"
+    unit: "Unit" = "points"  # how differences of methods are printed
+    # published protocol that judges were asked under -> options that have its code's definitions of scores;
+    # one that is given wins
     published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # evaluation folder -> the methods in it against each other; None where comparing a folder with itself
+    # gives that
     within: Callable[[Path, Chosen], Compared] | None = None
-    difference: str = ""
+    difference: str = ""  # of what the differences of methods are, for readers; empty where there are several
+    # measure of its first table by whose differences methods are compared; empty where there are several
     compared_by: str = ""
 
 
@@ -118,16 +105,11 @@ def _not_scored() -> Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How outputs are evaluated against the records of a kind.
+    """How outputs are evaluated against the records of a kind."""
 
-    Attributes:
-        run: what executes its evaluations.
-        archive: what its archives have besides judgements and manifest.
-        scoring: how an archive becomes numbers and a page, where the kind does not say so.
-        sections: sections of a settings file that it reads besides those of its stages.
-    """
-
-    run: "RunKind"
-    archive: ArchiveForm
+    run: "RunKind"  # what executes its evaluations
+    archive: ArchiveForm  # what its archives have besides judgements and manifest
+    # how an archive becomes numbers and a page, where the kind does not say so
     scoring: Callable[[], Scoring] = _not_scored
+    # sections of a settings file that it reads besides those of its stages
     sections: frozenset[str] = frozenset()

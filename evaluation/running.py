@@ -35,29 +35,21 @@ RELEASE = "release"
 
 @dataclass(frozen=True, slots=True)
 class Evaluating:
-    """How outputs are evaluated under a protocol, from what the user gives to the archive.
+    """How outputs are evaluated under a protocol, from what the user gives to the archive."""
 
-    Attributes:
-        pipeline: the stages.
-        form: what its archives have besides judgements.
-        request: what is judged by, a folder of outputs for each method, run folder, options -> what the
-            engine is to execute.
-        budget: what an evaluation takes, by rule; no output is opened.
-        estimate: what would be asked of judges now, and about what that costs; nothing is asked.
-        tell: tells how many calls a new evaluation makes and about what they cost.
-        check: what is checked before anything is told or looked at.
-        options: the type of its options.
-        opened: what the user gives, a file or folder -> what the outputs are judged by.
-    """
-
-    pipeline: "Pipeline"
-    form: ArchiveForm
+    pipeline: "Pipeline"  # the stages
+    form: ArchiveForm  # what its archives have besides judgements
+    # what is judged by, a folder of outputs for each method, run folder, options -> what the engine is to
+    # execute
     request: Callable[..., RunRequest]
-    budget: Callable[[RunRequest], Shown]
+    budget: Callable[[RunRequest], Shown]  # what an evaluation takes, by rule; no output is opened
+    # what would be asked of judges now, and about what that costs; nothing is asked
     estimate: Callable[[RunRequest], "CallPlan"]
+    # tells how many calls a new evaluation makes and about what they cost
     tell: Callable[[RunRequest, "Reporter"], None]
-    check: Callable[[RunRequest], None]
-    options: type["RunOptions"]
+    check: Callable[[RunRequest], None]  # what is checked before anything is told or looked at
+    options: type["RunOptions"]  # the type of its options
+    # what the user gives, a file or folder -> what the outputs are judged by
     opened: Callable[[Path], Path] = Path
 
     def run(

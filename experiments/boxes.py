@@ -43,12 +43,9 @@ class BoxLine(Own):
 
 @dataclass(frozen=True)
 class BoxFile:
-    """Boxes that somebody drew.
+    """Boxes that somebody drew."""
 
-    Attributes:
-        lines: story, seed and panel -> the boxes of that picture.
-    """
-
+    # story, seed and panel -> the boxes of that picture
     lines: Mapping[Key, tuple[BoxLine, ...]] = field(repr=False)
 
     def of(self, story_id: str, seed: int | None, panel: int) -> Boxes:

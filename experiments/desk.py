@@ -36,23 +36,15 @@ class ExperimentOptions(RunOptions):
 
 @dataclass(frozen=True)
 class Desk:
-    """A study at work.
+    """A study at work."""
 
-    Attributes:
-        study: what is to be done.
-        models: settings of models that stand in the study's file.
-        release: what outputs are judged by.
-        folder: of the study; runs, outputs and tables lie below it.
-        options: how its runs are executed.
-        reporter: takes the progress.
-    """
-
-    study: Study
-    models: Mapping[str, Mapping[str, Any]]
-    release: Release = field(repr=False)
-    folder: Path
+    study: Study  # what is to be done
+    models: Mapping[str, Mapping[str, Any]]  # settings of models that stand in the study's file
+    release: Release = field(repr=False)  # what outputs are judged by
+    folder: Path  # of the study; runs, outputs and tables lie below it
+    # how its runs are executed
     options: ExperimentOptions = field(default_factory=ExperimentOptions, repr=False)
-    reporter: "Reporter | None" = field(default=None, repr=False)
+    reporter: "Reporter | None" = field(default=None, repr=False)  # takes the progress
 
     def run_options(self, folder: Path) -> dict[str, Any]:
         """Return what runs in a folder of the study are executed with, their share of the money included.

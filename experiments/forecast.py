@@ -29,46 +29,28 @@ STAND_IN = (512, 512)
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What one model would be asked in one part of a study.
+    """What one model would be asked in one part of a study."""
 
-    Attributes:
-        part: of the study.
-        stage: that asks.
-        model: spec of the model.
-        calls: expected calls; of a generator one for each picture.
-        known: calls that a journal answers for nothing, besides.
-        usd: expected cost; None where the price is not known.
-        hours: at the model's limit of requests per minute; None where it has none, as nobody knows.
-    """
-
-    part: str
-    stage: str
-    model: str
-    calls: int
-    known: int
-    usd: float | None
+    part: str  # of the study
+    stage: str  # that asks
+    model: str  # spec of the model
+    calls: int  # expected calls; of a generator one for each picture
+    known: int  # calls that a journal answers for nothing, besides
+    usd: float | None  # expected cost; None where the price is not known
+    # at the model's limit of requests per minute; None where it has none, as nobody knows
     hours: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class StudyForecast:
-    """What a study would ask for.
+    """What a study would ask for."""
 
-    Attributes:
-        cells: methods with their storyboards, stories and seeds.
-        pictures: how many pictures there will be.
-        rows: what each model would be asked.
-        most: what Semantic Compass, evaluators and planted losses ask for at most.
-        arms: what each arm of Semantic Compass takes at most, by itself, in words.
-        notes: what is not counted, and why.
-    """
-
-    cells: dict[str, int]
-    pictures: int
-    rows: tuple[Forecast, ...]
-    most: tuple[Most, ...] = ()
-    arms: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    cells: dict[str, int]  # methods with their storyboards, stories and seeds
+    pictures: int  # how many pictures there will be
+    rows: tuple[Forecast, ...]  # what each model would be asked
+    most: tuple[Most, ...] = ()  # what Semantic Compass, evaluators and planted losses ask for at most
+    arms: tuple[str, ...] = ()  # what each arm of Semantic Compass takes at most, by itself, in words
+    notes: tuple[str, ...] = ()  # what is not counted, and why
 
     @property
     def usd(self) -> float | None:

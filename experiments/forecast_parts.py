@@ -23,21 +23,13 @@ OF_PICTURES = ("judge_images", "judge_both", "judge_contrasts")
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """What a part of a study asks for at most.
+    """What a part of a study asks for at most."""
 
-    Attributes:
-        part: of the study.
-        stage: what of it.
-        calls: of judges; of a writer of questions one a story.
-        usd: what they cost; None where the price is not known.
-        pictures: that have to be made besides.
-    """
-
-    part: str
-    stage: str
-    calls: int
-    usd: float | None
-    pictures: int = 0
+    part: str  # of the study
+    stage: str  # what of it
+    calls: int  # of judges; of a writer of questions one a story
+    usd: float | None  # what they cost; None where the price is not known
+    pictures: int = 0  # that have to be made besides
 
 
 def compass_budgets(desk: Desk) -> tuple[Budget, Budget]:

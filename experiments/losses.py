@@ -25,34 +25,23 @@ Chooses = Literal["transition", "scene", "later scene", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture of a storyboard.
+    """One picture of a storyboard."""
 
-    Attributes:
-        scene: which scene it shows, from 1.
-        data: the bytes of its file.
-        suffix: the ending of its name, such as ``png``.
-    """
-
-    scene: int
-    data: bytes = field(repr=False)
-    suffix: str
+    scene: int  # which scene it shows, from 1
+    data: bytes = field(repr=False)  # the bytes of its file
+    suffix: str  # the ending of its name, such as ``png``
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """Where something is in a picture, in pixels of its file.
+    """Where something is in a picture, in pixels of its file."""
 
-    Attributes:
-        decisive: what shows the scene's act: marks of it and of things that the answer names.
-        feelings: what shows a feeling.
-        emblems: whether ``feelings`` are emblems of a drawn picture, which are replaced and not painted over.
-        heads: heads of a drawn picture whose faces show a feeling.
-    """
-
+    # what shows the scene's act: marks of it and of things that the answer names
     decisive: tuple[Box, ...] = ()
-    feelings: tuple[Box, ...] = ()
+    feelings: tuple[Box, ...] = ()  # what shows a feeling
+    # whether ``feelings`` are emblems of a drawn picture, which are replaced and not painted over
     emblems: bool = False
-    heads: tuple[Box, ...] = ()
+    heads: tuple[Box, ...] = ()  # heads of a drawn picture whose faces show a feeling
 
 
 class CannotPlant(Exception):
@@ -66,27 +55,16 @@ Change = Callable[[Strip, tuple[int, ...], Boxes], Strip]
 
 @dataclass(frozen=True)
 class Loss:
-    """Something that can be taken from a storyboard.
+    """Something that can be taken from a storyboard."""
 
-    Attributes:
-        name: by which studies name it.
-        title: for tables.
-        definition: what is done, in a sentence.
-        hits: dimensions that lose.
-        spares: dimensions that lose nothing; what is in neither may suffer.
-        chooses: what is drawn by chance in each story.
-        change: does it; raises CannotPlant.
-        needs_boxes: whether it must know where things are in the pictures.
-    """
-
-    name: str
-    title: str
-    definition: str
-    hits: tuple[str, ...]
-    spares: tuple[str, ...]
-    chooses: Chooses
-    change: Change = field(repr=False)
-    needs_boxes: bool = False
+    name: str  # by which studies name it
+    title: str  # for tables
+    definition: str  # what is done, in a sentence
+    hits: tuple[str, ...]  # dimensions that lose
+    spares: tuple[str, ...]  # dimensions that lose nothing; what is in neither may suffer
+    chooses: Chooses  # what is drawn by chance in each story
+    change: Change = field(repr=False)  # does it; raises CannotPlant
+    needs_boxes: bool = False  # whether it must know where things are in the pictures
 
     def choices(self, record: StoryRecord) -> list[tuple[int, ...]]:
         """Return what may be hit in a story, as scenes: where a question of a hit dimension asks for it."""

@@ -15,16 +15,11 @@ from .study import Renderer, Study, method_name
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The orders of a study.
+    """The orders of a study."""
 
-    Attributes:
-        orders: one for each storyboard.
-        stories: split -> ids of the stories that are used of it.
-        unusable: plan -> stories that it cannot be made of, such as those without gold for the oracle.
-    """
-
-    orders: tuple[Order, ...]
-    stories: dict[str, tuple[str, ...]]
+    orders: tuple[Order, ...]  # one for each storyboard
+    stories: dict[str, tuple[str, ...]]  # split -> ids of the stories that are used of it
+    # plan -> stories that it cannot be made of, such as those without gold for the oracle
     unusable: dict[str, tuple[str, ...]]
 
     @property

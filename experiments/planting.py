@@ -37,36 +37,23 @@ PLANTING = "planting.json"
 
 @dataclass(frozen=True, slots=True)
 class PlantOptions:
-    """How to plant.
+    """How to plant."""
 
-    Attributes:
-        losses: names of the losses; all where none is named.
-        split: only stories of these splits; all where none is named.
-        truth: what drawn pictures show, as ``truth/METHOD.jsonl`` has it.
-        boxes: the same for other pictures; see :mod:`.boxes`.
-        seed: master seed, which decides what is hit.
-    """
-
-    losses: Sequence[str] = ()
-    split: Sequence[str] = ()
-    truth: Path | None = None
-    boxes: Path | None = None
-    seed: int = MASTER_SEED
+    losses: Sequence[str] = ()  # names of the losses; all where none is named
+    split: Sequence[str] = ()  # only stories of these splits; all where none is named
+    truth: Path | None = None  # what drawn pictures show, as ``truth/METHOD.jsonl`` has it
+    boxes: Path | None = None  # the same for other pictures; see :mod:`.boxes`
+    seed: int = MASTER_SEED  # master seed, which decides what is hit
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """What was planted.
+    """What was planted."""
 
-    Attributes:
-        methods: loss -> the folder of its outputs; a loss that could be planted nowhere has none.
-        rows: lines of ``plants.jsonl``.
-        unplanted: lines of ``unplanted.jsonl``.
-    """
-
+    # loss -> the folder of its outputs; a loss that could be planted nowhere has none
     methods: Mapping[str, Path]
-    rows: tuple[dict[str, Json], ...] = field(repr=False)
-    unplanted: tuple[dict[str, Json], ...] = field(repr=False)
+    rows: tuple[dict[str, Json], ...] = field(repr=False)  # lines of ``plants.jsonl``
+    unplanted: tuple[dict[str, Json], ...] = field(repr=False)  # lines of ``unplanted.jsonl``
 
     def told(self) -> str:
         """Return how often each loss was planted, in words."""
@@ -126,21 +113,14 @@ def plant(outputs: Path, release: Release, out: Path, options: PlantOptions = Pl
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the outputs that losses are planted in.
+    """What is known of the outputs that losses are planted in."""
 
-    Attributes:
-        method: their name.
-        boards: the storyboards, checked.
-        manifest: what ``outputs.json`` says.
-        truth: story, seed and panel -> what a drawn picture shows.
-        boxes: boxes that somebody drew.
-    """
-
-    method: str
-    boards: Storyboards
-    manifest: OutputsManifest
+    method: str  # their name
+    boards: Storyboards  # the storyboards, checked
+    manifest: OutputsManifest  # what ``outputs.json`` says
+    # story, seed and panel -> what a drawn picture shows
     truth: Mapping[tuple[str, int | None, int], Mapping[str, Json]] = field(repr=False)
-    boxes: "BoxFile" = field(repr=False)
+    boxes: "BoxFile" = field(repr=False)  # boxes that somebody drew
 
     def strip(self, board: Output, record: StoryRecord) -> Strip:
         """Return the pictures of a storyboard.

@@ -19,21 +19,13 @@ from .study import COMPASS, EVALUATION, EVALUATORS, GENERATION, PLANTED, TABLES,
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a study.
+    """One part of a study."""
 
-    Attributes:
-        name: by which the command line names it.
-        title: what it does, for people.
-        folder: where its results lie, below the study's.
-        run: does it.
-        wanted: whether a study has it.
-    """
-
-    name: str
-    title: str
-    folder: str
-    run: Callable[[Desk], object] = field(repr=False)
-    wanted: Callable[[Study], bool] = field(default=lambda _: True, repr=False)
+    name: str  # by which the command line names it
+    title: str  # what it does, for people
+    folder: str  # where its results lie, below the study's
+    run: Callable[[Desk], object] = field(repr=False)  # does it
+    wanted: Callable[[Study], bool] = field(default=lambda _: True, repr=False)  # whether a study has it
 
 
 def _pictures(desk: Desk) -> None:

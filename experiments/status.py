@@ -23,23 +23,14 @@ from .study import EVALUATION, GENERATION
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One method.
+    """One method."""
 
-    Attributes:
-        method: its name.
-        ordered: storyboards that the study wants of it, over all stories and seeds.
-        made: storyboards whose generator has answered for every picture.
-        pictures: outcome -> pictures of finished storyboards.
-        judged: storyboards whose judgements are all in.
-        to_judge: storyboards of stories that are reported on.
-    """
-
-    method: str
-    ordered: int
-    made: int
-    pictures: Mapping[str, int]
-    judged: int
-    to_judge: int
+    method: str  # its name
+    ordered: int  # storyboards that the study wants of it, over all stories and seeds
+    made: int  # storyboards whose generator has answered for every picture
+    pictures: Mapping[str, int]  # outcome -> pictures of finished storyboards
+    judged: int  # storyboards whose judgements are all in
+    to_judge: int  # storyboards of stories that are reported on
 
     @property
     def invalid(self) -> int:
@@ -49,21 +40,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus(Tabular):
-    """How far a study is.
+    """How far a study is."""
 
-    Attributes:
-        name: of the study.
-        cells: its methods.
-        spent: USD that it has cost so far.
-        parts: part of the study -> what is there of it.
-        notes: what a reader must know.
-    """
-
-    name: str
-    cells: tuple[Cell, ...]
-    spent: float
-    parts: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    name: str  # of the study
+    cells: tuple[Cell, ...]  # its methods
+    spent: float  # USD that it has cost so far
+    parts: Mapping[str, str] = field(default_factory=dict)  # part of the study -> what is there of it
+    notes: tuple[str, ...] = ()  # what a reader must know
 
     def grids(self) -> Iterator[Grid]:
         """Yield the methods, and the parts of the study."""

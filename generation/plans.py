@@ -43,19 +43,12 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedPanel:
-    """One picture of a plan.
+    """One picture of a plan."""
 
-    Attributes:
-        scene: which scene it shows, from 1.
-        prompt: what is sent.
-        drawn: the same as data.
-        texts: the texts of the record that the prompt is made of, and no others.
-    """
-
-    scene: int
-    prompt: str
-    drawn: DrawnScene
-    texts: tuple[str, ...]
+    scene: int  # which scene it shows, from 1
+    prompt: str  # what is sent
+    drawn: DrawnScene  # the same as data
+    texts: tuple[str, ...]  # the texts of the record that the prompt is made of, and no others
 
 
 @dataclass(frozen=True)

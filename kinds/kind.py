@@ -24,19 +24,13 @@ _LOOKED_INTO = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What tells data of a kind from that of others, so that only the kind that is needed is loaded.
+    """What tells data of a kind from that of others, so that only the kind that is needed is loaded."""
 
-    Attributes:
-        files: patterns of files; a folder that holds a file of one of them is data of the kind.
-        suffix: how the name of a single file of the kind ends; empty where it has none.
-        worded: patterns of files whose first must hold a word, and the word.
-        rest: whether what no other kind claims is read as data of this one, and refused there.
-    """
-
+    # patterns of files; a folder that holds a file of one of them is data of the kind
     files: tuple[str, ...] = ()
-    suffix: str = ""
-    worded: tuple[str, bytes] | None = None
-    rest: bool = False
+    suffix: str = ""  # how the name of a single file of the kind ends; empty where it has none
+    worded: tuple[str, bytes] | None = None  # patterns of files whose first must hold a word, and the word
+    rest: bool = False  # whether what no other kind claims is read as data of this one, and refused there
 
     def match(self, path: Path) -> bool:
         """Return whether what lies at a path is data of the kind."""
@@ -56,22 +50,18 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """One way in which outputs are evaluated against the records of a kind.
+    """One way in which outputs are evaluated against the records of a kind."""
 
-    Attributes:
-        noun: as in ``fabula evaluate images``: evaluations are runs of kind ``evaluate-NOUN``; archives of
-            the protocol bear its name. A kind judged by the protocol of another leaves archives their name.
-        protocol: how they are evaluated, scored, compared and shown.
-        study: how such evaluations are compared with what people say; None where they are not.
-        scoring: how archives become numbers and a page, so that what running needs is not loaded for it; None
-            where the protocol says so.
-        evaluating: how outputs are evaluated from Python; None where a package has a function of its own.
-    """
-
+    # as in ``fabula evaluate images``: evaluations are runs of kind ``evaluate-NOUN``; archives of the
+    # protocol bear its name. A kind judged by the protocol of another leaves archives their name.
     noun: str
-    protocol: Callable[[], "Protocol"]
+    protocol: Callable[[], "Protocol"]  # how they are evaluated, scored, compared and shown
+    # how such evaluations are compared with what people say; None where they are not
     study: Callable[[], "Study"] | None = None
+    # how archives become numbers and a page, so that what running needs is not loaded for it; None where the
+    # protocol says so
     scoring: Callable[[], "Scoring"] | None = None
+    # how outputs are evaluated from Python; None where a package has a function of its own
     evaluating: Callable[[], "Evaluating"] | None = None
 
     def scored(self) -> "Scoring":
@@ -84,27 +74,20 @@ class Kind:
     """A kind of benchmark.
 
     Parts are functions that import what they return, so that a list of kinds loads none of them.
-
-    Attributes:
-        name: as ``run.json``, ``release.json`` and the command line have it; builds are runs of it.
-        release: how its runs become releases, and how these are read.
-        drafting: how its records are drafted and corrected.
-        judging: how outputs are evaluated against it, a way each; none where nothing is.
-        imported: kinds of run that hold records of this kind which were imported.
-        rules: what its data must satisfy, and what is counted over it; None where only releases are checked.
-        marks: what tells its data from that of other kinds.
-        stories: reads a release of it as stories with recoverability questions; None where it has none.
-        audit: what asks a model about drafts of it; None where its drafts are not audited.
     """
 
-    name: str
-    release: Callable[[], "ReleaseForm"]
-    drafting: Callable[[], "Drafting"]
+    name: str  # as ``run.json``, ``release.json`` and the command line have it; builds are runs of it
+    release: Callable[[], "ReleaseForm"]  # how its runs become releases, and how these are read
+    drafting: Callable[[], "Drafting"]  # how its records are drafted and corrected
+    # how outputs are evaluated against it, a way each; none where nothing is
     judging: tuple[Judging, ...] = ()
-    imported: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()  # kinds of run that hold records of this kind which were imported
+    # what its data must satisfy, and what is counted over it; None where only releases are checked
     rules: Callable[[], "RuleSet"] | None = None
-    marks: Marks = field(default_factory=Marks)
+    marks: Marks = field(default_factory=Marks)  # what tells its data from that of other kinds
+    # reads a release of it as stories with recoverability questions; None where it has none
     stories: Callable[[Path], "Release"] | None = None
+    # what asks a model about drafts of it; None where its drafts are not audited
     audit: Callable[[], "RunKind"] | None = None
 
     @property

@@ -29,15 +29,10 @@ GUESSED_SECONDS = 30
 
 @dataclass(frozen=True)
 class Made:
-    """A study that was made, or would be.
+    """A study that was made, or would be."""
 
-    Attributes:
-        folder: its folder.
-        document: what it has: items, seats, votes, protocol.
-    """
-
-    folder: Path
-    document: Mapping[str, Any] = field(repr=False)
+    folder: Path  # its folder
+    document: Mapping[str, Any] = field(repr=False)  # what it has: items, seats, votes, protocol
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -80,29 +75,17 @@ def _care_lines(care: Mapping[str, Any], preset: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a study is to be.
+    """What a study is to be."""
 
-    Attributes:
-        task: what is asked; None: the preset says.
-        preset: a published study.
-        name: short name; the folder's, if None.
-        title: what reviewers read at the top; the task's, if None.
-        training: file of practice items.
-        gold: file of items with known answers.
-        rules: rules of exclusion: name -> value.
-        settings: other fields of the protocol: name -> value.
-        simulated: whether programs take the part of reviewers.
-    """
-
-    task: str | None = None
-    preset: str | None = None
-    name: str | None = None
-    title: str | None = None
-    training: Path | None = None
-    gold: Path | None = None
-    rules: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    simulated: bool = False
+    task: str | None = None  # what is asked; None: the preset says
+    preset: str | None = None  # a published study
+    name: str | None = None  # short name; the folder's, if None
+    title: str | None = None  # what reviewers read at the top; the task's, if None
+    training: Path | None = None  # file of practice items
+    gold: Path | None = None  # file of items with known answers
+    rules: Mapping[str, Any] = field(default_factory=dict)  # rules of exclusion: name -> value
+    settings: Mapping[str, Any] = field(default_factory=dict)  # other fields of the protocol: name -> value
+    simulated: bool = False  # whether programs take the part of reviewers
 
 
 def make(

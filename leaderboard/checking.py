@@ -55,26 +55,18 @@ COUNTS = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A submission, and what was found.
+    """A submission, and what was found."""
 
-    Attributes:
-        path: its folder or zip file.
-        submission: what it declares; None where that cannot be read.
-        board: the board it is for; None where there is none.
-        issues: what was found; it is ranked if no error is among it.
-        manifest: of its evaluation; None where the archive cannot be read.
-        tables: its scores; empty where it could not be scored.
-        retraction: why it was withdrawn, if it was.
-        coverage: share of outputs that are valid, and of replies that are answers, whichever is less.
-    """
-
-    path: Path
-    submission: Submission | None = None
-    board: Board | None = None
-    issues: tuple[Issue, ...] = ()
+    path: Path  # its folder or zip file
+    submission: Submission | None = None  # what it declares; None where that cannot be read
+    board: Board | None = None  # the board it is for; None where there is none
+    issues: tuple[Issue, ...] = ()  # what was found; it is ranked if no error is among it
+    # of its evaluation; None where the archive cannot be read
     manifest: EvaluationManifest | None = field(default=None, repr=False)
+    # its scores; empty where it could not be scored
     tables: tuple[Table, ...] = field(default=(), repr=False)
-    retraction: Retraction | None = None
+    retraction: Retraction | None = None  # why it was withdrawn, if it was
+    # share of outputs that are valid, and of replies that are answers, whichever is less
     coverage: float | None = None
 
     @property
@@ -103,15 +95,10 @@ class Checked:
 
 @dataclass(frozen=True)
 class Report:
-    """What the check of a leaderboard found.
+    """What the check of a leaderboard found."""
 
-    Attributes:
-        leaderboard: what it is.
-        rows: the submissions, by name.
-    """
-
-    leaderboard: Leaderboard
-    rows: tuple[Checked, ...]
+    leaderboard: Leaderboard  # what it is
+    rows: tuple[Checked, ...]  # the submissions, by name
 
     @property
     def issues(self) -> tuple[Issue, ...]:
@@ -169,15 +156,10 @@ def check(folder: Path, hidden: Path | None = None, salt: Path | None = None) ->
 
 @dataclass(frozen=True)
 class Secrets:
-    """What may be in no submission.
+    """What may be in no submission."""
 
-    Attributes:
-        marks: finds hidden stories.
-        salt: of their commitments.
-    """
-
-    marks: Marks = field(repr=False)
-    salt: bytes | None = field(default=None, repr=False)
+    marks: Marks = field(repr=False)  # finds hidden stories
+    salt: bytes | None = field(default=None, repr=False)  # of their commitments
 
 
 def _secrets_of(release: Path | None, hidden: Path, salt: Path | None) -> Secrets | None:

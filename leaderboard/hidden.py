@@ -71,15 +71,10 @@ def hidden_rows(folder: Path, board: Board) -> Sequence[HiddenRow]:
 
 @dataclass(frozen=True)
 class HiddenScored:
-    """A row that was written.
+    """A row that was written."""
 
-    Attributes:
-        path: its file.
-        row: the row.
-    """
-
-    path: Path
-    row: HiddenRow
+    path: Path  # its file
+    row: HiddenRow  # the row
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

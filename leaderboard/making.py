@@ -78,19 +78,12 @@ class BoardOptions:
 
 @dataclass(frozen=True)
 class Made:
-    """A board that was made.
+    """A board that was made."""
 
-    Attributes:
-        folder: of the leaderboard.
-        board: the board.
-        release: what was judged, as it was given.
-        warnings: what a maintainer should know before anybody submits.
-    """
-
-    folder: Path
-    board: Board
-    release: Path | None = None
-    warnings: tuple[str, ...] = ()
+    folder: Path  # of the leaderboard
+    board: Board  # the board
+    release: Path | None = None  # what was judged, as it was given
+    warnings: tuple[str, ...] = ()  # what a maintainer should know before anybody submits
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -32,16 +32,11 @@ USUAL = (SUBMISSION, SCORES, EVALUATION, JUDGEMENTS, FRAMES)
 
 @dataclass(frozen=True)
 class Opened:
-    """A submission on disk.
+    """A submission on disk."""
 
-    Attributes:
-        folder: where its files are; a temporary one if it was packed.
-        names: its files, with forward slashes, sorted.
-        issues: what is wrong with them; where there are errors, not all of it may be unpacked.
-    """
-
-    folder: Path
-    names: tuple[str, ...]
+    folder: Path  # where its files are; a temporary one if it was packed
+    names: tuple[str, ...]  # its files, with forward slashes, sorted
+    # what is wrong with them; where there are errors, not all of it may be unpacked
     issues: tuple[Issue, ...] = ()
 
     @property

@@ -20,32 +20,20 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Changed:
-    """A number that is not what was submitted; empty where it is not there.
+    """A number that is not what was submitted; empty where it is not there."""
 
-    Attributes:
-        number: table, row and measure.
-        stated: as it was submitted: value and ends of the interval.
-        ours: as it comes out now.
-    """
-
-    number: str
-    stated: str
-    ours: str
+    number: str  # table, row and measure
+    stated: str  # as it was submitted: value and ends of the interval
+    ours: str  # as it comes out now
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A submission that was scored again.
+    """A submission that was scored again."""
 
-    Attributes:
-        name: of the submission.
-        numbers: how many numbers were compared, intervals included.
-        differences: those that are not the same.
-    """
-
-    name: str
-    numbers: int
-    differences: tuple[Changed, ...]
+    name: str  # of the submission
+    numbers: int  # how many numbers were compared, intervals included
+    differences: tuple[Changed, ...]  # those that are not the same
 
     @property
     def same(self) -> bool:

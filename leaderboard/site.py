@@ -42,27 +42,16 @@ SHOWN = f"The first {CASES} are here, all of them in the whole report."
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the table of a board.
+    """A row of the table of a board."""
 
-    Attributes:
-        label: the method.
-        href: its page.
-        rank: its range of ranks; empty where it has none.
-        best: by what the column of ranks is sorted.
-        note: what stands below its name.
-        declared: whether everything is declared.
-        scores: by column.
-        cells: other columns, in order.
-    """
-
-    label: str
-    href: str
-    rank: str
-    best: int
-    note: str
-    declared: bool
-    scores: tuple[Score | None, ...]
-    cells: tuple[str, ...]
+    label: str  # the method
+    href: str  # its page
+    rank: str  # its range of ranks; empty where it has none
+    best: int  # by what the column of ranks is sorted
+    note: str  # what stands below its name
+    declared: bool  # whether everything is declared
+    scores: tuple[Score | None, ...]  # by column
+    cells: tuple[str, ...]  # other columns, in order
 
 
 CELLS = (
@@ -72,21 +61,13 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Ranking:
-    """The table of a board.
+    """The table of a board."""
 
-    Attributes:
-        id: of the table.
-        title: caption.
-        note: how ranks were made.
-        measures: columns of scores.
-        lines: rows, the best first.
-    """
-
-    id: str
-    title: str
-    note: str
-    measures: tuple[Measure, ...]
-    lines: tuple[Line, ...]
+    id: str  # of the table
+    title: str  # caption
+    note: str  # how ranks were made
+    measures: tuple[Measure, ...]  # columns of scores
+    lines: tuple[Line, ...]  # rows, the best first
     cells: tuple[str, ...] = CELLS
 
 
@@ -122,29 +103,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page.
+    """A page."""
 
-    Attributes:
-        file: where it lies in the site.
-        title: its title.
-        kind: what stands above the title.
-        about: benchmarks and their versions.
-        sections: in order.
-        facts: label -> text, below the title.
-        warnings: what readers must know first.
-        filters: whether rows can be filtered.
-        home: address of the first page; empty on it.
-    """
-
-    file: str
-    title: str
-    kind: str
-    sections: tuple[Section, ...]
-    facts: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    filters: bool = False
-    home: str = ""
-    about: str = ""
+    file: str  # where it lies in the site
+    title: str  # its title
+    kind: str  # what stands above the title
+    sections: tuple[Section, ...]  # in order
+    facts: Mapping[str, str] = field(default_factory=dict)  # label -> text, below the title
+    warnings: tuple[str, ...] = ()  # what readers must know first
+    filters: bool = False  # whether rows can be filtered
+    home: str = ""  # address of the first page; empty on it
+    about: str = ""  # benchmarks and their versions
 
     @property
     def heading(self) -> str:
@@ -154,17 +123,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Built:
-    """A site that was written.
+    """A site that was written."""
 
-    Attributes:
-        out: its folder.
-        pages: how many pages it has.
-        report: what the check found.
-    """
-
-    out: Path
-    pages: int
-    report: Report
+    out: Path  # its folder
+    pages: int  # how many pages it has
+    report: Report  # what the check found
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -25,21 +25,13 @@ from .submission import beside_any, release_of
 
 @dataclass(frozen=True)
 class Rank:
-    """Where a submission stands.
+    """Where a submission stands."""
 
-    Attributes:
-        low: best rank that the data allow, from 1.
-        high: worst rank.
-        of: how many are ranked.
-        better: submissions that it surely beats.
-        worse: submissions that surely beat it.
-    """
-
-    low: int
-    high: int
-    of: int
-    better: tuple[str, ...] = ()
-    worse: tuple[str, ...] = ()
+    low: int  # best rank that the data allow, from 1
+    high: int  # worst rank
+    of: int  # how many are ranked
+    better: tuple[str, ...] = ()  # submissions that it surely beats
+    worse: tuple[str, ...] = ()  # submissions that surely beat it
 
     def __str__(self) -> str:
         return str(self.low) if self.low == self.high else f"{self.low}\N{EN DASH}{self.high}"
@@ -47,21 +39,13 @@ class Rank:
 
 @dataclass(frozen=True)
 class Standing:
-    """A board with its rows.
+    """A board with its rows."""
 
-    Attributes:
-        board: the board.
-        rows: ranked submissions, the best first.
-        unranked: the others, by name: not sound, or withdrawn.
-        ranks: name of a ranked submission -> where it stands.
-        notes: pairs that could not be compared, and why.
-    """
-
-    board: Board
-    rows: tuple[Checked, ...]
-    unranked: tuple[Checked, ...]
-    ranks: dict[str, Rank] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    board: Board  # the board
+    rows: tuple[Checked, ...]  # ranked submissions, the best first
+    unranked: tuple[Checked, ...]  # the others, by name: not sound, or withdrawn
+    ranks: dict[str, Rank] = field(default_factory=dict)  # name of a ranked submission -> where it stands
+    notes: tuple[str, ...] = ()  # pairs that could not be compared, and why
 
 
 def standings(report: Report, folder: Path) -> tuple[Standing, ...]:

@@ -137,19 +137,12 @@ class SubmitOptions(Declarations):
 
 @dataclass(frozen=True)
 class Submitted:
-    """A submission that was written.
+    """A submission that was written."""
 
-    Attributes:
-        path: its folder or zip file.
-        submission: what it declares.
-        board: the board it is for.
-        folder: the leaderboard.
-    """
-
-    path: Path
-    submission: Submission
-    board: Board
-    folder: Path
+    path: Path  # its folder or zip file
+    submission: Submission  # what it declares
+    board: Board  # the board it is for
+    folder: Path  # the leaderboard
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

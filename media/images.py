@@ -150,17 +150,11 @@ _HEADER = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class PictureLimits:
-    """What a picture may be at most; the pixels are compared before any of them is decoded.
+    """What a picture may be at most; the pixels are compared before any of them is decoded."""
 
-    Attributes:
-        max_bytes: size of the file.
-        max_pixels: width times height.
-        max_side: the longer side, in pixels.
-    """
-
-    max_bytes: int = 64_000_000
-    max_pixels: int = 40_000_000
-    max_side: int = 20_000
+    max_bytes: int = 64_000_000  # size of the file
+    max_pixels: int = 40_000_000  # width times height
+    max_side: int = 20_000  # the longer side, in pixels
 
 
 LIMITS = PictureLimits()
@@ -168,18 +162,13 @@ LIMITS = PictureLimits()
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A decoded picture.
+    """A decoded picture."""
 
-    Attributes:
-        image: the pixels: mode RGB, 8 bits a channel, sRGB, the right way up, no metadata.
-        format: what the file was: PNG, JPEG, WEBP or GIF.
-        notes: what was done to it, or is odd about it, each as one line that begins with a code:
-            ``misnamed``, ``beside``, ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``,
-            ``cmyk``, ``blank``.
-    """
-
+    # the pixels: mode RGB, 8 bits a channel, sRGB, the right way up, no metadata
     image: "Image" = field(repr=False)
-    format: str
+    format: str  # what the file was: PNG, JPEG, WEBP or GIF
+    # what was done to it, or is odd about it, each as one line that begins with a code: ``misnamed``,
+    # ``beside``, ``animated``, ``rotated``, ``16-bit``, ``transparent``, ``icc``, ``cmyk``, ``blank``
     notes: tuple[str, ...] = ()
 
     @property

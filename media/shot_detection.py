@@ -81,21 +81,13 @@ SEGMENT = 3000
 
 @dataclass(frozen=True, slots=True)
 class ShotSpan:
-    """One shot.
+    """One shot."""
 
-    Attributes:
-        first: its first frame.
-        last: its last frame.
-        start: when the first one is shown, in seconds after the first frame of the video, exact.
-        end: when the last one is not shown any more.
-        opens: with the video (``start``), with a ``cut``, or out of a ``gradual`` change.
-    """
-
-    first: int
-    last: int
-    start: Fraction
-    end: Fraction
-    opens: Opening
+    first: int  # its first frame
+    last: int  # its last frame
+    start: Fraction  # when the first one is shown, in seconds after the first frame of the video, exact
+    end: Fraction  # when the last one is not shown any more
+    opens: Opening  # with the video (``start``), with a ``cut``, or out of a ``gradual`` change
 
     @property
     def frames(self) -> int:
@@ -110,25 +102,15 @@ class ShotSpan:
 
 @dataclass(frozen=True, slots=True)
 class ShotBoundaries:
-    """The shots of a video.
+    """The shots of a video."""
 
-    Attributes:
-        spans: the shots in order; frames inside a change belong to none.
-        frames: how many frames the video has.
-        seconds: how long it is, exact.
-        method: what found them: name, version and threshold.
-        size: width and height, upright.
-        lost: frames that could not be decoded; each counts as a copy of the one before it.
-        is_interlaced: whether its frames are marked as interlaced, and their fields were joined.
-    """
-
-    spans: tuple[ShotSpan, ...]
-    frames: int
-    seconds: Fraction
-    method: str
-    size: tuple[int, int]
-    lost: int = 0
-    is_interlaced: bool = False
+    spans: tuple[ShotSpan, ...]  # the shots in order; frames inside a change belong to none
+    frames: int  # how many frames the video has
+    seconds: Fraction  # how long it is, exact
+    method: str  # what found them: name, version and threshold
+    size: tuple[int, int]  # width and height, upright
+    lost: int = 0  # frames that could not be decoded; each counts as a copy of the one before it
+    is_interlaced: bool = False  # whether its frames are marked as interlaced, and their fields were joined
 
 
 def detect(

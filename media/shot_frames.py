@@ -32,24 +32,16 @@ _MOST_LOST = 0.1
 
 @dataclass(slots=True)
 class SmallVideo:
-    """A video that is about to be read frame by frame.
+    """A video that is about to be read frame by frame."""
 
-    Attributes:
-        path: the file.
-        index: when its frames are shown.
-        base: unit of the times in the index, in seconds.
-        end: when the last frame ends, in seconds after the first one.
-        is_interlaced: whether its frames are marked as interlaced; their fields are joined then.
-        size: width and height of the first frame, upright; None before it was decoded.
-        gaps: stretches of frames that could not be decoded so far, as first and one past the last.
-    """
-
-    path: Path
-    index: Index
-    base: Fraction
-    end: Fraction
-    is_interlaced: bool = False
+    path: Path  # the file
+    index: Index  # when its frames are shown
+    base: Fraction  # unit of the times in the index, in seconds
+    end: Fraction  # when the last frame ends, in seconds after the first one
+    is_interlaced: bool = False  # whether its frames are marked as interlaced; their fields are joined then
+    # width and height of the first frame, upright; None before it was decoded
     size: tuple[int, int] | None = None
+    # stretches of frames that could not be decoded so far, as first and one past the last
     gaps: list[tuple[int, int]] = field(default_factory=list)
 
     @property

@@ -49,36 +49,23 @@ PLAIN, FALL = 4.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of shots.
+    """A change of shots."""
 
-    Attributes:
-        last: the last frame of the shot before it.
-        first: the first frame of the shot behind it.
-        gradual: whether it takes several frames.
-    """
-
-    last: int
-    first: int
-    gradual: bool
+    last: int  # the last frame of the shot before it
+    first: int  # the first frame of the shot behind it
+    gradual: bool  # whether it takes several frames
 
 
 @dataclass(slots=True)
 class Course:
-    """How the frames of a video follow each other; add them one after another.
+    """How the frames of a video follow each other; add them one after another."""
 
-    Attributes:
-        threshold: distance from which two frames are of different shots.
-        near: distance of every frame from the one before it; 0 for the first.
-        far: distance of every frame from the second one before it.
-        contrast: standard deviation of every frame's values.
-        dissolves: those found so far.
-    """
-
-    threshold: float
+    threshold: float  # distance from which two frames are of different shots
+    # distance of every frame from the one before it; 0 for the first
     near: list[float] = field(default_factory=list)
-    far: list[float] = field(default_factory=list)
-    contrast: list[float] = field(default_factory=list)
-    dissolves: list[Change] = field(default_factory=list)
+    far: list[float] = field(default_factory=list)  # distance of every frame from the second one before it
+    contrast: list[float] = field(default_factory=list)  # standard deviation of every frame's values
+    dissolves: list[Change] = field(default_factory=list)  # those found so far
     _held: "list[tuple[Histogram, Pixels]]" = field(default_factory=list)
     _begun: int | None = None
     _calm: int = 0

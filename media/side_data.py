@@ -22,17 +22,12 @@ _PIXELS_OF_WEBP = (b"VP8 ", b"VP8L", b"ANMF")
 
 @dataclass(slots=True)
 class _Kept:
-    """The parts of a file that are kept.
+    """The parts of a file that are kept."""
 
-    Attributes:
-        parts: their bytes, in order.
-        left_out: what each part was that is left out though it could have been of use.
-        read: bytes beside the pixels so far, unpacked.
-    """
-
-    parts: list[bytes] = field(default_factory=list)
+    parts: list[bytes] = field(default_factory=list)  # their bytes, in order
+    # what each part was that is left out though it could have been of use
     left_out: set[str] = field(default_factory=set)
-    read: int = 0
+    read: int = 0  # bytes beside the pixels so far, unpacked
 
     def take(self, part: bytes, name: str, size: int | None) -> None:
         """Keep a part of some size, unpacked; None says that it cannot be read."""

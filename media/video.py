@@ -28,17 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VideoLimits:
-    """What a video may be at most.
+    """What a video may be at most."""
 
-    Attributes:
-        max_bytes: size of the file.
-        max_frames: number of frames; three hours at 60 frames a second are 648,000.
-        max_pixels: width times height of a frame.
-    """
-
-    max_bytes: int = 8_000_000_000
-    max_frames: int = 1_000_000
-    max_pixels: int = 40_000_000
+    max_bytes: int = 8_000_000_000  # size of the file
+    max_frames: int = 1_000_000  # number of frames; three hours at 60 frames a second are 648,000
+    max_pixels: int = 40_000_000  # width times height of a frame
 
 
 LIMITS = VideoLimits()
@@ -46,38 +40,24 @@ LIMITS = VideoLimits()
 
 @dataclass(frozen=True, slots=True)
 class VideoInfo:
-    """What a video is.
+    """What a video is."""
 
-    Attributes:
-        frames: how many frames it has, counted.
-        duration: seconds from the start of the first frame to the end of the last, exact.
-        fps: average frames per second, exact: frames divided by duration.
-        width: in pixels, as stored.
-        height: in pixels, as stored.
-    """
-
-    frames: int
-    duration: Fraction
-    fps: Fraction
-    width: int
-    height: int
+    frames: int  # how many frames it has, counted
+    duration: Fraction  # seconds from the start of the first frame to the end of the last, exact
+    fps: Fraction  # average frames per second, exact: frames divided by duration
+    width: int  # in pixels, as stored
+    height: int  # in pixels, as stored
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a video.
+    """One frame of a video."""
 
-    Attributes:
-        index: which frame, from 0, in the order of showing.
-        time: seconds after the first frame, exact.
-        image: the pixels, RGB, turned as the file says; what is transparent lies over white.
-        notes: ``transparent``, where something is.
-    """
-
-    index: int
-    time: Fraction
+    index: int  # which frame, from 0, in the order of showing
+    time: Fraction  # seconds after the first frame, exact
+    # the pixels, RGB, turned as the file says; what is transparent lies over white
     image: "Image" = field(repr=False)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # ``transparent``, where something is
 
 
 def probe(path: Path, limits: VideoLimits = LIMITS) -> VideoInfo:

@@ -26,25 +26,15 @@ _kept: "dict[tuple[str, int, int, int, int, bool], Index]" = {}
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """When the frames of a video are shown, in units of the stream's time base.
+    """When the frames of a video are shown, in units of the stream's time base."""
 
-    Attributes:
-        times: of every frame, ascending.
-        keys: of the key frames, ascending; none where decoding can begin at the front only.
-        end: when the last frame ends.
-        discarded: packets that the file says are not shown.
-        cut: whether a packet is incomplete.
-        fault: what the container shows to be wrong with the file; nothing was counted then.
-        repeated: entries of no bytes: the frame before each is shown longer.
-    """
-
-    times: tuple[int | Fraction, ...]
-    keys: tuple[int, ...]
-    end: int | Fraction
-    discarded: int
-    cut: bool
-    fault: Fault | None = None
-    repeated: int = 0
+    times: tuple[int | Fraction, ...]  # of every frame, ascending
+    keys: tuple[int, ...]  # of the key frames, ascending; none where decoding can begin at the front only
+    end: int | Fraction  # when the last frame ends
+    discarded: int  # packets that the file says are not shown
+    cut: bool  # whether a packet is incomplete
+    fault: Fault | None = None  # what the container shows to be wrong with the file; nothing was counted then
+    repeated: int = 0  # entries of no bytes: the frame before each is shown longer
 
     def __len__(self) -> int:
         return len(self.times)

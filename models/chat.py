@@ -24,19 +24,14 @@ filters (of the prompt or of the reply), text cut off at the token limit, or not
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An encoded picture.
+    """An encoded picture."""
 
-    Attributes:
-        data: its bytes.
-        media_type: such as ``image/png``.
-        sha256: SHA-256 of its bytes where they are not at hand and ``data`` only stands for them, as in a
-            rehearsal: such a picture is never sent.
-        detail: how closely the service is to look, where it can be told; None leaves it to the service.
-    """
-
-    data: bytes
-    media_type: str
+    data: bytes  # its bytes
+    media_type: str  # such as ``image/png``
+    # SHA-256 of its bytes where they are not at hand and ``data`` only stands for them, as in a rehearsal:
+    # such a picture is never sent
     sha256: str | None = None
+    # how closely the service is to look, where it can be told; None leaves it to the service
     detail: str | None = None
 
 
@@ -61,41 +56,27 @@ class ReplySchema:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The beginning that a request shares with others, for caches of services.
+    """The beginning that a request shares with others, for caches of services."""
 
-    Attributes:
-        key: the same for all that begin with it, and for no others.
-        parts: how many parts of the messages it has, counted through all of them.
-    """
-
-    key: str
-    parts: int
+    key: str  # the same for all that begin with it, and for no others
+    parts: int  # how many parts of the messages it has, counted through all of them
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request.
+    """One request."""
 
-    Attributes:
-        model: the model's spec as the user wrote it, such as ``openai:gpt-4.1-mini`` (see :mod:`.spec`).
-        messages: the conversation.
-        schema: what the reply must satisfy; None for free text.
-        temperature: None leaves it to the service.
-        seed: None leaves it to the service.
-        max_tokens: most tokens that the reply may have, thinking included where the service counts it.
-        structured: how the schema is enforced.
-        extra: more parameters for this service, sent as they are.
-        prefix: what it shares with others. It changes no answer, and is no part of what identifies a request.
-    """
-
-    model: str
-    messages: tuple[Message, ...]
-    schema: ReplySchema | None = None
-    temperature: float | None = None
-    seed: int | None = None
+    model: str  # the model's spec as the user wrote it, such as ``openai:gpt-4.1-mini`` (see :mod:`.spec`)
+    messages: tuple[Message, ...]  # the conversation
+    schema: ReplySchema | None = None  # what the reply must satisfy; None for free text
+    temperature: float | None = None  # None leaves it to the service
+    seed: int | None = None  # None leaves it to the service
+    # most tokens that the reply may have, thinking included where the service counts it
     max_tokens: int = 4096
-    structured: Structured = "schema"
+    structured: Structured = "schema"  # how the schema is enforced
+    # more parameters for this service, sent as they are
     extra: Mapping[str, Json] = field(default_factory=dict)
+    # what it shares with others. It changes no answer, and is no part of what identifies a request.
     prefix: Prefix | None = field(default=None, compare=False)
 
     def canonical(self) -> dict[str, Json]:
@@ -167,29 +148,18 @@ def base64_text(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the service counted them; None for a count that cannot be read.
+    """Tokens of one call, as the service counted them; None for a count that cannot be read."""
 
-    Attributes:
-        input_tokens: of the prompt, cached ones included.
-        output_tokens: of the reply, thinking included.
-        cached_tokens: of the prompt, those that the service had cached.
-        thinking_tokens: of the reply, those spent on thinking.
-        cache_write_tokens: of the prompt, those that the service wrote into its cache.
-        cache_write_1h_tokens: of those, the ones that it keeps for an hour.
-        image_input_tokens: of the prompt, those of pictures, where they have a price of their own.
-        image_output_tokens: of the reply, those of pictures; only for models that make some.
-        video_output_tokens: the same of videos.
-    """
-
-    input_tokens: int | None = 0
-    output_tokens: int | None = 0
-    cached_tokens: int | None = 0
-    thinking_tokens: int | None = 0
-    cache_write_tokens: int | None = 0
-    cache_write_1h_tokens: int | None = 0
+    input_tokens: int | None = 0  # of the prompt, cached ones included
+    output_tokens: int | None = 0  # of the reply, thinking included
+    cached_tokens: int | None = 0  # of the prompt, those that the service had cached
+    thinking_tokens: int | None = 0  # of the reply, those spent on thinking
+    cache_write_tokens: int | None = 0  # of the prompt, those that the service wrote into its cache
+    cache_write_1h_tokens: int | None = 0  # of those, the ones that it keeps for an hour
+    # of the prompt, those of pictures, where they have a price of their own
     image_input_tokens: int | None = 0
-    image_output_tokens: int | None = 0
-    video_output_tokens: int | None = 0
+    image_output_tokens: int | None = 0  # of the reply, those of pictures; only for models that make some
+    video_output_tokens: int | None = 0  # the same of videos
 
     def as_json(self) -> dict[str, Json]:
         """Return the counts as plain JSON."""
@@ -198,25 +168,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a service answered, raw.
+    """What a service answered, raw."""
 
-    Attributes:
-        outcome: what kind of answer it is.
-        text: the reply's text as it came; for a refusal, the refusal; may be empty.
-        detail: what the service says about a block or an unusual end.
-        finish: the service's own word for how the reply ended.
-        reported_model: the model that the service says it used.
-        usage: None where the service does not tell; no count is more than the request can have used.
-        claimed: the counts as the service gave them, where one of them is more than that.
-    """
-
-    outcome: ReplyOutcome
-    text: str
-    detail: str | None = None
-    finish: str | None = None
-    reported_model: str | None = None
+    outcome: ReplyOutcome  # what kind of answer it is
+    text: str  # the reply's text as it came; for a refusal, the refusal; may be empty
+    detail: str | None = None  # what the service says about a block or an unusual end
+    finish: str | None = None  # the service's own word for how the reply ended
+    reported_model: str | None = None  # the model that the service says it used
+    # None where the service does not tell; no count is more than the request can have used
     usage: Usage | None = None
-    claimed: Usage | None = None
+    claimed: Usage | None = None  # the counts as the service gave them, where one of them is more than that
 
     def as_json(self) -> dict[str, Json]:
         """Return the reply as plain JSON."""

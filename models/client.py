@@ -37,15 +37,10 @@ OnReady: TypeAlias = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a call brought.
+    """What a call brought."""
 
-    Attributes:
-        reply: the reply.
-        attempts: how many HTTP calls it took, this one included.
-    """
-
-    reply: Reply
-    attempts: int
+    reply: Reply  # the reply
+    attempts: int  # how many HTTP calls it took, this one included
 
 
 class ModelDown(CallFault):

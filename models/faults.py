@@ -87,22 +87,14 @@ _KINDS: dict[int, FaultKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error response, read.
+    """An error response, read."""
 
-    Attributes:
-        status: HTTP status.
-        codes: the words by which the service names the problem, in lower case.
-        text: its message, as it came.
-        details: further details, where the service gives a list of them.
-        page: whether the body is a web page.
-        begun: whether a model was at work already: then neither key nor address nor settings are wrong.
-    """
-
-    status: int
-    codes: frozenset[str]
-    text: str
-    details: tuple[Mapping[str, Any], ...] = ()
-    page: bool = False
+    status: int  # HTTP status
+    codes: frozenset[str]  # the words by which the service names the problem, in lower case
+    text: str  # its message, as it came
+    details: tuple[Mapping[str, Any], ...] = ()  # further details, where the service gives a list of them
+    page: bool = False  # whether the body is a web page
+    # whether a model was at work already: then neither key nor address nor settings are wrong
     begun: bool = False
 
     @property

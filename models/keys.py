@@ -195,19 +195,12 @@ ENV_FILE = ".env"
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """Whether a model's key is there.
+    """Whether a model's key is there."""
 
-    Attributes:
-        variables: the environment variables looked at, in order; empty where no key is needed.
-        variable: the one that holds it.
-        source: ``environment`` or ``.env``; None where it was not found or none is needed.
-        is_short: whether it is too short to be kept out of replies and messages in all its forms.
-    """
-
-    variables: tuple[str, ...]
-    variable: str | None = None
-    source: str | None = None
-    is_short: bool = False
+    variables: tuple[str, ...]  # the environment variables looked at, in order; empty where no key is needed
+    variable: str | None = None  # the one that holds it
+    source: str | None = None  # ``environment`` or ``.env``; None where it was not found or none is needed
+    is_short: bool = False  # whether it is too short to be kept out of replies and messages in all its forms
 
     @property
     def found(self) -> bool:

@@ -73,19 +73,12 @@ def bound_tokens(request: ChatRequest, options: ModelOptions) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MostTokens:
-    """The most that one call, or several, can use.
+    """The most that one call, or several, can use."""
 
-    Attributes:
-        input: tokens of the prompt.
-        output: tokens of the reply.
-        files: pictures or videos that are made.
-        seconds: of videos that are made.
-    """
-
-    input: int
-    output: int
-    files: int = 0
-    seconds: float = 0.0
+    input: int  # tokens of the prompt
+    output: int  # tokens of the reply
+    files: int = 0  # pictures or videos that are made
+    seconds: float = 0.0  # of videos that are made
 
 
 def most_tokens(request: ChatRequest, options: ModelOptions) -> MostTokens:
@@ -166,19 +159,13 @@ CHANGES_PRICE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of one model.
+    """Prices of one model."""
 
-    Attributes:
-        lists: price lists of the library, of which the dearest counts; none where tokens cost nothing.
-        source: ``settings``, the library and version that the prices come from, or that it runs here.
-        per_file: USD for a picture or video.
-        per_second: USD for a second of video.
-    """
-
+    # price lists of the library, of which the dearest counts; none where tokens cost nothing
     lists: tuple["ModelPrice", ...]
-    source: str
-    per_file: Decimal = Decimal(0)
-    per_second: Decimal = Decimal(0)
+    source: str  # ``settings``, the library and version that the prices come from, or that it runs here
+    per_file: Decimal = Decimal(0)  # USD for a picture or video
+    per_second: Decimal = Decimal(0)  # USD for a second of video
 
     def of_files(self, most: MostTokens) -> Decimal:
         """Return what the pictures and videos of calls cost beside their tokens, in USD."""
@@ -217,15 +204,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """What a call is booked at.
+    """What a call is booked at."""
 
-    Attributes:
-        cost: USD.
-        is_read: whether all counts that the price depends on could be read; else it is the most that the call
-            can have cost, as far as it is not known.
-    """
-
-    cost: float
+    cost: float  # USD
+    # whether all counts that the price depends on could be read; else it is the most that the call can have
+    # cost, as far as it is not known
     is_read: bool
 
 

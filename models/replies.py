@@ -51,15 +51,10 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A reply, read.
+    """A reply, read."""
 
-    Attributes:
-        value: JSON that satisfies the schema; the text without thinking where there is no schema.
-        notes: ``("json_repaired",)`` where the JSON had to be mended.
-    """
-
-    value: Json
-    notes: tuple[str, ...] = ()
+    value: Json  # JSON that satisfies the schema; the text without thinking where there is no schema
+    notes: tuple[str, ...] = ()  # ``("json_repaired",)`` where the JSON had to be mended
 
 
 def parse_reply(text: str, schema: ReplySchema | None, *, strict: bool = True) -> Parsed:

@@ -34,20 +34,15 @@ _SIGN = re.compile(r"\\+x|\b0x|\\+u00|&#x")
 
 @dataclass(slots=True)
 class _Codes:
-    """What is looked for in one reading of a text.
+    """What is looked for in one reading of a text."""
 
-    Attributes:
-        gram: characters that are looked at; where a window is at least twice as long, one begins at each
-            ``gram + 1``-th place in it.
-        grams: all of that many that a secret has.
-        windows: part that counts -> where it stands: in which text, and where in it.
-        lengths: the lengths of these parts.
-    """
-
+    # characters that are looked at; where a window is at least twice as long, one begins at each ``gram +
+    # 1``-th place in it
     gram: int
-    grams: set[bytes] = field(default_factory=set)
+    grams: set[bytes] = field(default_factory=set)  # all of that many that a secret has
+    # part that counts -> where it stands: in which text, and where in it
     windows: dict[bytes, list[tuple[bytes, int]]] = field(default_factory=dict)
-    lengths: set[int] = field(default_factory=set)
+    lengths: set[int] = field(default_factory=set)  # the lengths of these parts
 
     def add(self, text: bytes, starts: Sequence[int], length: int) -> None:
         """Remember the parts of so many characters that begin at some places of a secret."""

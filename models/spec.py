@@ -38,21 +38,13 @@ _LIKE_A_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model spec, read.
+    """A model spec, read."""
 
-    Attributes:
-        text: the spec as the user wrote it.
-        provider: who speaks the wire format; ``compatible`` for a URL.
-        name: the model's name at the service.
-        base_url: where a compatible server is; None for the others.
-        makes: what it is asked for, and for nothing else.
-    """
-
-    text: str
-    provider: Provider
-    name: str
-    base_url: str | None = None
-    makes: Makes = "text"
+    text: str  # the spec as the user wrote it
+    provider: Provider  # who speaks the wire format; ``compatible`` for a URL
+    name: str  # the model's name at the service
+    base_url: str | None = None  # where a compatible server is; None for the others
+    makes: Makes = "text"  # what it is asked for, and for nothing else
 
     def __str__(self) -> str:
         return self.text

@@ -58,19 +58,12 @@ class _Leader:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The turn of one request to be sent.
+    """The turn of one request to be sent."""
 
-    Attributes:
-        asked: the request.
-        prefix: the beginning that it may share with others.
-        leader: what goes ahead with it; None where the beginning is known to be kept.
-        is_known: whether the beginning was sent before.
-    """
-
-    asked: ChatRequest
-    prefix: Prefix | None = None
-    leader: _Leader | None = None
-    is_known: bool = True
+    asked: ChatRequest  # the request
+    prefix: Prefix | None = None  # the beginning that it may share with others
+    leader: _Leader | None = None  # what goes ahead with it; None where the beginning is known to be kept
+    is_known: bool = True  # whether the beginning was sent before
 
     def request(self) -> ChatRequest:
         """Return the request to send: with its beginning marked, where others begin with the same.

@@ -62,77 +62,46 @@ class Bin:
 
 @dataclass(frozen=True)
 class Storyboard:
-    """What people and a judge recover from one storyboard under one condition.
+    """What people and a judge recover from one storyboard under one condition."""
 
-    Attributes:
-        method: whose storyboard it is; None under text-only evidence.
-        seed: of the generation.
-        story: the story.
-        people: mean over its questions of the share of people who were right.
-        judge: share of its questions that the judge got right.
-        questions: how many were answered by both.
-    """
-
-    method: str | None
-    seed: int | None
-    story: str
-    people: float
-    judge: float
-    questions: int
+    method: str | None  # whose storyboard it is; None under text-only evidence
+    seed: int | None  # of the generation
+    story: str  # the story
+    people: float  # mean over its questions of the share of people who were right
+    judge: float  # share of its questions that the judge got right
+    questions: int  # how many were answered by both
 
 
 @dataclass(frozen=True)
 class Against:
-    """One judge against people under one condition.
+    """One judge against people under one condition."""
 
-    Attributes:
-        values: the five scores of :data:`NAMES`, with participant-level intervals.
-        spearman: the correlation with its p-value and analytic interval.
-        kendall: Kendall's tau-b, as well.
-        false_acceptance: of the questions that the majority of people did not get, the share that the judge
-            did (what Tables 61 and 72 call false acceptance; they do not say how they count).
-        false_rejection: of those that it did get, the share that the judge did not.
-        bins: the bins of confidence.
-        pairs: ``within_story`` or ``between_stories``.
-        not_judged: units that people answered and the judge was not asked.
-        silent: units that both were asked, left out because the judge gave no answer.
-        storyboards: the storyboards that the correlation stands on (Figure 10), at most
-            :data:`MOST_STORYBOARDS` of them.
-    """
-
-    values: Mapping[str, Score]
-    spearman: Correlation
-    kendall: Correlation
+    values: Mapping[str, Score]  # the five scores of :data:`NAMES`, with participant-level intervals
+    spearman: Correlation  # the correlation with its p-value and analytic interval
+    kendall: Correlation  # Kendall's tau-b, as well
+    # of the questions that the majority of people did not get, the share that the judge did (what Tables 61
+    # and 72 call false acceptance; they do not say how they count)
     false_acceptance: Score
-    false_rejection: Score
-    bins: tuple[Bin, ...]
-    pairs: str
-    not_judged: int
-    silent: int = 0
+    false_rejection: Score  # of those that it did get, the share that the judge did not
+    bins: tuple[Bin, ...]  # the bins of confidence
+    pairs: str  # ``within_story`` or ``between_stories``
+    not_judged: int  # units that people answered and the judge was not asked
+    silent: int = 0  # units that both were asked, left out because the judge gave no answer
+    # the storyboards that the correlation stands on (Figure 10), at most :data:`MOST_STORYBOARDS` of them
     storyboards: tuple[Storyboard, ...] = ()
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What people and some judges, who were asked the same, say about the same units.
+    """What people and some judges, who were asked the same, say about the same units."""
 
-    Attributes:
-        table: who was right, shape (people, units); the units of a storyboard stand together.
-        starts: the first unit of each storyboard.
-        boards: method, seed and story of each storyboard.
-        verdict: 1 where the judge is right, shape (judges, units).
-        confidence: what the judge's confidence stands for, ``nan`` where none is stated, the same shape.
-        bins: for each judge, the bin that each unit's confidence falls into.
-        pairs: places of the storyboards that are compared, shape (pairs, 2).
-    """
-
-    table: Answered
-    starts: Ints
-    boards: tuple[Board, ...]
-    verdict: Floats
-    confidence: Floats
-    bins: tuple[Ints, ...]
-    pairs: Ints
+    table: Answered  # who was right, shape (people, units); the units of a storyboard stand together
+    starts: Ints  # the first unit of each storyboard
+    boards: tuple[Board, ...]  # method, seed and story of each storyboard
+    verdict: Floats  # 1 where the judge is right, shape (judges, units)
+    confidence: Floats  # what the judge's confidence stands for, ``nan`` where none is stated, the same shape
+    bins: tuple[Ints, ...]  # for each judge, the bin that each unit's confidence falls into
+    pairs: Ints  # places of the storyboards that are compared, shape (pairs, 2)
 
 
 def against(

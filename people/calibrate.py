@@ -14,15 +14,10 @@ from .study import Evaluated, Json, Study, StudySettings, number_text, percent_t
 
 @dataclass(frozen=True)
 class HumanReport:
-    """What people said and how judges compare.
+    """What people said and how judges compare."""
 
-    Attributes:
-        document: all of it, as plain JSON.
-        study: how it was compared.
-    """
-
-    document: dict[str, Any] = field(repr=False)
-    study: Study = field(repr=False)
+    document: dict[str, Any] = field(repr=False)  # all of it, as plain JSON
+    study: Study = field(repr=False)  # how it was compared
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -42,21 +42,13 @@ Rates = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True)
 class Aligned:
-    """One class of prompts.
+    """One class of prompts."""
 
-    Attributes:
-        models: model -> (rate by people, rate by the verifier, videos).
-        spearman: over the models.
-        kendall: over the models.
-        difference: mean absolute difference of the two rates of a model; None without a model.
-        video_difference: the same over the single videos.
-    """
-
-    models: Mapping[str, tuple[float, float, int]]
-    spearman: Correlation
-    kendall: Correlation
-    difference: float | None
-    video_difference: float | None
+    models: Mapping[str, tuple[float, float, int]]  # model -> (rate by people, rate by the verifier, videos)
+    spearman: Correlation  # over the models
+    kendall: Correlation  # over the models
+    difference: float | None  # mean absolute difference of the two rates of a model; None without a model
+    video_difference: float | None  # the same over the single videos
 
 
 def human_rates(rows: Sequence[HumanRow]) -> dict[tuple[str, str], float]:

@@ -47,18 +47,14 @@ NO_PAIR = "no pair of storyboards has a preference and the judge's scores"
 
 @dataclass
 class Judged:
-    """The replies of one judge, or of the ensemble; a unit is condition, method, seed and item.
+    """The replies of one judge, or of the ensemble; a unit is condition, method, seed and item."""
 
-    Attributes:
-        right: unit -> whether the answer was accepted.
-        confidence: unit -> the stated levels, one for each vote that stated one.
-        labels: unit -> the moral label; None where there is no majority, or no answer that counts as wrong.
-        silent: units that were asked about and have no answer, where these are excluded.
-    """
-
-    right: dict[Unit, bool] = field(default_factory=dict)
+    right: dict[Unit, bool] = field(default_factory=dict)  # unit -> whether the answer was accepted
+    # unit -> the stated levels, one for each vote that stated one
     confidence: dict[Unit, tuple[str, ...]] = field(default_factory=dict)
+    # unit -> the moral label; None where there is no majority, or no answer that counts as wrong
     labels: dict[Unit, str | None] = field(default_factory=dict)
+    # units that were asked about and have no answer, where these are excluded
     silent: set[Unit] = field(default_factory=set)
 
 

@@ -33,37 +33,24 @@ WHY = "too few shared instances, or all the same"
 
 @dataclass(frozen=True)
 class Table:
-    """What was said.
+    """What was said."""
 
-    Attributes:
-        judge: shape (entries,).
-        people: shape (raters, entries).
-        owners: the instance, from 0, that each entry is about; shape (entries,).
-    """
-
-    judge: Floats
-    people: Floats
-    owners: NDArray[np.int64]
+    judge: Floats  # shape (entries,)
+    people: Floats  # shape (raters, entries)
+    owners: NDArray[np.int64]  # the instance, from 0, that each entry is about; shape (entries,)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far a judge and people agree.
+    """How far a judge and people agree."""
 
-    Attributes:
-        name: ``kappa`` or ``pearson``.
-        judge: judge beside people together. Its counts: entries that people answered, of these used, tied,
-            and without an answer of the judge.
-        people: mean over every two people.
-        least: of every two people; None where no two can be compared.
-        greatest: of every two people.
-    """
-
-    name: Name
+    name: Name  # ``kappa`` or ``pearson``
+    # judge beside people together. Its counts: entries that people answered, of these used, tied, and without
+    # an answer of the judge.
     judge: Score
-    people: Score
-    least: float | None
-    greatest: float | None
+    people: Score  # mean over every two people
+    least: float | None  # of every two people; None where no two can be compared
+    greatest: float | None  # of every two people
 
 
 def agreement(name: Name, table: Table, resampling: Resampling) -> Agreement:

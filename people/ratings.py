@@ -65,64 +65,36 @@ class Rated:
 
 @dataclass(frozen=True)
 class Preferred:
-    """What people preferred between two methods by one criterion.
+    """What people preferred between two methods by one criterion."""
 
-    Attributes:
-        method: the one that positive values favour.
-        baseline: the one that negative values favour.
-        criterion: what they compared.
-        dimension: what the criterion is about.
-        mean: mean preference with its participant-level interval.
-        values: how often each of -2, -1, 0, 1 and 2 was given.
-        unclear: how often a person could not decide.
-        test: over single judgements, as the paper does.
-        by_person: over one mean per person.
-        tests: how many criteria of this pair were tested; p-values are corrected for it.
-        groups: group of participants -> their mean, where groups are named.
-        correction: which correction that is.
-        p_corrected: the test's p-value, corrected (Eq. 65).
-        p_corrected_by_person: that of the test over people.
-        rank_biserial: effect size of the test.
-        rank_biserial_by_person: that of the test over people.
-    """
-
-    method: str
-    baseline: str
-    criterion: str
-    dimension: str
-    mean: Score
-    values: tuple[int, ...]
-    unclear: int
-    test: SignedRank
-    by_person: SignedRank
-    tests: int
-    groups: Mapping[str, Score]
-    correction: str
-    p_corrected: float
-    p_corrected_by_person: float
-    rank_biserial: float
-    rank_biserial_by_person: float
+    method: str  # the one that positive values favour
+    baseline: str  # the one that negative values favour
+    criterion: str  # what they compared
+    dimension: str  # what the criterion is about
+    mean: Score  # mean preference with its participant-level interval
+    values: tuple[int, ...]  # how often each of -2, -1, 0, 1 and 2 was given
+    unclear: int  # how often a person could not decide
+    test: SignedRank  # over single judgements, as the paper does
+    by_person: SignedRank  # over one mean per person
+    tests: int  # how many criteria of this pair were tested; p-values are corrected for it
+    groups: Mapping[str, Score]  # group of participants -> their mean, where groups are named
+    correction: str  # which correction that is
+    p_corrected: float  # the test's p-value, corrected (Eq. 65).
+    p_corrected_by_person: float  # that of the test over people
+    rank_biserial: float  # effect size of the test
+    rank_biserial_by_person: float  # that of the test over people
 
 
 @dataclass(frozen=True)
 class PreferredDimension:
-    """What people preferred between two methods by all criteria of one dimension together.
+    """What people preferred between two methods by all criteria of one dimension together."""
 
-    Attributes:
-        method: the one that positive values favour.
-        baseline: the one that negative values favour.
-        dimension: what the criteria are about.
-        criteria: the criteria, in order.
-        mean: mean of all their judgements, with its participant-level interval.
-        groups: group of participants -> their mean, where groups are named.
-    """
-
-    method: str
-    baseline: str
-    dimension: str
-    criteria: tuple[str, ...]
-    mean: Score
-    groups: Mapping[str, Score]
+    method: str  # the one that positive values favour
+    baseline: str  # the one that negative values favour
+    dimension: str  # what the criteria are about
+    criteria: tuple[str, ...]  # the criteria, in order
+    mean: Score  # mean of all their judgements, with its participant-level interval
+    groups: Mapping[str, Score]  # group of participants -> their mean, where groups are named
 
 
 def methods_of(rows: Sequence[HumanRow]) -> list[str]:
@@ -234,21 +206,13 @@ def _preferred(rows: Sequence[HumanRow], tests: int, resampling: Resampling) -> 
 
 @dataclass(frozen=True)
 class Agreed:
-    """Agreement of one kind of lines.
+    """Agreement of one kind of lines."""
 
-    Attributes:
-        what: the kind, and for ratings and preferences the criterion.
-        level: nominal or ordinal.
-        pairs: share of agreeing pairs of people, mean over units.
-        kappa: Fleiss' kappa; only for nominal ones.
-        alpha: Krippendorff's alpha.
-    """
-
-    what: str
-    level: Level
-    pairs: Score
-    kappa: Score | None
-    alpha: Score
+    what: str  # the kind, and for ratings and preferences the criterion
+    level: Level  # nominal or ordinal
+    pairs: Score  # share of agreeing pairs of people, mean over units
+    kappa: Score | None  # Fleiss' kappa; only for nominal ones
+    alpha: Score  # Krippendorff's alpha
 
 
 def agreements(rows: Sequence[HumanRow], questions: Mapping[str, Question]) -> tuple[Agreed, ...]:

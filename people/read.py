@@ -55,28 +55,19 @@ class Stray(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """What an evaluation knows; a line of a human file that names something else is a problem.
+    """What an evaluation knows; a line of a human file that names something else is a problem."""
 
-    Attributes:
-        questions: question id -> question.
-        morals: story id -> its moral label.
-        methods: the methods that were judged; none: any is allowed.
-        events: file name of a video in the suite -> how many events its prompt has.
-        classes: file name of a video in the suite -> the classes of its prompt.
-        kinds: the kinds of lines that fit the evaluation; none: every kind.
-        pictures: stories and shots of an evaluation of shot images.
-        rating: least and greatest rating.
-        asked: instance of an evaluation of episodes -> what is rated of it -> least and greatest rating.
-    """
-
-    questions: Mapping[str, Question] = field(default_factory=dict)
-    morals: Mapping[str, str | None] = field(default_factory=dict)
-    methods: frozenset[str] = frozenset()
+    questions: Mapping[str, Question] = field(default_factory=dict)  # question id -> question
+    morals: Mapping[str, str | None] = field(default_factory=dict)  # story id -> its moral label
+    methods: frozenset[str] = frozenset()  # the methods that were judged; none: any is allowed
+    # file name of a video in the suite -> how many events its prompt has
     events: Mapping[str, int] = field(default_factory=dict)
+    # file name of a video in the suite -> the classes of its prompt
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    kinds: frozenset[str] = frozenset()
-    pictures: frozenset[str] = frozenset()
-    rating: tuple[int, int] = (1, 5)
+    kinds: frozenset[str] = frozenset()  # the kinds of lines that fit the evaluation; none: every kind
+    pictures: frozenset[str] = frozenset()  # stories and shots of an evaluation of shot images
+    rating: tuple[int, int] = (1, 5)  # least and greatest rating
+    # instance of an evaluation of episodes -> what is rated of it -> least and greatest rating
     asked: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     @classmethod

@@ -47,15 +47,11 @@ NOT_BOTH = "no valid question was answered both under text and under image"
 
 @dataclass(frozen=True)
 class Answered:
-    """Who was right about what under one condition.
+    """Who was right about what under one condition."""
 
-    Attributes:
-        right: shape (people, questions), how many answers of the person were accepted (several with seeds).
-        given: the same shape, how many there are.
-    """
-
+    # shape (people, questions), how many answers of the person were accepted (several with seeds)
     right: Floats
-    given: Floats
+    given: Floats  # the same shape, how many there are
 
     def of(self, places: NDArray[np.int64]) -> "Answered":
         """Return the same for some of the questions."""
@@ -64,17 +60,11 @@ class Answered:
 
 @dataclass(frozen=True)
 class HumanRecovery:
-    """Human recoverability of one method.
+    """Human recoverability of one method."""
 
-    Attributes:
-        recoverability: condition -> ``overall`` or dimension -> score.
-        stg: ``overall`` or dimension -> the gap between text and image.
-        valid: how many of the questions that were asked are valid.
-    """
-
-    recoverability: Mapping[str, Mapping[str, Score]]
-    stg: Mapping[str, Score]
-    valid: int
+    recoverability: Mapping[str, Mapping[str, Score]]  # condition -> ``overall`` or dimension -> score
+    stg: Mapping[str, Score]  # ``overall`` or dimension -> the gap between text and image
+    valid: int  # how many of the questions that were asked are valid
 
 
 @cache

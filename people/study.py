@@ -42,28 +42,22 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """How a study is evaluated; all of it is told in the result.
+    """How a study is evaluated; all of it is told in the result."""
 
-    Attributes:
-        exclusion: what is left out for carelessness.
-        resampling: how participants are drawn for intervals.
-        levels: level of confidence -> the probability that it stands for.
-        valid: whose text+image answers make a question valid for a method: those of ``people`` (their
-            majority is right; where nobody was shown both for the method, all questions count), of the
-            ``judges`` together, or nobody's: ``all`` count.
-        least_raters: people that every item should have; those with fewer are listed.
-        nonresponse: what a judge without an answer counts as, as in ``fabula score``: ``incorrect`` (of
-            videos: a rate of zero) or ``excluded``; None for the default of the protocol, which is
-            ``excluded`` for storyboards and ``incorrect`` for videos, as in its paper.
-        fit_split: split whose answers the judges' weights are fitted on; None: none are fitted.
-    """
-
-    exclusion: Exclusion = field(default_factory=Exclusion)
-    resampling: Resampling = field(default_factory=Resampling)
+    exclusion: Exclusion = field(default_factory=Exclusion)  # what is left out for carelessness
+    resampling: Resampling = field(default_factory=Resampling)  # how participants are drawn for intervals
+    # level of confidence -> the probability that it stands for
     levels: Mapping[str, float] = field(default_factory=lambda: dict(LEVELS))
+    # whose text+image answers make a question valid for a method: those of ``people`` (their majority is
+    # right; where nobody was shown both for the method, all questions count), of the ``judges`` together, or
+    # nobody's: ``all`` count
     valid: str = "people"
-    least_raters: int = LEAST_RATERS
+    least_raters: int = LEAST_RATERS  # people that every item should have; those with fewer are listed
+    # what a judge without an answer counts as, as in ``fabula score``: ``incorrect`` (of videos: a rate of
+    # zero) or ``excluded``; None for the default of the protocol, which is ``excluded`` for storyboards and
+    # ``incorrect`` for videos, as in its paper
     nonresponse: Nonresponse | None = None
+    # split whose answers the judges' weights are fitted on; None: none are fitted
     fit_split: str | None = None
 
     def __post_init__(self) -> None:
@@ -76,58 +70,41 @@ class StudySettings:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """An evaluation, and the file of what people said about it.
+    """An evaluation, and the file of what people said about it."""
 
-    Attributes:
-        archive: what judges said.
-        folder: the evaluation folder.
-        human: people's answers, ``.jsonl`` or ``.csv``.
-        source: the release or suite that was judged with; None: where the evaluation found it.
-        key: the key of anonymised tasks, if the answers name tasks.
-        define: named definitions of how it is scored, as ``cids=code``; none for the defaults.
-    """
-
-    archive: Archive
-    folder: Path
-    human: Path
+    archive: Archive  # what judges said
+    folder: Path  # the evaluation folder
+    human: Path  # people's answers, ``.jsonl`` or ``.csv``
+    # the release or suite that was judged with; None: where the evaluation found it
     source: Path | None = None
-    key: Path | None = None
+    key: Path | None = None  # the key of anonymised tasks, if the answers name tasks
+    # named definitions of how it is scored, as ``cids=code``; none for the defaults
     define: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Study:
-    """How evaluations of one kind are compared with what people said.
+    """How evaluations of one kind are compared with what people said."""
 
-    Attributes:
-        compare: returns all that people said and how judges or scores compare, as plain JSON.
-        method_lines: a method and what people said of it -> lines for people.
-        result_lines: the whole document -> how judges or scores compare, as lines for people.
-        title: what such evaluations are of, for people.
-        options: options of ``fabula calibrate`` that it has and not every study.
-    """
-
+    # returns all that people said and how judges or scores compare, as plain JSON
     compare: Callable[[Evaluated, StudySettings], dict[str, Any]]
+    # a method and what people said of it -> lines for people
     method_lines: Callable[[str, Json], Iterator[str]]
+    # the whole document -> how judges or scores compare, as lines for people
     result_lines: Callable[[Json], Iterator[str]]
-    title: str
+    title: str  # what such evaluations are of, for people
+    # options of ``fabula calibrate`` that it has and not every study
     options: tuple[str, ...] = ("release", "suite", "key", "nonresponse", "confidence", "fit_weights", "save")
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is left of the lines.
+    """What is left of the lines."""
 
-    Attributes:
-        rows: the lines that count, without attention checks.
-        people: person -> why all their lines were left out.
-        fast: how many lines of other people were left out as too fast.
-        consistency: person -> share of repeated controls answered as before; only people who had some.
-    """
-
-    rows: tuple[HumanRow, ...]
-    people: dict[str, str]
-    fast: int
+    rows: tuple[HumanRow, ...]  # the lines that count, without attention checks
+    people: dict[str, str]  # person -> why all their lines were left out
+    fast: int  # how many lines of other people were left out as too fast
+    # person -> share of repeated controls answered as before; only people who had some
     consistency: dict[str, float]
 
 

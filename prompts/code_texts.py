@@ -14,31 +14,20 @@ from ..schemas.values import Own
 
 
 class CodeText(Own):
-    """Where a text stands in a file, and how it becomes a template.
+    """Where a text stands in a file, and how it becomes a template."""
 
-    Attributes:
-        file: path in the repository.
-        function: function in which it stands; none: anywhere in the file.
-        variable: name that it is assigned to.
-        call: function or method that it is given to, in place of a variable.
-        nth: which of several such places, from 0.
-        path: keys and indices that lead to it inside a list, a dictionary, ``or`` or the arguments of a call.
-        slots: expression -> name of its slot.
-        positional: names of the slots of a text with empty braces, in order.
-        otherwise: what the text without its conditional part is called; none: there is no such part.
-        data: whether it is a dictionary of texts, kept as JSON.
-    """
-
-    file: str
-    function: str | None = None
-    variable: str | None = None
-    call: str | None = None
-    nth: int = Field(default=0, ge=0)
+    file: str  # path in the repository
+    function: str | None = None  # function in which it stands; none: anywhere in the file
+    variable: str | None = None  # name that it is assigned to
+    call: str | None = None  # function or method that it is given to, in place of a variable
+    nth: int = Field(default=0, ge=0)  # which of several such places, from 0
+    # keys and indices that lead to it inside a list, a dictionary, ``or`` or the arguments of a call
     path: tuple[int | str, ...] = ()
-    slots: Mapping[str, str] = Field(default_factory=dict)
-    positional: tuple[str, ...] = ()
+    slots: Mapping[str, str] = Field(default_factory=dict)  # expression -> name of its slot
+    positional: tuple[str, ...] = ()  # names of the slots of a text with empty braces, in order
+    # what the text without its conditional part is called; none: there is no such part
     otherwise: str | None = None
-    data: bool = False
+    data: bool = False  # whether it is a dictionary of texts, kept as JSON
 
     @property
     def is_code(self) -> bool:

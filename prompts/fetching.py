@@ -24,23 +24,14 @@ LICENCE = "LICENSE"
 
 
 class Official(Own):
-    """Where the official texts of a protocol stand.
+    """Where the official texts of a protocol stand."""
 
-    Attributes:
-        title: the system, for people.
-        repository: its address.
-        commit: the pinned commit, as short as its authors print it.
-        licence: what it ships; none where it has no licence.
-        files: path -> SHA-256 of every file that is read.
-        texts: name of a text -> where it stands.
-    """
-
-    title: str
-    repository: str
-    commit: str
-    licence: str | None
-    files: Mapping[str, str]
-    texts: Mapping[str, CodeText] = Field(repr=False)
+    title: str  # the system, for people
+    repository: str  # its address
+    commit: str  # the pinned commit, as short as its authors print it
+    licence: str | None  # what it ships; none where it has no licence
+    files: Mapping[str, str]  # path -> SHA-256 of every file that is read
+    texts: Mapping[str, CodeText] = Field(repr=False)  # name of a text -> where it stands
 
     @property
     def archive(self) -> str:

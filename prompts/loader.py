@@ -62,45 +62,30 @@ DEFAULT_MAX_TOKENS = 4096
 
 
 class PromptCard(Own):
-    """The front matter of a prompt file.
+    """The front matter of a prompt file."""
 
-    Attributes:
-        id: the file's path below ``prompts/``, without ending.
-        version: raised whenever the file changes.
-        purpose: what it asks for, in one sentence.
-        inputs: names of the values that it takes, exactly these.
-        source: where its definitions come from.
-        reply: what the reply must satisfy, as :func:`.replies.reply_schema` reads it; None for free text.
-        max_tokens: most tokens that the reply may have.
-        typical_tokens: tokens that a usual reply has; what a cost estimate counts with.
-        counted_as: what its calls are, where an estimate is to tell them apart from those of the stage.
-    """
-
-    id: str
-    version: int = Field(ge=1)
-    purpose: str
-    inputs: tuple[str, ...]
-    source: str
+    id: str  # the file's path below ``prompts/``, without ending
+    version: int = Field(ge=1)  # raised whenever the file changes
+    purpose: str  # what it asks for, in one sentence
+    inputs: tuple[str, ...]  # names of the values that it takes, exactly these
+    source: str  # where its definitions come from
+    # what the reply must satisfy, as :func:`.replies.reply_schema` reads it; None for free text
     reply: Mapping[str, Any] | None = None
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)  # most tokens that the reply may have
+    # tokens that a usual reply has; what a cost estimate counts with
     typical_tokens: int | None = Field(default=None, ge=1)
+    # what its calls are, where an estimate is to tell them apart from those of the stage
     counted_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt template.
+    """One prompt template."""
 
-    Attributes:
-        card: its front matter.
-        sha256: hash of the whole file, in hexadecimal; what a run records.
-        parts: the template of each message, by role.
-        reply: the schema that a reply must satisfy, without what depends on inputs; None for free text.
-    """
-
-    card: PromptCard
-    sha256: str
-    parts: tuple[tuple[Role, "Template"], ...]
+    card: PromptCard  # its front matter
+    sha256: str  # hash of the whole file, in hexadecimal; what a run records
+    parts: tuple[tuple[Role, "Template"], ...]  # the template of each message, by role
+    # the schema that a reply must satisfy, without what depends on inputs; None for free text
     reply: ReplySchema | None = None
 
     @property

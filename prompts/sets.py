@@ -23,19 +23,13 @@ _LONGEST = 1_000_000
 
 
 class TextSet(Own):
-    """The texts of a set, as a stage's settings hold them: a run needs neither folder nor cache.
+    """The texts of a set, as a stage's settings hold them: a run needs neither folder nor cache."""
 
-    Attributes:
-        name: such as ``storyeval``.
-        commit: of the repository that the texts come from.
-        texts: name -> text.
-        templates: names of the texts that are templates: ``{slot}`` stands for a value, ``{{`` for a brace.
-            Every other text is used as it is.
-    """
-
-    name: str = Field(pattern=_NAME)
-    commit: str = Field(pattern=r"^[0-9A-Za-z._-]{1,64}$")
-    texts: Mapping[str, str]
+    name: str = Field(pattern=_NAME)  # such as ``storyeval``
+    commit: str = Field(pattern=r"^[0-9A-Za-z._-]{1,64}$")  # of the repository that the texts come from
+    texts: Mapping[str, str]  # name -> text
+    # names of the texts that are templates: ``{slot}`` stands for a value, ``{{`` for a brace. Every other
+    # text is used as it is.
     templates: tuple[str, ...] = ()
 
     def text(self, name: str) -> str:

@@ -26,17 +26,11 @@ Read = Callable[[str], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files of a repository at one commit.
+    """Files of a repository at one commit."""
 
-    Attributes:
-        where: what they are read from, for messages.
-        read: path in the repository -> content; None where there is no such file.
-        commit: the commit, where the source says so itself.
-    """
-
-    where: str
-    read: Read
-    commit: str | None = None
+    where: str  # what they are read from, for messages
+    read: Read  # path in the repository -> content; None where there is no such file
+    commit: str | None = None  # the commit, where the source says so itself
 
 
 @contextmanager

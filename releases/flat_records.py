@@ -26,34 +26,27 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class FlatRecords:
-    """The records of a kind whose releases are flat.
+    """The records of a kind whose releases are flat."""
 
-    Attributes:
-        model: type of a record.
-        statistics: folder with the official files, records -> content of ``statistics.json``; it has
-            ``totals`` and ``producers``.
-        write_official: run, new folder, records; writes the official files.
-        write_pictures: the same, and what a person said; writes what of the run's pictures may be given away,
-            and yields what that person should know.
-        official: folder, records; the paths of the official files that the records ask for.
-        check_record: yields what is wrong with a record beyond its schema.
-        check_official: folder, records; yields where the official files are not what the records say.
-        notes: facts -> what a person who packs should know.
-        items: what the items of such a run are, where some were left out.
-        files: file of a release and what it holds, for the card, before those that all have.
-        texts: what of it is in a language that nobody else states; empty where nothing is.
-    """
-
-    model: type[BaseModel]
+    model: type[BaseModel]  # type of a record
+    # folder with the official files, records -> content of ``statistics.json``; it has ``totals`` and
+    # ``producers``
     statistics: Callable[[Path, Sequence[Any]], dict[str, Json]]
+    # run, new folder, records; writes the official files
     write_official: Callable[[Path, Path, Sequence[Any]], None]
+    # folder, records; the paths of the official files that the records ask for
     official: Callable[[Path, Sequence[Any]], Iterator[str]]
+    # yields what is wrong with a record beyond its schema
     check_record: Callable[[Any, str], Iterator[Issue]]
+    # folder, records; yields where the official files are not what the records say
     check_official: Callable[[Path, Sequence[Any]], Iterator[Issue]]
-    notes: Callable[[Facts], Iterator[str]]
-    items: str
+    notes: Callable[[Facts], Iterator[str]]  # facts -> what a person who packs should know
+    items: str  # what the items of such a run are, where some were left out
+    # file of a release and what it holds, for the card, before those that all have
     files: tuple[tuple[str, str], ...]
-    texts: str = ""
+    texts: str = ""  # what of it is in a language that nobody else states; empty where nothing is
+    # the same, and what a person said; writes what of the run's pictures may be given away, and yields what
+    # that person should know
     write_pictures: Callable[[Path, Path, Sequence[Any], PackOptions], Iterator[str]] | None = None
 
     def parts(self) -> dict[str, Any]:

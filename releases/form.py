@@ -35,21 +35,13 @@ LAST_FILES = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class LeftOut:
-    """A record that the run knows and the release does not hold.
+    """A record that the run knows and the release does not hold."""
 
-    Attributes:
-        id: its id.
-        code: the stage's reject or failure code, or ``incomplete``, ``rights`` or ``reviewers``.
-        reason: why, in one line; of what the run did not make, the meaning of the code.
-        stage: the stage that rejected it or failed, or ``release`` when packing left it out.
-        status: ``rejected``, ``failed``, ``left_out`` or ``withdrawn``.
-    """
-
-    id: str
-    code: str
-    reason: str
-    stage: str = "release"
-    status: str = "left_out"
+    id: str  # its id
+    code: str  # the stage's reject or failure code, or ``incomplete``, ``rights`` or ``reviewers``
+    reason: str  # why, in one line; of what the run did not make, the meaning of the code
+    stage: str = "release"  # the stage that rejected it or failed, or ``release`` when packing left it out
+    status: str = "left_out"  # ``rejected``, ``failed``, ``left_out`` or ``withdrawn``
 
     @property
     def why(self) -> str:
@@ -67,41 +59,23 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the documents of a release are written from: known when its data files are written.
+    """What the documents of a release are written from: known when its data files are written."""
 
-    Attributes:
-        form: the form of its kind.
-        options: what a person said about it.
-        licence: its licence.
-        created_at: when the run was created.
-        statistics: the content of ``statistics.json``.
-        totals: how many public records and parts of them there are.
-        languages: the language tags of its public texts, sorted.
-        left_out: the records that are not in it.
-        rows: Parquet path -> number of rows.
-        sizes: Parquet path -> bytes of their values.
-        hashes: of its public records.
-        own: what only its kind knows.
-        canary: the line that marks copies of it; empty where it has none.
-        since: what changed since the release that it follows; None for a first one.
-        checked_by: the stand-ins for models that checked records, which no data file names.
-    """
-
-    form: "ReleaseForm"
-    options: PackOptions
-    licence: Licence
-    created_at: str
-    statistics: Mapping[str, Any]
-    totals: dict[str, int]
-    languages: list[str]
-    left_out: Sequence[LeftOut]
-    rows: Mapping[str, int]
-    hashes: Hashes
-    own: Any = None
-    canary: str = ""
-    since: "Since | None" = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    checked_by: Sequence[str] = ()
+    form: "ReleaseForm"  # the form of its kind
+    options: PackOptions  # what a person said about it
+    licence: Licence  # its licence
+    created_at: str  # when the run was created
+    statistics: Mapping[str, Any]  # the content of ``statistics.json``
+    totals: dict[str, int]  # how many public records and parts of them there are
+    languages: list[str]  # the language tags of its public texts, sorted
+    left_out: Sequence[LeftOut]  # the records that are not in it
+    rows: Mapping[str, int]  # Parquet path -> number of rows
+    hashes: Hashes  # of its public records
+    own: Any = None  # what only its kind knows
+    canary: str = ""  # the line that marks copies of it; empty where it has none
+    since: "Since | None" = None  # what changed since the release that it follows; None for a first one
+    sizes: Mapping[str, int] = field(default_factory=dict)  # Parquet path -> bytes of their values
+    checked_by: Sequence[str] = ()  # the stand-ins for models that checked records, which no data file names
 
     @property
     def stand_ins(self) -> list[str]:
@@ -117,18 +91,12 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that has nothing left to do.
+    """A run that has nothing left to do."""
 
-    Attributes:
-        folder: where it is.
-        manifest: its ``run.json``.
-        report: its ``report.json``.
-        splits: story id -> the split that it was last given, of every story that ever got as far.
-    """
-
-    folder: Path
-    manifest: Manifest
-    report: RunReport
+    folder: Path  # where it is
+    manifest: Manifest  # its ``run.json``
+    report: RunReport  # its ``report.json``
+    # story id -> the split that it was last given, of every story that ever got as far
     splits: Mapping[str, str]
 
     @property
@@ -226,18 +194,14 @@ class Reading(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HiddenTest:
-    """A feature: records that are kept from the public, in a folder of their own.
+    """A feature: records that are kept from the public, in a folder of their own."""
 
-    Attributes:
-        document: facts, packing -> what ``release.json`` of that folder says beyond its head and files.
-        salt: facts -> what the commitments to its records are salted with.
-        check: public folder, its ``release.json``, hidden folder, salt -> what of it shows in public.
-        check_folder: hidden folder, its ``release.json`` -> what it holds or says that is not so.
-    """
-
+    # facts, packing -> what ``release.json`` of that folder says beyond its head and files
     document: Callable[[Facts, Any], dict[str, Json]]
-    salt: Callable[[Facts], bytes | None]
+    salt: Callable[[Facts], bytes | None]  # facts -> what the commitments to its records are salted with
+    # public folder, its ``release.json``, hidden folder, salt -> what of it shows in public
     check: Callable[[Path, Mapping[str, Json], Path, bytes | None], Iterator[Issue]]
+    # hidden folder, its ``release.json`` -> what it holds or says that is not so
     check_folder: Callable[[Path, Mapping[str, Json]], Iterator[Issue]]
 
 
@@ -253,70 +217,45 @@ def nothing_more(facts: Facts) -> dict[str, Json]:  # noqa: ARG001 - as the form
 
 @dataclass(frozen=True, slots=True)
 class ReleaseForm:
-    """How runs of a kind become releases, and how these are checked and read.
+    """How runs of a kind become releases, and how these are checked and read."""
 
-    Attributes:
-        kind: as ``release.json`` names it.
-        runs: the kinds of run folders that are packed as such -> the file that holds their records.
-        tables: the flat tables, the default configuration first.
-        record_ids: JSONL file -> the field that names a line; lines are sorted by it.
-        described: the files that Croissant lists beside the Parquet tables.
-        split_files: the splits that ``datasets`` sees, in order.
-        rows: yields every row that the JSONL files of a folder ask for, in the order of the tables' files.
-        name: how a release is called where nobody says otherwise; ``title`` likewise.
-        what: what a run of the kind makes, with an article.
-        unit: what the records are, in the plural, as ``counts`` calls them.
-        tasks: task categories of the Hub; ``tags`` likewise.
-        keywords: of the Croissant metadata.
-        rights_scope: what the manifest of sources says of rights.
-        templates: of card, licence notice and responsible-AI properties.
-        changes: how two of its releases are compared.
-        packing: starts to pack with options in full.
-        reading: starts to verify.
-        load: folder -> the release as typed records.
-        files: facts -> file of a release and what it holds, for the card.
-        summary: facts -> what the release is, in a few sentences.
-        details: facts -> what only templates of this kind use.
-        makers: facts -> who made parts of the records, and which of them are machines.
-        documents: facts -> content of the documents that only this kind has.
-        document: facts -> what only ``release.json`` of this kind says; ``left_out`` adds to its part.
-        manifest: facts -> what only ``source_manifest.json`` of this kind says.
-        split_stage: the stage that assigns splits, if the kind has any.
-        additions: whether releases have subsets, reviews and a canary.
-        hidden: its hidden test, if the kind has one.
-        record: type of a line of the first file of ``record_ids``; None where none is read by itself.
-        of_videos: whether its runs hold pictures from videos, whose rights somebody may state.
-    """
-
-    kind: str
+    kind: str  # as ``release.json`` names it
+    # the kinds of run folders that are packed as such -> the file that holds their records
     runs: Mapping[str, str]
-    tables: tuple[Table, ...]
-    record_ids: Mapping[str, str]
-    described: tuple[str, ...]
+    tables: tuple[Table, ...]  # the flat tables, the default configuration first
+    record_ids: Mapping[str, str]  # JSONL file -> the field that names a line; lines are sorted by it
+    described: tuple[str, ...]  # the files that Croissant lists beside the Parquet tables
+    # yields every row that the JSONL files of a folder ask for, in the order of the tables' files
     rows: Callable[[Path], Iterator[PlacedRow]]
-    name: str
+    name: str  # how a release is called where nobody says otherwise; ``title`` likewise
     title: str
-    what: str
-    unit: str
-    tasks: tuple[str, ...]
+    what: str  # what a run of the kind makes, with an article
+    unit: str  # what the records are, in the plural, as ``counts`` calls them
+    tasks: tuple[str, ...]  # task categories of the Hub; ``tags`` likewise
     tags: tuple[str, ...]
-    keywords: tuple[str, ...]
-    rights_scope: str
-    templates: tuple[str, str, str]
-    changes: DiffForm
-    packing: Callable[["ReleaseForm", PackOptions], Packing]
-    reading: Callable[["ReleaseForm"], Reading]
-    load: Callable[[Path], Any]
+    keywords: tuple[str, ...]  # of the Croissant metadata
+    rights_scope: str  # what the manifest of sources says of rights
+    templates: tuple[str, str, str]  # of card, licence notice and responsible-AI properties
+    changes: DiffForm  # how two of its releases are compared
+    packing: Callable[["ReleaseForm", PackOptions], Packing]  # starts to pack with options in full
+    reading: Callable[["ReleaseForm"], Reading]  # starts to verify
+    load: Callable[[Path], Any]  # folder -> the release as typed records
+    # facts -> file of a release and what it holds, for the card
     files: Callable[[Facts], Sequence[tuple[str, str]]]
-    summary: Callable[[Facts], str]
-    details: Callable[[Facts], Mapping[str, Any]]
+    summary: Callable[[Facts], str]  # facts -> what the release is, in a few sentences
+    details: Callable[[Facts], Mapping[str, Any]]  # facts -> what only templates of this kind use
+    # facts -> who made parts of the records, and which of them are machines
     makers: Callable[[Facts], tuple[list[str], list[str]]]
+    # facts -> content of the documents that only this kind has
     documents: Callable[[Facts], Mapping[str, bytes]] = no_documents
+    # facts -> what only ``release.json`` of this kind says; ``left_out`` adds to its part
     document: Callable[[Facts], dict[str, Json]] = nothing_more
+    # facts -> what only ``source_manifest.json`` of this kind says
     manifest: Callable[[Facts], dict[str, Json]] = nothing_more
-    split_files: tuple[str, ...] = ("test",)
-    split_stage: str | None = None
-    additions: bool = False
-    hidden: HiddenTest | None = None
+    split_files: tuple[str, ...] = ("test",)  # the splits that ``datasets`` sees, in order
+    split_stage: str | None = None  # the stage that assigns splits, if the kind has any
+    additions: bool = False  # whether releases have subsets, reviews and a canary
+    hidden: HiddenTest | None = None  # its hidden test, if the kind has one
+    # type of a line of the first file of ``record_ids``; None where none is read by itself
     record: type[BaseModel] | None = None
-    of_videos: bool = False
+    of_videos: bool = False  # whether its runs hold pictures from videos, whose rights somebody may state

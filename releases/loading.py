@@ -145,20 +145,14 @@ _AGAIN = "fetch the release again, or run `fabula release verify` on it"
 
 @dataclass(frozen=True)
 class LoadedRelease(Tabular, Generic[Row]):
-    """A release in memory: frozen, typed records in order of their ids.
-
-    Attributes:
-        path: its folder.
-        info: the content of its ``release.json``.
-        records: its records.
-    """
+    """A release in memory: frozen, typed records in order of their ids."""
 
     id_field: ClassVar[str]
     """The field that names a record."""
 
-    path: Path
-    info: Mapping[str, Json] = field(repr=False)
-    records: tuple[Row, ...] = field(repr=False)
+    path: Path  # its folder
+    info: Mapping[str, Json] = field(repr=False)  # the content of its ``release.json``
+    records: tuple[Row, ...] = field(repr=False)  # its records
 
     @property
     def name(self) -> str:
@@ -222,16 +216,11 @@ class LoadedRelease(Tabular, Generic[Row]):
 
 @dataclass(frozen=True)
 class Release(LoadedRelease[StoryRecord]):
-    """Released stories in memory.
-
-    Attributes:
-        variants: the contrastive variants.
-        producers: who made which field, one line per record.
-    """
+    """Released stories in memory."""
 
     id_field = "story_id"
-    variants: tuple[Variant, ...] = field(repr=False)
-    producers: tuple[ProducerLine, ...] = field(repr=False)
+    variants: tuple[Variant, ...] = field(repr=False)  # the contrastive variants
+    producers: tuple[ProducerLine, ...] = field(repr=False)  # who made which field, one line per record
 
     @cached_property
     def splits(self) -> dict[str, tuple[StoryRecord, ...]]:

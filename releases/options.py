@@ -241,19 +241,12 @@ COMMON = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "Apache-2.0", 
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """One licence.
+    """One licence."""
 
-    Attributes:
-        hub_id: what the front matter of a dataset card calls it, such as ``cc-by-4.0``.
-        spdx_id: its SPDX identifier; None for families and others that name no single text.
-        url: the canonical address of its text; None where there is none.
-        name: its full name.
-    """
-
-    hub_id: str
-    spdx_id: str | None
-    url: str | None
-    name: str
+    hub_id: str  # what the front matter of a dataset card calls it, such as ``cc-by-4.0``
+    spdx_id: str | None  # its SPDX identifier; None for families and others that name no single text
+    url: str | None  # the canonical address of its text; None where there is none
+    name: str  # its full name
 
 
 @cache

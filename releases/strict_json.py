@@ -22,21 +22,14 @@ Document = TypeVar("Document", bound=BaseModel)
 
 @dataclass(frozen=True)
 class OfficialFiles:
-    """Files of one official form; whatever is wrong with one becomes an issue.
+    """Files of one official form; whatever is wrong with one becomes an issue."""
 
-    Attributes:
-        issue: code, file, path and message -> the issue.
-        most_bytes: of a file.
-        too_large: code of a file that has more; ``missing`` of one that cannot be read.
-        expected: what is expected where nothing can be read, with an article.
-        wording: words of the checking library -> how they are said.
-    """
-
-    issue: Callable[[str, str, str, str], Issue]
-    most_bytes: int
-    too_large: str
+    issue: Callable[[str, str, str, str], Issue]  # code, file, path and message -> the issue
+    most_bytes: int  # of a file
+    too_large: str  # code of a file that has more; ``missing`` of one that cannot be read
     missing: str
-    expected: str
+    expected: str  # what is expected where nothing can be read, with an article
+    # words of the checking library -> how they are said
     wording: Mapping[str, str] = field(default_factory=dict)
 
     def read(

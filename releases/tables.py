@@ -21,41 +21,25 @@ class PictureCell(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column."""
 
-    Attributes:
-        name: its name, that of the record's field.
-        kind: what a cell holds; any cell may be null where the record's field may.
-        path: where the value lies, from the story record or from the part that makes the row.
-        description: the record type's own description.
-        length: for a list of fixed length, that length.
-    """
-
-    name: str
-    kind: Kind
-    path: tuple[str, ...]
-    description: str
-    length: int | None = None
+    name: str  # its name, that of the record's field
+    kind: Kind  # what a cell holds; any cell may be null where the record's field may
+    path: tuple[str, ...]  # where the value lies, from the story record or from the part that makes the row
+    description: str  # the record type's own description
+    length: int | None = None  # for a list of fixed length, that length
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One flat table.
+    """One flat table."""
 
-    Attributes:
-        name: its name, which is also the configuration that ``datasets`` sees.
-        description: what a row is.
-        columns: its columns, in order.
-        key: the columns that identify a row.
-        references: column -> ``(table, column)`` whose value it repeats.
-        optional: whether most releases have no such table, so that only those tell of it that have one.
-    """
-
-    name: str
-    description: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    references: Mapping[str, tuple[str, str]]
+    name: str  # its name, which is also the configuration that ``datasets`` sees
+    description: str  # what a row is
+    columns: tuple[Column, ...]  # its columns, in order
+    key: tuple[str, ...]  # the columns that identify a row
+    references: Mapping[str, tuple[str, str]]  # column -> ``(table, column)`` whose value it repeats
+    # whether most releases have no such table, so that only those tell of it that have one
     optional: bool = False
 
     @property

@@ -66,27 +66,16 @@ class RegistryEntry(Wire):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeShot:
-    """One shot of an episode, put together from its parts of the file.
+    """One shot of an episode, put together from its parts of the file."""
 
-    Attributes:
-        key: ``<scene>:<shot>``, as the schedule names it.
-        scene: number of its scene.
-        number: its number in the scene, from 1.
-        place: place of its scene in the list of scenes, from 0.
-        cut: whether it begins anew; true where the file does not say.
-        action: what happens in it; empty where the file has none.
-        prompt: what a generator is given; likewise.
-        scheduled: the entities that it shows; none where the schedule does not know it.
-    """
-
-    key: str
-    scene: int
-    number: int
-    place: int
-    cut: bool
-    action: str
-    prompt: str
-    scheduled: ScheduledShot
+    key: str  # ``<scene>:<shot>``, as the schedule names it
+    scene: int  # number of its scene
+    number: int  # its number in the scene, from 1
+    place: int  # place of its scene in the list of scenes, from 0
+    cut: bool  # whether it begins anew; true where the file does not say
+    action: str  # what happens in it; empty where the file has none
+    prompt: str  # what a generator is given; likewise
+    scheduled: ScheduledShot  # the entities that it shows; none where the schedule does not know it
 
 
 class EntityEpisode(Wire):

@@ -35,13 +35,9 @@ class EventPrompt(Wire):
 
 @dataclass(frozen=True)
 class Suite:
-    """A prompt suite.
+    """A prompt suite."""
 
-    Attributes:
-        prompts: file name of the video -> its prompt, in the order of the file.
-    """
-
-    prompts: Mapping[str, EventPrompt]
+    prompts: Mapping[str, EventPrompt]  # file name of the video -> its prompt, in the order of the file
 
     def as_json(self) -> dict[str, Any]:
         """Return the suite as the official file has it."""

@@ -43,17 +43,11 @@ class NotPacked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an archive may hold.
+    """What an archive may hold."""
 
-    Attributes:
-        files: so many files.
-        bytes: so many bytes, unpacked, all together.
-        ratio: so many times its own size, unpacked; texts pack to a tenth.
-    """
-
-    files: int
-    bytes: int
-    ratio: int = 200
+    files: int  # so many files
+    bytes: int  # so many bytes, unpacked, all together
+    ratio: int = 200  # so many times its own size, unpacked; texts pack to a tenth
 
     def most(self, packed: int) -> int:
         """Return how many bytes an archive of so many bytes may hold."""

@@ -102,23 +102,14 @@ Level = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Issue:
-    """One finding of a validator.
+    """One finding of a validator."""
 
-    Attributes:
-        where: the file (and line) or the record id concerned.
-        path: JSON path inside the record, ``$`` for the whole of it.
-        code: stable code of the rule, such as ``scene-order``.
-        message: what was expected and what was found.
-        cure: what to do, in one line.
-        level: ``error`` makes a data set invalid, ``warning`` is worth a look.
-    """
-
-    where: str
-    path: str
-    code: str
-    message: str
-    cure: str
-    level: Level = "error"
+    where: str  # the file (and line) or the record id concerned
+    path: str  # JSON path inside the record, ``$`` for the whole of it
+    code: str  # stable code of the rule, such as ``scene-order``
+    message: str  # what was expected and what was found
+    cure: str  # what to do, in one line
+    level: Level = "error"  # ``error`` makes a data set invalid, ``warning`` is worth a look
 
     @property
     def spot(self) -> str:

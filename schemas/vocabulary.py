@@ -9,19 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """One word list.
+    """One word list."""
 
-    Attributes:
-        name: its name, such as ``moral_label``.
-        source: the paper's table or section, and what is ours.
-        closed: whether other values are errors (else they are kept and reported).
-        entries: value -> its description and attributes, in the file's order.
-    """
-
-    name: str
-    source: str
-    closed: bool
-    entries: dict[str, dict[str, Any]]
+    name: str  # its name, such as ``moral_label``
+    source: str  # the paper's table or section, and what is ours
+    closed: bool  # whether other values are errors (else they are kept and reported)
+    entries: dict[str, dict[str, Any]]  # value -> its description and attributes, in the file's order
 
     @property
     def values(self) -> tuple[str, ...]:

@@ -22,22 +22,14 @@ _CELL = f"padding: 2px 10px; border-bottom: {_LINE}; vertical-align: top"
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A plain table.
+    """A plain table."""
 
-    Attributes:
-        name: its name in code.
-        title: its caption.
-        columns: the heads of its columns, the first of which names the rows.
-        rows: its rows, each with a cell for every column.
-        note: what a reader must know.
-        words: the columns, by number, that hold text and are set flush left; the first always is.
-    """
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
+    name: str  # its name in code
+    title: str  # its caption
+    columns: tuple[str, ...]  # the heads of its columns, the first of which names the rows
+    rows: tuple[tuple[Cell, ...], ...]  # its rows, each with a cell for every column
+    note: str = ""  # what a reader must know
+    # the columns, by number, that hold text and are set flush left; the first always is
     words: tuple[int, ...] = ()
 
 

@@ -38,20 +38,13 @@ _UPPER = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One answer by choice.
+    """One answer by choice."""
 
-    Attributes:
-        who: the reviewer.
-        thing: what was asked about: an item, or a part of it.
-        question: what was asked.
-        answer: what was answered; None where people need not agree, as on how sure they are.
-        place: the answer's place among the options as the task lists them, from 0; None where unknown.
-    """
-
-    who: str
-    thing: Hashable
-    question: str
-    answer: Hashable
+    who: str  # the reviewer
+    thing: Hashable  # what was asked about: an item, or a part of it
+    question: str  # what was asked
+    answer: Hashable  # what was answered; None where people need not agree, as on how sure they are
+    # the answer's place among the options as the task lists them, from 0; None where unknown
     place: int | None = None
 
 

@@ -15,17 +15,11 @@ from ..schemas.values import Issue, Level
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One stable code.
+    """One stable code."""
 
-    Attributes:
-        meaning: what must hold, in one sentence.
-        cure: what to do where it does not.
-        level: ``error`` or ``warning``.
-    """
-
-    meaning: str
-    cure: str
-    level: Level = "error"
+    meaning: str  # what must hold, in one sentence
+    cure: str  # what to do where it does not
+    level: Level = "error"  # ``error`` or ``warning``
 
 
 def read_codes(package: str) -> dict[str, Code]:

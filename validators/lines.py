@@ -20,17 +20,11 @@ Report = Callable[[Issue], None]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One object of a JSONL file.
+    """One object of a JSONL file."""
 
-    Attributes:
-        number: its line, from 1.
-        offset: its first byte in the file.
-        data: the object.
-    """
-
-    number: int
-    offset: int
-    data: dict[str, Json]
+    number: int  # its line, from 1
+    offset: int  # its first byte in the file
+    data: dict[str, Json]  # the object
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,17 +44,12 @@ __all__ = ["STORY_RULES", "StoryRule", "check_part", "check_story", "incomplete_
 
 @dataclass(frozen=True, slots=True)
 class StoryRule:
-    """One rule about a story.
+    """One rule about a story."""
 
-    Attributes:
-        name: its name, for choosing rules.
-        check: story -> findings; a function.
-        reads: the fields that it relies on, ``variants`` for the variants and ``bundle`` for what a run keeps
-            beside the record. It does not run where one of them has a schema error.
-    """
-
-    name: str
-    check: Callable[[Story], Iterator[Issue]]
+    name: str  # its name, for choosing rules
+    check: Callable[[Story], Iterator[Issue]]  # story -> findings; a function
+    # the fields that it relies on, ``variants`` for the variants and ``bundle`` for what a run keeps beside
+    # the record. It does not run where one of them has a schema error.
     reads: tuple[str, ...]
 
 

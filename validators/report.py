@@ -23,15 +23,10 @@ def as_user_error(problem: Issue) -> UserError:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport(Tabular):
-    """What every check of data reports.
+    """What every check of data reports."""
 
-    Attributes:
-        issues: the findings, sorted.
-        checked: what was looked at -> how many.
-    """
-
-    issues: tuple[Issue, ...]
-    checked: dict[str, int]
+    issues: tuple[Issue, ...]  # the findings, sorted
+    checked: dict[str, int]  # what was looked at -> how many
 
     @property
     def errors(self) -> tuple[Issue, ...]:

@@ -105,17 +105,11 @@ def word_groups(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """By what a story may be known again.
+    """By what a story may be known again."""
 
-    Attributes:
-        title: its key, see :func:`title_key`.
-        numbers: its catalogue numbers.
-        groups: see :func:`word_groups`.
-    """
-
-    title: str | None
-    numbers: tuple[str, ...]
-    groups: str
+    title: str | None  # its key, see :func:`title_key`
+    numbers: tuple[str, ...]  # its catalogue numbers
+    groups: str  # see :func:`word_groups`
 
     @classmethod
     def of(cls, title: str, text: str, *references: str | None) -> "Traces":
@@ -140,19 +134,12 @@ class Traces:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """Two stories that are probably one, and what shows it.
+    """Two stories that are probably one, and what shows it."""
 
-    Attributes:
-        first: id of a story; the smaller one.
-        second: id of the other.
-        by: kind of evidence.
-        evidence: the evidence, in a few words.
-    """
-
-    first: str
-    second: str
-    by: By
-    evidence: str
+    first: str  # id of a story; the smaller one
+    second: str  # id of the other
+    by: By  # kind of evidence
+    evidence: str  # the evidence, in a few words
 
     def as_json(self) -> dict[str, Json]:
         """Return the link as plain JSON."""

@@ -11,34 +11,22 @@ from .report import IssueBin, ValidationReport
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Data that was read.
+    """Data that was read."""
 
-    Attributes:
-        path: where it lies.
-        kind: what it is, as the report says.
-        content: the data, of a type of its kind.
-        found: what is wrong with its form.
-    """
-
-    path: Path
-    kind: str
-    content: Any
-    found: IssueBin = field(default_factory=IssueBin)
+    path: Path  # where it lies
+    kind: str  # what it is, as the report says
+    content: Any  # the data, of a type of its kind
+    found: IssueBin = field(default_factory=IssueBin)  # what is wrong with its form
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What data of a kind must satisfy, and what is counted over it.
+    """What data of a kind must satisfy, and what is counted over it."""
 
-    Attributes:
-        open: reads what lies at a path, and notes what is wrong with its form.
-        check: data, bin; the bin takes what breaks a rule. Returns what was looked at -> how many.
-        count: path -> counts and distributions.
-    """
-
-    open: Callable[[Path], Opened]
+    open: Callable[[Path], Opened]  # reads what lies at a path, and notes what is wrong with its form
+    # data, bin; the bin takes what breaks a rule. Returns what was looked at -> how many.
     check: Callable[[Any, IssueBin], Mapping[str, int]]
-    count: Callable[[Path], Json]
+    count: Callable[[Path], Json]  # path -> counts and distributions
 
 
 def validate(data: Opened, rules: RuleSet) -> ValidationReport:

@@ -25,21 +25,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Story:
-    """A record with its variants.
+    """A record with its variants."""
 
-    Attributes:
-        where: file, line and id of the record.
-        record: the record.
-        variants: its variants, each with its own place.
-        broken: fields with schema errors, such as ``scenes`` or ``provenance.created_at``, ``variants`` for
-            any variant, ``*`` for the whole; rules that read them do not run.
-        bundle: producers and checks, where the record comes from a run.
-    """
-
-    where: str
-    record: Mapping[str, Json]
-    variants: Sequence[Part] = ()
+    where: str  # file, line and id of the record
+    record: Mapping[str, Json]  # the record
+    variants: Sequence[Part] = ()  # its variants, each with its own place
+    # fields with schema errors, such as ``scenes`` or ``provenance.created_at``, ``variants`` for any
+    # variant, ``*`` for the whole; rules that read them do not run
     broken: Collection[str] = ()
+    # producers and checks, where the record comes from a run
     bundle: Mapping[str, Json] = field(default_factory=dict)
 
     def readable(self, fields: Collection[str]) -> bool:

@@ -16,14 +16,9 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """One call, as a list shows it.
+    """One call, as a list shows it."""
 
-    Attributes:
-        request: hash of what was asked; with ``sample`` it names the call.
-        items: the items whose results used it.
-    """
-
-    request: str
+    request: str  # hash of what was asked; with ``sample`` it names the call
     sample: int
     stage: str
     model: str
@@ -32,7 +27,7 @@ class CallLine:
     cost: float | None
     attempts: int
     prompt: str | None
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # the items whose results used it
 
 
 class Asked:

@@ -16,21 +16,13 @@ FILE = "judgements.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One question that both were asked.
+    """One question that both were asked."""
 
-    Attributes:
-        unit: story, prompt or episode.
-        item: what was asked.
-        what: method, kind and condition, as text.
-        first: what was answered in the first evaluation, judge by judge; empty where nothing was.
-        second: the same of the second.
-    """
-
-    unit: str
-    item: str
-    what: str
-    first: str
-    second: str
+    unit: str  # story, prompt or episode
+    item: str  # what was asked
+    what: str  # method, kind and condition, as text
+    first: str  # what was answered in the first evaluation, judge by judge; empty where nothing was
+    second: str  # the same of the second
 
     @property
     def same(self) -> bool:

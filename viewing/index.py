@@ -24,17 +24,11 @@ LONGEST_ROW = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows, in the order of the file.
+    """Some rows, in the order of the file."""
 
-    Attributes:
-        rows: number of the row in its file, from 0, and its content.
-        count: how many rows fit in all, as far as is known.
-        whole: whether the whole file has been looked at.
-    """
-
-    rows: tuple[tuple[int, Mapping[str, Any]], ...]
-    count: int
-    whole: bool
+    rows: tuple[tuple[int, Mapping[str, Any]], ...]  # number of the row in its file, from 0, and its content
+    count: int  # how many rows fit in all, as far as is known
+    whole: bool  # whether the whole file has been looked at
 
 
 def words_of(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value

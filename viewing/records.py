@@ -30,17 +30,11 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A row, taken apart.
+    """A row, taken apart."""
 
-    Attributes:
-        record: what the row is for, its fields in the order of interest.
-        made: JSON path in the record -> who made what stands there.
-        about: what else the row says, such as variants and checks.
-    """
-
-    record: Row
-    made: Mapping[str, str]
-    about: Row
+    record: Row  # what the row is for, its fields in the order of interest
+    made: Mapping[str, str]  # JSON path in the record -> who made what stands there
+    about: Row  # what else the row says, such as variants and checks
 
 
 def name_of(row: Row, number: int) -> str:

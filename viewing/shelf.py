@@ -30,20 +30,13 @@ BESIDE = ("producers", "edits", "assignments", "human_validation", "contrastive_
 
 @dataclass(frozen=True)
 class Shelf:
-    """An open folder; closed with :meth:`close`.
+    """An open folder; closed with :meth:`close`."""
 
-    Attributes:
-        folder: the folder.
-        about: what it says of itself.
-        rows: name of a file without its ending -> its rows.
-        calls: what models were asked; None where it has no journal.
-        judged_by: of an evaluation, the records that outputs were judged by; None where they are not found.
-    """
-
-    folder: Path
-    about: Mapping[str, Any]
-    rows: Mapping[str, Rows]
-    calls: Asked | None
+    folder: Path  # the folder
+    about: Mapping[str, Any]  # what it says of itself
+    rows: Mapping[str, Rows]  # name of a file without its ending -> its rows
+    calls: Asked | None  # what models were asked; None where it has no journal
+    # of an evaluation, the records that outputs were judged by; None where they are not found
     judged_by: Rows | None
     _opened: ExitStack = field(repr=False)
 

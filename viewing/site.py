@@ -42,30 +42,19 @@ HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a browser gets.
+    """What a browser gets."""
 
-    Attributes:
-        status: of HTTP.
-        type: of the body.
-        body: the page or picture.
-    """
-
-    status: int
-    type: str
-    body: bytes
+    status: int  # of HTTP
+    type: str  # of the body
+    body: bytes  # the page or picture
 
 
 @dataclass(frozen=True)
 class Site:
-    """The pages of a folder, or of two evaluations side by side.
+    """The pages of a folder, or of two evaluations side by side."""
 
-    Attributes:
-        shelf: the folder.
-        differing: the two evaluations, where there are two.
-    """
-
-    shelf: Shelf
-    differing: Differing | None = None
+    shelf: Shelf  # the folder
+    differing: Differing | None = None  # the two evaluations, where there are two
     style: str = field(default_factory=lambda: style_of("view.css", __package__, EPISODE_STYLE))
 
     def answer(self, address: str) -> Answer:

@@ -33,17 +33,11 @@ Repairs = Mapping[str, Mapping[str, Repair]]
 
 @dataclass(frozen=True)
 class Applied:
-    """What applying a frozen file made.
+    """What applying a frozen file made."""
 
-    Attributes:
-        outputs: arm -> its folder of outputs.
-        document: what ``compass.json`` says.
-        boards: arm -> its storyboards.
-    """
-
-    outputs: Mapping[str, Path]
-    document: Mapping[str, Any] = field(repr=False)
-    boards: Mapping[str, tuple[Board, ...]] = field(repr=False)
+    outputs: Mapping[str, Path]  # arm -> its folder of outputs
+    document: Mapping[str, Any] = field(repr=False)  # what ``compass.json`` says
+    boards: Mapping[str, tuple[Board, ...]] = field(repr=False)  # arm -> its storyboards
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``compass.json`` says, with the folders."""

@@ -124,41 +124,29 @@ Start = Literal["all", "first", "best"]
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """How an arm inserts a frame.
+    """How an arm inserts a frame."""
 
-    Attributes:
-        at: at the weakest transition (Eq. 27), or at a random one, drawn by master seed, story and arm.
-        shows: what the frame shows.
-        tested: whether Algorithm 1 decides: up to one frame for each seed is tried below the repair
-            threshold, and the best is taken where it raises the frozen score and copies no neighbour. Else
-            one frame, of the first seed, is inserted always: six pictures whatever it does (Table 74).
-    """
-
+    # at the weakest transition (Eq. 27), or at a random one, drawn by master seed, story and arm.
     at: Literal["weakest", "random"]
-    shows: Shows
+    shows: Shows  # what the frame shows
+    # whether Algorithm 1 decides: up to one frame for each seed is tried below the repair threshold, and the
+    # best is taken where it raises the frozen score and copies no neighbour. Else one frame, of the first
+    # seed, is inserted always: six pictures whatever it does (Table 74).
     tested: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One row of the tables.
+    """One row of the tables."""
 
-    Attributes:
-        name: by which options, folders and tables name it.
-        label: for tables.
-        start: which candidates it takes.
-        terms: the terms that rerank; none where it does not rerank. Their weights are the frozen ones, those
-            of other terms are 0.
-        insertion: how it inserts a frame; None where it does not.
-        tables: numbers of the tables that have the row.
-    """
-
-    name: str
-    label: str
-    start: Start
+    name: str  # by which options, folders and tables name it
+    label: str  # for tables
+    start: Start  # which candidates it takes
+    # the terms that rerank; none where it does not rerank. Their weights are the frozen ones, those of other
+    # terms are 0.
     terms: tuple[Term, ...] = ()
-    insertion: Insertion | None = None
-    tables: tuple[int, ...] = (55, 75)
+    insertion: Insertion | None = None  # how it inserts a frame; None where it does not
+    tables: tuple[int, ...] = (55, 75)  # numbers of the tables that have the row
 
     @property
     def tests(self) -> bool:

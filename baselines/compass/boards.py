@@ -18,34 +18,22 @@ Seed = int | None
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One picture of a storyboard.
+    """One picture of a storyboard."""
 
-    Attributes:
-        file: where it lies.
-        sha256: of the file.
-        scene: index of the scene that it shows; None where that is not known, and for an inserted frame.
-        inserted: whether Semantic Compass put it there.
-    """
-
-    file: Path
-    sha256: str
+    file: Path  # where it lies
+    sha256: str  # of the file
+    # index of the scene that it shows; None where that is not known, and for an inserted frame
     scene: int | None = None
-    inserted: bool = False
+    inserted: bool = False  # whether Semantic Compass put it there
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A storyboard of one story.
+    """A storyboard of one story."""
 
-    Attributes:
-        story_id: the story.
-        seed: of the candidate that it is, or is made from; None where there is one per story.
-        frames: its pictures, in order.
-    """
-
-    story_id: str
-    seed: Seed
-    frames: tuple[Frame, ...] = field(repr=False)
+    story_id: str  # the story
+    seed: Seed  # of the candidate that it is, or is made from; None where there is one per story
+    frames: tuple[Frame, ...] = field(repr=False)  # its pictures, in order
 
     @property
     def bridges(self) -> tuple[int, ...]:
@@ -85,19 +73,12 @@ class Board:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidate storyboards of a method.
+    """The candidate storyboards of a method."""
 
-    Attributes:
-        method: name of the method.
-        seeds: all seeds, in the order in which ties are decided.
-        boards: story id -> its valid storyboards, by seed.
-        invalid: story id and seed of each generation that cannot be used.
-    """
-
-    method: str
-    seeds: tuple[Seed, ...]
-    boards: Mapping[str, tuple[Board, ...]] = field(repr=False)
-    invalid: tuple[tuple[str, Seed], ...]
+    method: str  # name of the method
+    seeds: tuple[Seed, ...]  # all seeds, in the order in which ties are decided
+    boards: Mapping[str, tuple[Board, ...]] = field(repr=False)  # story id -> its valid storyboards, by seed
+    invalid: tuple[tuple[str, Seed], ...]  # story id and seed of each generation that cannot be used
 
 
 def read_candidates(folder: Path, records: Sequence[StoryRecord], known: Iterable[StoryRecord]) -> Candidates:

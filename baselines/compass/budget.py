@@ -18,21 +18,14 @@ from .questions import REPORTING, SELECTION, QuestionHalves
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked at most.
+    """What is asked at most."""
 
-    Attributes:
-        candidates: calls of judges about candidates.
-        weakest: calls about the two frames of each transition.
-        bridges: calls about storyboards with a frame that is tried.
-        pictures: candidates' pictures and inserted frames that have to be made.
-        reporting: calls for the final report of the arm: image-only, and text and images together; without
-            text-only, which all arms share.
-    """
-
-    candidates: int = 0
-    weakest: int = 0
-    bridges: int = 0
-    pictures: int = 0
+    candidates: int = 0  # calls of judges about candidates
+    weakest: int = 0  # calls about the two frames of each transition
+    bridges: int = 0  # calls about storyboards with a frame that is tried
+    pictures: int = 0  # candidates' pictures and inserted frames that have to be made
+    # calls for the final report of the arm: image-only, and text and images together; without text-only,
+    # which all arms share
     reporting: int = 0
 
     @property
@@ -47,21 +40,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Budget:
-    """What arms ask for.
+    """What arms ask for."""
 
-    Attributes:
-        stories: number of stories.
-        judges: calls of judges for each question: judges times votes.
-        arms: name of an arm -> what it asks alone.
-        together: what all of them ask, each thing once.
-        text: text-only calls of the final report, once for all arms.
-    """
-
-    stories: int
-    judges: int
-    arms: dict[str, Asked]
-    together: Asked
-    text: int
+    stories: int  # number of stories
+    judges: int  # calls of judges for each question: judges times votes
+    arms: dict[str, Asked]  # name of an arm -> what it asks alone
+    together: Asked  # what all of them ask, each thing once
+    text: int  # text-only calls of the final report, once for all arms
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -87,19 +87,12 @@ OWN: Mapping[str, Callable[[], Encoder]] = {"pixels": PixelEncoder, "drawn-marks
 
 @dataclass(frozen=True)
 class Encoders:
-    """The two encoders, with the store of vectors.
+    """The two encoders, with the store of vectors."""
 
-    Attributes:
-        coverage: of pictures and texts, for Eq. 25.
-        copies: of pictures, for Eq. 26.
-        store: keeps vectors by content.
-        batch: pictures that an encoder gets at once.
-    """
-
-    coverage: TextEncoder = field(repr=False)
-    copies: Encoder = field(repr=False)
-    store: VectorStore = field(repr=False)
-    batch: int = 16
+    coverage: TextEncoder = field(repr=False)  # of pictures and texts, for Eq. 25.
+    copies: Encoder = field(repr=False)  # of pictures, for Eq. 26.
+    store: VectorStore = field(repr=False)  # keeps vectors by content
+    batch: int = 16  # pictures that an encoder gets at once
 
     @property
     def identities(self) -> dict[str, str]:

@@ -195,15 +195,10 @@ Share = Literal["same", "held-out"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One of the four evaluation protocols of Table 64.
+    """One of the four evaluation protocols of Table 64."""
 
-    Attributes:
-        prompts: whether the judges' prompts are those that selection asked with.
-        questions: the same of the questions.
-    """
-
-    prompts: Share
-    questions: Share
+    prompts: Share  # whether the judges' prompts are those that selection asked with
+    questions: Share  # the same of the questions
 
     @property
     def label(self) -> str:

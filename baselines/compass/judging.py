@@ -36,17 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one run asked and cost, over all time.
+    """What one run asked and cost, over all time."""
 
-    Attributes:
-        calls: answered calls of models.
-        usd: what they cost at most, as far as prices are known.
-        unpriced: calls whose price is not known.
-    """
-
-    calls: int = 0
-    usd: float = 0.0
-    unpriced: int = 0
+    calls: int = 0  # answered calls of models
+    usd: float = 0.0  # what they cost at most, as far as prices are known
+    unpriced: int = 0  # calls whose price is not known
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -55,15 +49,10 @@ class Spent:
 
 @dataclass
 class Ledger:
-    """The costs of runs that share a limit.
+    """The costs of runs that share a limit."""
 
-    Attributes:
-        limit: most USD in all; None for no limit.
-        spent: name of a run -> what it cost.
-    """
-
-    limit: float | None = None
-    spent: dict[str, Spent] = field(default_factory=dict)
+    limit: float | None = None  # most USD in all; None for no limit
+    spent: dict[str, Spent] = field(default_factory=dict)  # name of a run -> what it cost
 
     def left(self, run: str) -> float | None:
         """Return what a run may cost in all, the others considered; None without a limit."""
@@ -95,21 +84,13 @@ Answers = Mapping[str, bool]
 
 @dataclass
 class Judging:
-    """Asks judges, run by run, below one folder and within one cost limit.
+    """Asks judges, run by run, below one folder and within one cost limit."""
 
-    Attributes:
-        folder: where the runs and what they judge lie.
-        options: who judges, and how; prompts, splits and stories are set here.
-        definitions: how replies become verdicts.
-        reporter: takes the progress.
-        ledger: what its runs cost, and others with the same limit.
-    """
-
-    folder: Path
-    options: EvaluateOptions
-    definitions: Definitions = field(default_factory=Definitions)
-    reporter: "Reporter | None" = None
-    ledger: Ledger = field(default_factory=Ledger)
+    folder: Path  # where the runs and what they judge lie
+    options: EvaluateOptions  # who judges, and how; prompts, splits and stories are set here
+    definitions: Definitions = field(default_factory=Definitions)  # how replies become verdicts
+    reporter: "Reporter | None" = None  # takes the progress
+    ledger: Ledger = field(default_factory=Ledger)  # what its runs cost, and others with the same limit
 
     def answers(
         self, name: str, release: Path, outputs: Sequence[Path], stories: Iterable[str]

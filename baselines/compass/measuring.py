@@ -17,23 +17,15 @@ from .scoring import Floats, Terms, copy_penalty, transition_coverage
 
 @dataclass(frozen=True)
 class Measured:
-    """A storyboard with what its terms are counted from.
+    """A storyboard with what its terms are counted from."""
 
-    Attributes:
-        board: the storyboard.
-        recoverability: R over its selection questions.
-        likeness: cosine of each frame and each annotation, shape (frames, transitions).
-        neighbours: cosine of each frame and the next, shape (frames - 1,).
-        spans: of each transition, its frames, from 0.
-        with_text: whether each transition has an annotation with text.
-    """
-
-    board: Board
-    recoverability: Score
+    board: Board  # the storyboard
+    recoverability: Score  # R over its selection questions
+    # cosine of each frame and each annotation, shape (frames, transitions)
     likeness: Floats = field(repr=False)
-    neighbours: Floats = field(repr=False)
-    spans: tuple[tuple[int, ...], ...] = field(repr=False)
-    with_text: tuple[bool, ...] = field(repr=False)
+    neighbours: Floats = field(repr=False)  # cosine of each frame and the next, shape (frames - 1,)
+    spans: tuple[tuple[int, ...], ...] = field(repr=False)  # of each transition, its frames, from 0
+    with_text: tuple[bool, ...] = field(repr=False)  # whether each transition has an annotation with text
 
     def terms(self, delta: float, gamma: float) -> Terms:
         """Return its terms under two thresholds."""

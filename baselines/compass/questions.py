@@ -38,15 +38,10 @@ QUESTIONS = "questions.json"
 
 @dataclass(frozen=True)
 class QuestionHalves:
-    """Which half each question of a release belongs to.
+    """Which half each question of a release belongs to."""
 
-    Attributes:
-        seed: of the draw.
-        half_of: question id -> half.
-    """
-
-    seed: int
-    half_of: Mapping[str, Half] = field(repr=False)
+    seed: int  # of the draw
+    half_of: Mapping[str, Half] = field(repr=False)  # question id -> half
 
     @property
     def sha256(self) -> str:
@@ -83,19 +78,12 @@ def split_questions(records: Iterable[StoryRecord], seed: int = MASTER_SEED) -> 
 
 @dataclass(frozen=True)
 class HalvedRelease:
-    """A release and its two halves, each a folder that evaluations read.
+    """A release and its two halves, each a folder that evaluations read."""
 
-    Attributes:
-        whole: the release.
-        halves: which question is where.
-        selection: folder of the half that selects.
-        reporting: folder of the half that reports.
-    """
-
-    whole: Release = field(repr=False)
-    halves: QuestionHalves = field(repr=False)
-    selection: Path
-    reporting: Path
+    whole: Release = field(repr=False)  # the release
+    halves: QuestionHalves = field(repr=False)  # which question is where
+    selection: Path  # folder of the half that selects
+    reporting: Path  # folder of the half that reports
 
     def folder(self, half: Half) -> Path:
         """Return the folder of a half."""

@@ -127,28 +127,17 @@ class FrameMaker:
 
     All frames are orders of one engine run, which grows: what was made is not asked for again, whoever wants
     it next.
-
-    Attributes:
-        folder: where the orders and the run lie.
-        model: spec of the generator, such as ``image:drawn``.
-        options: how to run.
-        width: of a frame in pixels; None leaves it to the generator.
-        height: the same.
-        steps: of denoising; None leaves it to the generator.
-        negative: what must not be seen.
-        reporter: takes the progress.
-        ledger: what its runs cost, and others with the same limit.
     """
 
-    folder: Path
-    model: str
-    options: GenerateOptions = field(default_factory=GenerateOptions)
-    width: int | None = None
-    height: int | None = None
-    steps: int | None = None
-    negative: str | None = None
-    reporter: "Reporter | None" = None
-    ledger: Ledger = field(default_factory=Ledger)
+    folder: Path  # where the orders and the run lie
+    model: str  # spec of the generator, such as ``image:drawn``
+    options: GenerateOptions = field(default_factory=GenerateOptions)  # how to run
+    width: int | None = None  # of a frame in pixels; None leaves it to the generator
+    height: int | None = None  # the same
+    steps: int | None = None  # of denoising; None leaves it to the generator
+    negative: str | None = None  # what must not be seen
+    reporter: "Reporter | None" = None  # takes the progress
+    ledger: Ledger = field(default_factory=Ledger)  # what its runs cost, and others with the same limit
 
     def __call__(self, requests: Sequence[FrameRequest]) -> Frames:
         """Return the pictures; None for those that the generator refused or spoiled.

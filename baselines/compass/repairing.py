@@ -35,21 +35,13 @@ VERDICTS: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Workroom:
-    """What selecting and repairing need.
+    """What selecting and repairing need."""
 
-    Attributes:
-        halved: the release in its halves.
-        judging: asks judges.
-        encoders: psi.
-        render: has frames made.
-        weakest: how the weakest transition is found.
-    """
-
-    halved: HalvedRelease = field(repr=False)
-    judging: Judging = field(repr=False)
-    encoders: Encoders = field(repr=False)
-    render: Render = field(repr=False)
-    weakest: WeakestBy = "own"
+    halved: HalvedRelease = field(repr=False)  # the release in its halves
+    judging: Judging = field(repr=False)  # asks judges
+    encoders: Encoders = field(repr=False)  # psi
+    render: Render = field(repr=False)  # has frames made
+    weakest: WeakestBy = "own"  # how the weakest transition is found
 
     @property
     def records(self) -> dict[str, StoryRecord]:
@@ -70,23 +62,14 @@ class Workroom:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One frame that was tried.
+    """One frame that was tried."""
 
-    Attributes:
-        seed: of the frame.
-        before: frozen score without it.
-        after: frozen score with it.
-        nearest: its highest cosine with a neighbour; None where there is none.
-        copies: whether that is above gamma.
-        accepted: whether it was taken.
-    """
-
-    seed: Seed
-    before: float
-    after: float
-    nearest: float | None
-    copies: bool
-    accepted: bool = False
+    seed: Seed  # of the frame
+    before: float  # frozen score without it
+    after: float  # frozen score with it
+    nearest: float | None  # its highest cosine with a neighbour; None where there is none
+    copies: bool  # whether that is above gamma
+    accepted: bool = False  # whether it was taken
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -95,21 +78,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Repair:
-    """What became of one storyboard.
+    """What became of one storyboard."""
 
-    Attributes:
-        board: the storyboard, with a bridge where one was accepted.
-        verdict: why, or why not.
-        transition: the weakest one, from 1; None where there is none.
-        recovered: R of each transition (Eq. 27).
-        trials: the frames that were tried, by seed.
-    """
-
-    board: Board
-    verdict: Verdict
-    transition: int | None
-    recovered: tuple[Score, ...]
-    trials: tuple[Trial, ...] = ()
+    board: Board  # the storyboard, with a bridge where one was accepted
+    verdict: Verdict  # why, or why not
+    transition: int | None  # the weakest one, from 1; None where there is none
+    recovered: tuple[Score, ...]  # R of each transition (Eq. 27).
+    trials: tuple[Trial, ...] = ()  # the frames that were tried, by seed
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

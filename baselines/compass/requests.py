@@ -35,39 +35,23 @@ REPORTED = ("public_test",)
 
 @dataclass(frozen=True)
 class CompassRequest:
-    """What both tuning and applying are given.
+    """What both tuning and applying are given."""
 
-    Attributes:
-        release: folder of the release with all questions.
-        outputs: the candidates: outputs of one method, with seeds.
-        out: the folder; runs, halves and results lie in it.
-        options: who judges, how, and what it may cost in all.
-        coverage: name of the encoder of pictures and texts.
-        copies: name of the encoder of pictures.
-        weakest: how the weakest transition is found.
-        device: where encoders run; ``auto`` for the fastest.
-        encoder_options: name of an encoder -> settings of its loader.
-        definitions: how replies become verdicts.
-        splits: stories of these are used.
-        limit: only the first so many of them.
-        ledger: shared with who makes frames.
-        reporter: takes the progress.
-    """
-
-    release: Path
-    outputs: Path
-    out: Path
-    options: EvaluateOptions
-    coverage: str
-    copies: str
-    weakest: WeakestBy = "own"
-    device: str = "cpu"
+    release: Path  # folder of the release with all questions
+    outputs: Path  # the candidates: outputs of one method, with seeds
+    out: Path  # the folder; runs, halves and results lie in it
+    options: EvaluateOptions  # who judges, how, and what it may cost in all
+    coverage: str  # name of the encoder of pictures and texts
+    copies: str  # name of the encoder of pictures
+    weakest: WeakestBy = "own"  # how the weakest transition is found
+    device: str = "cpu"  # where encoders run; ``auto`` for the fastest
+    # name of an encoder -> settings of its loader
     encoder_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    definitions: Definitions = field(default_factory=Definitions)
-    splits: tuple[str, ...] = ()
-    limit: int | None = None
-    ledger: Ledger = field(default_factory=Ledger)
-    reporter: "Reporter | None" = None
+    definitions: Definitions = field(default_factory=Definitions)  # how replies become verdicts
+    splits: tuple[str, ...] = ()  # stories of these are used
+    limit: int | None = None  # only the first so many of them
+    ledger: Ledger = field(default_factory=Ledger)  # shared with who makes frames
+    reporter: "Reporter | None" = None  # takes the progress
 
     def records(self, release: Release) -> tuple[StoryRecord, ...]:
         """Return the stories that are used, by id.

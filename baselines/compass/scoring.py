@@ -52,17 +52,11 @@ DIGITS = 9
 
 
 class Weights(Own):
-    """How much each term of Eq. 24 counts.
+    """How much each term of Eq. 24 counts."""
 
-    Attributes:
-        recoverability: w_r, from 0.
-        coverage: w_t, from 0.
-        copies: w_p, from 0; subtracted.
-    """
-
-    recoverability: float
-    coverage: float
-    copies: float
+    recoverability: float  # w_r, from 0
+    coverage: float  # w_t, from 0
+    copies: float  # w_p, from 0; subtracted
 
     def only(self, terms: Collection[Term]) -> "Weights":
         """Return the weights with those of other terms at 0."""
@@ -75,17 +69,11 @@ class Weights(Own):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of one storyboard; each may be undefined.
+    """The terms of one storyboard; each may be undefined."""
 
-    Attributes:
-        recoverability: R of Eq. 24.
-        coverage: C of Eq. 25.
-        copies: P of Eq. 26.
-    """
-
-    recoverability: Score
-    coverage: Score
-    copies: Score
+    recoverability: Score  # R of Eq. 24.
+    coverage: Score  # C of Eq. 25.
+    copies: Score  # P of Eq. 26.
 
     def values(self) -> Floats:
         """Return the three values, ``nan`` where undefined; shape (3,)."""
@@ -141,17 +129,11 @@ def copy_penalty(neighbours: Floats, gamma: float) -> Score:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The candidates of one story against each other.
+    """The candidates of one story against each other."""
 
-    Attributes:
-        scores: of each, by the terms that are defined for all.
-        best: place of the best, from 0.
-        terms: which terms were compared by; none where none with a weight is defined for all.
-    """
-
-    scores: tuple[float, ...]
-    best: int
-    terms: tuple[Term, ...]
+    scores: tuple[float, ...]  # of each, by the terms that are defined for all
+    best: int  # place of the best, from 0
+    terms: tuple[Term, ...]  # which terms were compared by; none where none with a weight is defined for all
 
 
 def ranked(candidates: Sequence[Terms], weights: Weights) -> Ranking:

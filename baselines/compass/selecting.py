@@ -15,19 +15,13 @@ from .scoring import ranked
 
 @dataclass(frozen=True)
 class Measurements:
-    """Candidates with what their terms are counted from.
+    """Candidates with what their terms are counted from."""
 
-    Attributes:
-        method: of the candidates.
-        outputs: a folder with them, as evaluations read it.
-        stories: story id -> its valid candidates by seed; stories without one are left out.
-        answers: what judges answered to the selection questions.
-    """
-
-    method: str
-    outputs: Path
+    method: str  # of the candidates
+    outputs: Path  # a folder with them, as evaluations read it
+    # story id -> its valid candidates by seed; stories without one are left out
     stories: Mapping[str, tuple[Measured, ...]] = field(repr=False)
-    answers: Mapping[Key, Answers] = field(repr=False)
+    answers: Mapping[Key, Answers] = field(repr=False)  # what judges answered to the selection questions
 
 
 def measure_candidates(work: Workroom, candidates: Candidates) -> Measurements:

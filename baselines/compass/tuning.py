@@ -80,19 +80,12 @@ def grid_of(stories: Sequence[Sequence[Measured]]) -> Grid:
 
 @dataclass(frozen=True)
 class Searched:
-    """What the search without repair chose.
+    """What the search without repair chose."""
 
-    Attributes:
-        setting: the values, with no repair.
-        objective: what it reached; None where it is undefined.
-        chosen: of each story, the place of its candidate.
-        tried: how many settings were compared.
-    """
-
-    setting: Setting
-    objective: float
-    chosen: tuple[int, ...] = field(repr=False)
-    tried: int
+    setting: Setting  # the values, with no repair
+    objective: float  # what it reached; None where it is undefined
+    chosen: tuple[int, ...] = field(repr=False)  # of each story, the place of its candidate
+    tried: int  # how many settings were compared
 
 
 def search(stories: Sequence[Sequence[Measured]], aims: Sequence[Sequence[Score]], grid: Grid) -> Searched:

@@ -26,21 +26,13 @@ _BREAK = re.compile(r"^(?:[*\-_=~#.•·\s]{3,}|⁂|❦)$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph or heading of a book.
+    """A paragraph or heading of a book."""
 
-    Attributes:
-        text: what it says; the lines of a heading in plain text stay apart.
-        role: what it is, as far as the format says.
-        level: of a heading, from 1; 0 where the format does not say.
-        page: the page on which it begins, where that is known.
-        gap: empty lines before it, in plain text.
-    """
-
-    text: str
-    role: Role = "text"
-    level: int = 0
-    page: str | None = None
-    gap: int = 1
+    text: str  # what it says; the lines of a heading in plain text stay apart
+    role: Role = "text"  # what it is, as far as the format says
+    level: int = 0  # of a heading, from 1; 0 where the format does not say
+    page: str | None = None  # the page on which it begins, where that is known
+    gap: int = 1  # empty lines before it, in plain text
 
     def as_json(self) -> Json:
         """Return the block as plain JSON."""
@@ -59,15 +51,11 @@ def words_of(text: str) -> int:
 
 @dataclass(slots=True)
 class Book:
-    """A book, read.
+    """A book, read."""
 
-    Attributes:
-        blocks: what stands in it, in order.
-        facts: what it says of itself: title, author, translator, language, year, edition, url, rights; and
-            what its front matter says beyond that.
-    """
-
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)  # what stands in it, in order
+    # what it says of itself: title, author, translator, language, year, edition, url, rights; and what its
+    # front matter says beyond that
     facts: dict[str, str] = field(default_factory=dict)
     readings: int = 0
 

@@ -50,23 +50,14 @@ _LINE, _LINES, _LONGEST = 80, 3, 30
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a book.
+    """A heading of a book."""
 
-    Attributes:
-        at: number of its block; ``end`` that of the first block after it.
-        end: where what it heads begins.
-        title: its words without number; empty where it has none.
-        number: its number as it stands there, or empty.
-        level: its level, from 1.
-        by: what shows that it is one.
-    """
-
-    at: int
-    end: int
-    title: str
-    number: str
-    level: int
-    by: Numbering
+    at: int  # number of its block; ``end`` that of the first block after it
+    end: int  # where what it heads begins
+    title: str  # its words without number; empty where it has none
+    number: str  # its number as it stands there, or empty
+    level: int  # its level, from 1
+    by: Numbering  # what shows that it is one
 
 
 def left_out(blocks: Sequence[Block]) -> dict[int, str]:

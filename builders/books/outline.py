@@ -20,25 +20,15 @@ _AGAIN = re.compile(r"\b(?:continued|resumed|concluded|frame)\b|\bagain\)?$", re
 
 @dataclass(slots=True)
 class Tale:
-    """A tale, as blocks of its book.
+    """A tale, as blocks of its book."""
 
-    Attributes:
-        title: its title.
-        number: its number in the book, as it stands there.
-        at: number of the block where it begins.
-        blocks: numbers of the blocks that are its text, in order.
-        chapter: the headings above it, outermost first.
-        frame: where the tale begins that it is told in; None for none.
-        unsure: why the rules cannot say that this is one tale; None where they can.
-    """
-
-    title: str
-    number: str
-    at: int
-    blocks: list[int] = field(default_factory=list)
-    chapter: list[str] = field(default_factory=list)
-    frame: int | None = None
-    unsure: str | None = None
+    title: str  # its title
+    number: str  # its number in the book, as it stands there
+    at: int  # number of the block where it begins
+    blocks: list[int] = field(default_factory=list)  # numbers of the blocks that are its text, in order
+    chapter: list[str] = field(default_factory=list)  # the headings above it, outermost first
+    frame: int | None = None  # where the tale begins that it is told in; None for none
+    unsure: str | None = None  # why the rules cannot say that this is one tale; None where they can
 
     def as_json(self) -> Json:
         """Return the tale as plain JSON."""
@@ -47,30 +37,19 @@ class Tale:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the rules take something for a tale.
+    """When the rules take something for a tale."""
 
-    Attributes:
-        least: fewest words of a tale.
-        most: a longer one is unsure.
-        times: one so many times as long as half the tales of its book, and with breaks in it, is unsure.
-    """
-
-    least: int
-    most: int
-    times: float
+    least: int  # fewest words of a tale
+    most: int  # a longer one is unsure
+    times: float  # one so many times as long as half the tales of its book, and with breaks in it, is unsure
 
 
 @dataclass(slots=True)
 class Outline:
-    """What a book holds.
+    """What a book holds."""
 
-    Attributes:
-        tales: its tales, in order.
-        out: number of a block that is in no tale -> why.
-    """
-
-    tales: list[Tale] = field(default_factory=list)
-    out: dict[int, str] = field(default_factory=dict)
+    tales: list[Tale] = field(default_factory=list)  # its tales, in order
+    out: dict[int, str] = field(default_factory=dict)  # number of a block that is in no tale -> why
 
 
 @dataclass(slots=True)

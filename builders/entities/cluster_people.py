@@ -52,17 +52,11 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """What clustering made of the tracklets of an episode.
+    """What clustering made of the tracklets of an episode."""
 
-    Attributes:
-        people: by first appearance.
-        without: ids of tracklets without vectors.
-        apart: pairs of tracklets that were kept apart.
-    """
-
-    people: tuple[Person, ...]
-    without: tuple[str, ...]
-    apart: int
+    people: tuple[Person, ...]  # by first appearance
+    without: tuple[str, ...]  # ids of tracklets without vectors
+    apart: int  # pairs of tracklets that were kept apart
 
 
 def run(item: Item, tools: Tools) -> Outcome:

@@ -27,49 +27,31 @@ Rule = Literal["shot", "time"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """People who are said to be one.
+    """People who are said to be one."""
 
-    Attributes:
-        people: their ids, as they were named.
-        reason: what the model said.
-        by: the model.
-    """
-
-    people: tuple[str, ...]
-    reason: str
-    by: str
+    people: tuple[str, ...]  # their ids, as they were named
+    reason: str  # what the model said
+    by: str  # the model
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """What proposals came to.
+    """What proposals came to."""
 
-    Attributes:
-        cast: the people, by first appearance; a merged one has the id of the part that appears first.
-        merges: every pair that was proposed, made or refused, in order.
-    """
-
+    # the people, by first appearance; a merged one has the id of the part that appears first
     cast: tuple[Person, ...]
-    merges: tuple[Merge, ...]
+    merges: tuple[Merge, ...]  # every pair that was proposed, made or refused, in order
 
 
 @dataclass(slots=True)
 class _Groups:
-    """People under way.
+    """People under way."""
 
-    Attributes:
-        order: id of a person -> place by first appearance.
-        members: id of a group, that of its first person -> tracklets.
-        group: id of a person -> id of the group.
-        history: id of a group -> merges that concern it.
-        merges: all of them.
-    """
-
-    order: dict[str, int]
-    members: dict[str, list[Tracklet]]
-    group: dict[str, str]
-    history: dict[str, list[Merge]]
-    merges: list[Merge] = field(default_factory=list)
+    order: dict[str, int]  # id of a person -> place by first appearance
+    members: dict[str, list[Tracklet]]  # id of a group, that of its first person -> tracklets
+    group: dict[str, str]  # id of a person -> id of the group
+    history: dict[str, list[Merge]]  # id of a group -> merges that concern it
+    merges: list[Merge] = field(default_factory=list)  # all of them
 
     def propose(self, proposal: Proposal, named: set[str], rule: Rule) -> None:
         """Make of a proposal what can be made; ``named`` are those whom the same reply named before."""

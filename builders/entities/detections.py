@@ -34,47 +34,29 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Header(Own):
-    """Who made the rows: the first line of JSON lines, or the metadata of the same name in Parquet.
+    """Who made the rows: the first line of JSON lines, or the metadata of the same name in Parquet."""
 
-    Attributes:
-        format: always ``fabula-detections``.
-        version: of the format.
-        detector: what found the people.
-        face_encoder: what made the vectors of faces.
-        body_encoder: what made the vectors of bodies.
-        videos: names of all videos that were looked at, those in which nobody was found among them.
-    """
-
-    format: Literal["fabula-detections"] = "fabula-detections"
-    version: Literal[1] = 1
-    detector: str = ""
-    face_encoder: str = ""
-    body_encoder: str = ""
+    format: Literal["fabula-detections"] = "fabula-detections"  # always ``fabula-detections``
+    version: Literal[1] = 1  # of the format
+    detector: str = ""  # what found the people
+    face_encoder: str = ""  # what made the vectors of faces
+    body_encoder: str = ""  # what made the vectors of bodies
+    # names of all videos that were looked at, those in which nobody was found among them
     videos: tuple[str, ...] = ()
 
 
 class Row(Own):
-    """One person in one frame; what is not known is left out or null.
+    """One person in one frame; what is not known is left out or null."""
 
-    Attributes:
-        video: id of the video, or the name of its file, with ending or without.
-        frame: from 0, in the order of showing.
-        box: left, top, right, bottom, in pixels of the upright frame.
-        score: of the detector.
-        face: box of the face.
-        face_score: of the detector of faces.
-        face_embedding: a vector of the face, of any length but 0; its direction counts.
-        body_embedding: the same of the body.
-    """
-
+    # id of the video, or the name of its file, with ending or without
     video: Annotated[str, Field(min_length=1)]
-    frame: Annotated[int, Field(ge=0, le=2**31)]
-    box: _Box
-    score: _Share
-    face: _Box | None = None
-    face_score: _Share | None = None
-    face_embedding: _Vector | None = None
-    body_embedding: _Vector | None = None
+    frame: Annotated[int, Field(ge=0, le=2**31)]  # from 0, in the order of showing
+    box: _Box  # left, top, right, bottom, in pixels of the upright frame
+    score: _Share  # of the detector
+    face: _Box | None = None  # box of the face
+    face_score: _Share | None = None  # of the detector of faces
+    face_embedding: _Vector | None = None  # a vector of the face, of any length but 0; its direction counts
+    body_embedding: _Vector | None = None  # the same of the body
 
     def vector(self, kind: str) -> Rows | None:
         """Return the unit vector of a kind, ``face`` or ``body``."""
@@ -289,35 +271,24 @@ MOST_PROBLEMS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Rows of one video, by frame.
+    """Rows of one video, by frame."""
 
-    Attributes:
-        frames: of each row, ascending.
-        places: where each is in the file.
-        boxes: of each, shape (rows, 4).
-    """
-
-    frames: NDArray[np.int64]
-    places: NDArray[np.int64]
-    boxes: NDArray[np.float64]
+    frames: NDArray[np.int64]  # of each row, ascending
+    places: NDArray[np.int64]  # where each is in the file
+    boxes: NDArray[np.float64]  # of each, shape (rows, 4)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What was read so far.
+    """What was read so far."""
 
-    Attributes:
-        problems: what is wrong.
-        rows: name of a video -> frame, place and box of each of its rows.
-        known: boxes by video and frame, to find the same one twice.
-        lengths: of vectors, by kind.
-        largest: of boxes, by kind: the larger of the longest side and the farthest edge, in pixels.
-    """
-
-    problems: list[UserError] = field(default_factory=list)
+    problems: list[UserError] = field(default_factory=list)  # what is wrong
+    # name of a video -> frame, place and box of each of its rows
     rows: dict[str, list[tuple[int, int, Box4]]] = field(default_factory=dict)
+    # boxes by video and frame, to find the same one twice
     known: set[tuple[str, int, Box4]] = field(default_factory=set)
-    lengths: dict[str, int] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)  # of vectors, by kind
+    # of boxes, by kind: the larger of the longest side and the farthest edge, in pixels
     largest: dict[str, float] = field(default_factory=dict)
 
     def take(self, row_number: int, where: str, row: Row | UserError) -> None:
@@ -376,19 +347,12 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """A file of detections that was checked.
+    """A file of detections that was checked."""
 
-    Attributes:
-        path: the file.
-        source: what reads its rows.
-        columns: its rows by the name of the video.
-        vectors: what it has vectors of: ``face``, ``body``, both or neither.
-    """
-
-    path: Path
-    source: LineRows | ParquetRows
-    columns: Mapping[str, _Column]
-    vectors: frozenset[str]
+    path: Path  # the file
+    source: LineRows | ParquetRows  # what reads its rows
+    columns: Mapping[str, _Column]  # its rows by the name of the video
+    vectors: frozenset[str]  # what it has vectors of: ``face``, ``body``, both or neither
 
     @property
     def header(self) -> Header:

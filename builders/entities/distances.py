@@ -68,30 +68,19 @@ _TIES = 3e-8
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Two clusters that became one, each named by its smallest member.
+    """Two clusters that became one, each named by its smallest member."""
 
-    Attributes:
-        one: the smaller; the cluster goes on under its name.
-        other: the larger.
-        distance: average over all pairs of their members, to six digits.
-    """
-
-    one: int
-    other: int
-    distance: float
+    one: int  # the smaller; the cluster goes on under its name
+    other: int  # the larger
+    distance: float  # average over all pairs of their members, to six digits
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What clustering made.
+    """What clustering made."""
 
-    Attributes:
-        labels: for every item, the smallest member of its cluster.
-        joins: in order.
-    """
-
-    labels: tuple[int, ...]
-    joins: tuple[Join, ...]
+    labels: tuple[int, ...]  # for every item, the smallest member of its cluster
+    joins: tuple[Join, ...]  # in order
 
     def groups(self) -> list[list[int]]:
         """Return the members of each cluster, by smallest member."""
@@ -184,17 +173,11 @@ _ROWS = 256
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """One kind of vectors of some tracklets.
+    """One kind of vectors of some tracklets."""
 
-    Attributes:
-        rows: unit vectors, all of one length; None where a tracklet has none.
-        limit: cosine distance that counts as 1.
-        weight: against the other kind.
-    """
-
-    rows: Sequence[Rows | None]
-    limit: float
-    weight: float
+    rows: Sequence[Rows | None]  # unit vectors, all of one length; None where a tracklet has none
+    limit: float  # cosine distance that counts as 1
+    weight: float  # against the other kind
 
 
 def fused(kinds: Sequence[Weighed]) -> Distances:

@@ -63,16 +63,12 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One shot.
+    """One shot."""
 
-    Attributes:
-        tracklets: of it.
-        wanted: frame -> place of a tracklet, and of a view in it, for all views to be cut out of the frame.
-        crops: place of a tracklet and of a view -> the crops of body and face, as far as there are any.
-    """
-
-    tracklets: tuple[Tracklet, ...]
+    tracklets: tuple[Tracklet, ...]  # of it
+    # frame -> place of a tracklet, and of a view in it, for all views to be cut out of the frame
     wanted: Mapping[int, Sequence[tuple[int, int]]]
+    # place of a tracklet and of a view -> the crops of body and face, as far as there are any
     crops: "dict[tuple[int, int], dict[str, Image]]" = field(default_factory=dict)
 
 

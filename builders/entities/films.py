@@ -12,21 +12,13 @@ from .pictures import Views
 
 
 class Local(Own):
-    """An object or a location of one chunk.
+    """An object or a location of one chunk."""
 
-    Attributes:
-        local_id: such as ``c02.object3``: number of the chunk, kind, number there.
-        kind: location or object.
-        name: as the chunk's registry calls it.
-        looks: what it looks like there.
-        shots: numbers of the shots in which it is seen, ascending.
-    """
-
-    local_id: str
-    kind: EntityKind
-    name: str
-    looks: str = ""
-    shots: tuple[int, ...] = ()
+    local_id: str  # such as ``c02.object3``: number of the chunk, kind, number there
+    kind: EntityKind  # location or object
+    name: str  # as the chunk's registry calls it
+    looks: str = ""  # what it looks like there
+    shots: tuple[int, ...] = ()  # numbers of the shots in which it is seen, ascending
 
 
 class PersonNote(Own):
@@ -44,23 +36,14 @@ class Account(Own):
 
 
 class LocalRegistry(Own):
-    """What was found in one chunk of shots.
+    """What was found in one chunk of shots."""
 
-    Attributes:
-        chunk: its number, from 1.
-        shots: numbers of its shots.
-        persons: those of the cast who are seen in it.
-        entities: objects and locations.
-        accounts: what happens in its shots; not all of them need one.
-        repairs: what was wrong with the reply, and what was done about it.
-    """
-
-    chunk: int
-    shots: tuple[int, ...]
-    persons: tuple[PersonNote, ...] = ()
-    entities: tuple[Local, ...] = ()
-    accounts: tuple[Account, ...] = ()
-    repairs: tuple[Repair, ...] = ()
+    chunk: int  # its number, from 1
+    shots: tuple[int, ...]  # numbers of its shots
+    persons: tuple[PersonNote, ...] = ()  # those of the cast who are seen in it
+    entities: tuple[Local, ...] = ()  # objects and locations
+    accounts: tuple[Account, ...] = ()  # what happens in its shots; not all of them need one
+    repairs: tuple[Repair, ...] = ()  # what was wrong with the reply, and what was done about it
 
 
 def chunks_of(count: int, size: int, overlap: int = 0) -> list[range]:
@@ -87,23 +70,14 @@ def accounts_of(registries: Sequence[LocalRegistry]) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Film:
-    """A video as far as it is known: its kept shots in order, who is in them, and pictures.
+    """A video as far as it is known: its kept shots in order, who is in them, and pictures."""
 
-    Attributes:
-        numbers: of the kept shots, ascending.
-        opens: number of a shot -> how it begins: ``start``, ``cut`` or ``gradual``.
-        cast: the people.
-        views: pictures of shots and people.
-        registries: what was found in its chunks, once it was listed.
-        entities: its entities, once they were merged.
-    """
-
-    numbers: tuple[int, ...]
-    opens: Mapping[int, str]
-    cast: tuple[Person, ...]
-    views: Views
-    registries: tuple[LocalRegistry, ...] = ()
-    entities: tuple[Entity, ...] = ()
+    numbers: tuple[int, ...]  # of the kept shots, ascending
+    opens: Mapping[int, str]  # number of a shot -> how it begins: ``start``, ``cut`` or ``gradual``
+    cast: tuple[Person, ...]  # the people
+    views: Views  # pictures of shots and people
+    registries: tuple[LocalRegistry, ...] = ()  # what was found in its chunks, once it was listed
+    entities: tuple[Entity, ...] = ()  # its entities, once they were merged
 
     @classmethod
     def of(cls, item: Item) -> "Film":
@@ -125,34 +99,23 @@ class Film:
 
 
 class Identities(Own):
-    """The entities of a video, and how they came about.
+    """The entities of a video, and how they came about."""
 
-    Attributes:
-        entities: characters, locations and objects, each numbered by first appearance.
-        merges: people whom a model took for one character, and those whom it was not allowed to.
-        repairs: what was found on the way.
-        members: label of an entity -> ids of the persons, or of the local entities, that it is made of.
-    """
-
-    entities: tuple[Entity, ...]
+    entities: tuple[Entity, ...]  # characters, locations and objects, each numbered by first appearance
+    # people whom a model took for one character, and those whom it was not allowed to
     merges: tuple[Merge, ...] = ()
-    repairs: tuple[Repair, ...] = ()
+    repairs: tuple[Repair, ...] = ()  # what was found on the way
+    # label of an entity -> ids of the persons, or of the local entities, that it is made of
     members: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A window of shots that becomes an episode.
+    """A window of shots that becomes an episode."""
 
-    Attributes:
-        script: its shots, in order; numbers are those of the video, scenes count from 1.
-        entities: those that are scheduled in it.
-        views: pictures of its shots and people.
-    """
-
-    script: Script
-    entities: tuple[Entity, ...]
-    views: Views
+    script: Script  # its shots, in order; numbers are those of the video, scenes count from 1
+    entities: tuple[Entity, ...]  # those that are scheduled in it
+    views: Views  # pictures of its shots and people
 
     @property
     def numbers(self) -> tuple[int, ...]:

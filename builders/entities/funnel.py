@@ -14,21 +14,13 @@ _APART = "__shot"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the funnel.
+    """One step of the funnel."""
 
-    Attributes:
-        name: as in Table 2.
-        unit: what is counted: videos or shots.
-        before: how many came in.
-        after: how many went on.
-        codes: why the others did not, code -> how many.
-    """
-
-    name: str
-    unit: str
-    before: int
-    after: int
-    codes: Mapping[str, int] = field(default_factory=dict)
+    name: str  # as in Table 2
+    unit: str  # what is counted: videos or shots
+    before: int  # how many came in
+    after: int  # how many went on
+    codes: Mapping[str, int] = field(default_factory=dict)  # why the others did not, code -> how many
 
     @property
     def retained(self) -> float | None:

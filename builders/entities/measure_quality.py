@@ -72,35 +72,21 @@ _STEP = 0.1  # seconds between the two frames whose difference is motion
 
 
 class Quality(Own):
-    """How good a shot looks; medians over the frames that were looked at.
+    """How good a shot looks; medians over the frames that were looked at."""
 
-    Attributes:
-        sharpness: variance of the Laplacian between the bars.
-        brightness: mean luma between the bars, 0 to 255.
-        contrast: standard deviation of luma between the bars.
-        bars: shares of the frame that are black bars: top, bottom, left, right.
-        width: of the picture between the bars, in pixels.
-        height: of it.
-        motion: mean absolute difference of frames a tenth of a second apart, 0 to 255.
-        change: largest difference of any two frames that were looked at, 0 to 255.
-        hashes: of the frames between the bars, 64 hexadecimal digits each, in order of time.
-        aesthetic: what the predictor says of the middle frame; None where nobody looks.
-        view: file of the middle frame in the run's store; None where none was kept.
-        frames: how many frames were looked at.
-    """
-
-    sharpness: float
-    brightness: float
-    contrast: float
+    sharpness: float  # variance of the Laplacian between the bars
+    brightness: float  # mean luma between the bars, 0 to 255
+    contrast: float  # standard deviation of luma between the bars
+    # shares of the frame that are black bars: top, bottom, left, right
     bars: tuple[float, float, float, float]
-    width: int
-    height: int
-    motion: float
-    change: float
-    hashes: tuple[str, ...]
-    aesthetic: float | None = None
-    view: str | None = None
-    frames: int
+    width: int  # of the picture between the bars, in pixels
+    height: int  # of it
+    motion: float  # mean absolute difference of frames a tenth of a second apart, 0 to 255
+    change: float  # largest difference of any two frames that were looked at, 0 to 255
+    hashes: tuple[str, ...]  # of the frames between the bars, 64 hexadecimal digits each, in order of time
+    aesthetic: float | None = None  # what the predictor says of the middle frame; None where nobody looks
+    view: str | None = None  # file of the middle frame in the run's store; None where none was kept
+    frames: int  # how many frames were looked at
 
 
 def looked_at(shot: Shot, count: int) -> tuple[tuple[int, int], ...]:

@@ -33,35 +33,23 @@ MEDIA_TYPE = "image/jpeg"
 
 
 class ShotView(Own):
-    """What a shot looks like.
+    """What a shot looks like."""
 
-    Attributes:
-        shot: its number.
-        files: names of its keyframes, in order of time.
-        colours: histogram of its keyframes in thousandths: 64 bins, four levels of red, green and blue each.
-        tone: the colour word that fits most of its first keyframe; None without keyframes.
-    """
-
-    shot: int
-    files: tuple[str, ...]
+    shot: int  # its number
+    files: tuple[str, ...]  # names of its keyframes, in order of time
+    # histogram of its keyframes in thousandths: 64 bins, four levels of red, green and blue each
     colours: tuple[int, ...] = ()
-    tone: str | None = None
+    tone: str | None = None  # the colour word that fits most of its first keyframe; None without keyframes
 
 
 class PersonView(Own):
-    """What a person looks like.
+    """What a person looks like."""
 
-    Attributes:
-        person: id of the person.
-        files: names of the crops, best first.
-        tone: the colour word that fits most of the lower half of the best crop; None without crops.
-        shots: numbers of the shots that the crops are from.
-    """
-
-    person: str
-    files: tuple[str, ...]
+    person: str  # id of the person
+    files: tuple[str, ...]  # names of the crops, best first
+    # the colour word that fits most of the lower half of the best crop; None without crops
     tone: str | None = None
-    shots: tuple[int, ...] = ()
+    shots: tuple[int, ...] = ()  # numbers of the shots that the crops are from
 
 
 class Views(Own):

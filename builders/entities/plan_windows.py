@@ -96,29 +96,17 @@ class Settings(Own):
 
 
 class Place(Own):
-    """A window that was chosen, the field ``window``.
+    """A window that was chosen, the field ``window``."""
 
-    Attributes:
-        video_id: of which video.
-        file: name of its file.
-        numbers: of its shots, in the video.
-        shot_ids: the same as ids.
-        start: place of its first shot among the kept ones, from 0.
-        tier: by its length.
-        score: 0 to 1.
-        traits: what the score is made of, and more.
-        load: what it asks of a memory.
-    """
-
-    video_id: str
-    file: str
-    numbers: tuple[int, ...]
-    shot_ids: tuple[str, ...]
-    start: int
-    tier: str
-    score: float
-    traits: Traits
-    load: Load
+    video_id: str  # of which video
+    file: str  # name of its file
+    numbers: tuple[int, ...]  # of its shots, in the video
+    shot_ids: tuple[str, ...]  # the same as ids
+    start: int  # place of its first shot among the kept ones, from 0
+    tier: str  # by its length
+    score: float  # 0 to 1
+    traits: Traits  # what the score is made of, and more
+    load: Load  # what it asks of a memory
 
 
 SPEC = StageSpec(

@@ -36,21 +36,13 @@ _HEIGHT = 3
 
 @dataclass(slots=True)
 class Motion:
-    """The state of one box: arrays of shape (4,) for centre x, centre y, aspect and height.
+    """The state of one box: arrays of shape (4,) for centre x, centre y, aspect and height."""
 
-    Attributes:
-        state: most likely values.
-        speed: their change per look.
-        doubt: variance of ``state``.
-        shared: covariance of ``state`` and ``speed``.
-        unrest: variance of ``speed``.
-    """
-
-    state: Floats
-    speed: Floats
-    doubt: Floats
-    shared: Floats
-    unrest: Floats
+    state: Floats  # most likely values
+    speed: Floats  # their change per look
+    doubt: Floats  # variance of ``state``
+    shared: Floats  # covariance of ``state`` and ``speed``
+    unrest: Floats  # variance of ``speed``
 
     @classmethod
     def start(cls, box: Floats) -> "Motion":
@@ -109,23 +101,14 @@ Boxes = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class TrackRules:
-    """The numbers of ByteTrack.
+    """The numbers of ByteTrack."""
 
-    Attributes:
-        high: least score of a box of high score.
-        low: boxes of low score have more than this.
-        begin: least score with which a track begins.
-        cost: highest cost of the first assignment.
-        buffer: looks for which a track may be lost.
-        fuse: whether overlaps are multiplied with scores.
-    """
-
-    high: float = 0.6
-    low: float = 0.1
-    begin: float = 0.7
-    cost: float = 0.8
-    buffer: int = 30
-    fuse: bool = True
+    high: float = 0.6  # least score of a box of high score
+    low: float = 0.1  # boxes of low score have more than this
+    begin: float = 0.7  # least score with which a track begins
+    cost: float = 0.8  # highest cost of the first assignment
+    buffer: int = 30  # looks for which a track may be lost
+    fuse: bool = True  # whether overlaps are multiplied with scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +121,12 @@ class Look:
 
 @dataclass(slots=True)
 class Track:
-    """One track.
+    """One track."""
 
-    Attributes:
-        number: from 0, in the order in which tracks began.
-        motion: where it is.
-        boxes: look and box of everything that belongs to it, in order.
-        state: ``new`` with one box only, ``seen`` at the last look, ``lost``, or ``over``.
-    """
-
-    number: int
-    motion: Motion
-    boxes: list[tuple[int, int]]
+    number: int  # from 0, in the order in which tracks began
+    motion: Motion  # where it is
+    boxes: list[tuple[int, int]]  # look and box of everything that belongs to it, in order
+    # ``new`` with one box only, ``seen`` at the last look, ``lost``, or ``over``
     state: Literal["new", "seen", "lost", "over"]
 
     @property

@@ -60,17 +60,11 @@ UNITS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ShotSlots:
-    """What counts of a shot.
+    """What counts of a shot."""
 
-    Attributes:
-        scene: its scene; only whether neighbours have the same counts.
-        slots: what is scheduled in it, each once.
-        letters: length of the action text in characters.
-    """
-
-    scene: int
-    slots: frozenset[Slot]
-    letters: int = 0
+    scene: int  # its scene; only whether neighbours have the same counts
+    slots: frozenset[Slot]  # what is scheduled in it, each once
+    letters: int = 0  # length of the action text in characters
 
 
 class Weights(Own):
@@ -110,21 +104,13 @@ class Traits(Own):
 
 
 class Load(Own):
-    """What a window asks of a memory: slots that show an entity for the first time, and again.
+    """What a window asks of a memory: slots that show an entity for the first time, and again."""
 
-    Attributes:
-        first: slots with an entity that was not there before.
-        again: the others.
-        rate: share of ``again`` in all; null without slots.
-        far: slots with an entity that was last there five or more places ago.
-        held: most entities that were there before and will be there again, after any shot.
-    """
-
-    first: int
-    again: int
-    rate: float | None
-    far: int
-    held: int
+    first: int  # slots with an entity that was not there before
+    again: int  # the others
+    rate: float | None  # share of ``again`` in all; null without slots
+    far: int  # slots with an entity that was last there five or more places ago
+    held: int  # most entities that were there before and will be there again, after any shot
 
 
 FAR = 5

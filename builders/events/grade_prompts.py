@@ -94,19 +94,12 @@ def _plain(rates: Rates) -> dict[str, Mapping[str, float | None]]:
 
 @dataclass(frozen=True)
 class Graded:
-    """What results say about the prompts of a suite.
+    """What results say about the prompts of a suite."""
 
-    Attributes:
-        levels: file name -> ``easy``, ``medium`` or ``hard``, of the prompts that stay.
-        dropped: file name -> code and reason why the prompt goes.
-        methods: the methods that the difficulty is from.
-        means: file name -> mean rate over these methods.
-    """
-
-    levels: Mapping[str, str]
-    dropped: Mapping[str, tuple[str, str]]
-    methods: tuple[str, ...]
-    means: Mapping[str, float]
+    levels: Mapping[str, str]  # file name -> ``easy``, ``medium`` or ``hard``, of the prompts that stay
+    dropped: Mapping[str, tuple[str, str]]  # file name -> code and reason why the prompt goes
+    methods: tuple[str, ...]  # the methods that the difficulty is from
+    means: Mapping[str, float]  # file name -> mean rate over these methods
 
 
 def grade(units: Sequence[str], rates: Rates, how: GradeSettings, people: Rates | None = None) -> Graded:

@@ -29,28 +29,17 @@ _EVERY = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A record as far as it is drafted, as its steps see it; plain JSON in the shapes of ``schemas.katha``.
+    """A record as far as it is drafted, as its steps see it; plain JSON in the shapes of ``schemas.katha``."""
 
-    Attributes:
-        story: ``schemas.story.Story``.
-        analysis: what ``analyze_story`` read off it by rules.
-        given: the hand-written record, if any.
-        scenes: the scenes (Table 7); their texts cover the story in order.
-        transitions: the transitions between adjacent scenes (Table 8).
-        narrative_type: the kind of story, or null.
-        moral_label: its moral target, or null.
-        moral: ``not_applicable`` where it supports no value, or null.
-        narrated: the texts of the scenes of the narrative that was written from the source, if one was.
-    """
-
-    story: Json
-    analysis: Json = None
-    given: Json = None
-    scenes: Sequence[Json] = ()
-    transitions: Sequence[Json] = ()
-    narrative_type: str | None = None
-    moral_label: str | None = None
-    moral: str | None = None
+    story: Json  # ``schemas.story.Story``
+    analysis: Json = None  # what ``analyze_story`` read off it by rules
+    given: Json = None  # the hand-written record, if any
+    scenes: Sequence[Json] = ()  # the scenes (Table 7); their texts cover the story in order
+    transitions: Sequence[Json] = ()  # the transitions between adjacent scenes (Table 8)
+    narrative_type: str | None = None  # the kind of story, or null
+    moral_label: str | None = None  # its moral target, or null
+    moral: str | None = None  # ``not_applicable`` where it supports no value, or null
+    # the texts of the scenes of the narrative that was written from the source, if one was
     narrated: tuple[str, ...] = ()
 
     @classmethod

@@ -26,25 +26,15 @@ LOADED = ("story", "source", "given", "edits", "withdrawn", "added_at")
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a run holds already.
+    """What a run holds already."""
 
-    Attributes:
-        folder: where it is.
-        manifest: its ``run.json``.
-        sources: what it was made from, without its edits.
-        records: story id -> digest of its finished record with all that belongs to it.
-        loaded: story id -> field that it begins with -> digest.
-        signatures: story id -> MinHash signature, of the stories that stayed.
-        withdrawn: story id -> the correction that withdrew it.
-    """
-
-    folder: Path
-    manifest: Manifest
-    sources: tuple[Source, ...]
-    records: Mapping[str, str]
-    loaded: Mapping[str, Mapping[str, str]]
-    signatures: Mapping[str, list[int]]
-    withdrawn: Mapping[str, Edit]
+    folder: Path  # where it is
+    manifest: Manifest  # its ``run.json``
+    sources: tuple[Source, ...]  # what it was made from, without its edits
+    records: Mapping[str, str]  # story id -> digest of its finished record with all that belongs to it
+    loaded: Mapping[str, Mapping[str, str]]  # story id -> field that it begins with -> digest
+    signatures: Mapping[str, list[int]]  # story id -> MinHash signature, of the stories that stayed
+    withdrawn: Mapping[str, Edit]  # story id -> the correction that withdrew it
 
 
 def read_base(folder: Path, moved: Sequence[Path] = ()) -> Base:

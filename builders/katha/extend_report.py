@@ -27,19 +27,12 @@ _UNKNOWN = "a story that the run does not have"
 
 @dataclass(slots=True)
 class AddedRows(StoryRows):
-    """Turns the rows of a run and of new sources into stories.
+    """Turns the rows of a run and of new sources into stories."""
 
-    Attributes:
-        run: the run, as a command names it.
-        first: the number of the first new source.
-        withdrawn: story id -> the correction that withdrew it.
-        given: story id -> where its row stands in the new sources.
-    """
-
-    run: str = ""
-    first: int = 0
-    withdrawn: Mapping[str, Edit] = field(default_factory=dict)
-    given: dict[str, str] = field(default_factory=dict)
+    run: str = ""  # the run, as a command names it
+    first: int = 0  # the number of the first new source
+    withdrawn: Mapping[str, Edit] = field(default_factory=dict)  # story id -> the correction that withdrew it
+    given: dict[str, str] = field(default_factory=dict)  # story id -> where its row stands in the new sources
 
     @property
     def added(self) -> list[Story]:
@@ -158,28 +151,18 @@ _WORDS = {"splits": "split", "narrative_types": "narrative types", "moral_labels
 
 @dataclass(frozen=True, slots=True)
 class ExtendReport(Tabular):
-    """What an extension came to.
+    """What an extension came to."""
 
-    Attributes:
-        added: ids of the new stories that have a record now.
-        known: ids of stories in the new sources that the run had already, just so.
-        stopped: the new stories that were not made, or would not be, with the reason.
-        kept: how many records there were before; every one of them is as it was, byte for byte.
-        before: ``balance.json`` as it was; ``after``: as it is.
-        added_at: the time that the new records bear; None where nothing was added.
-        run: the report of the whole run; None where nothing was run.
-        tried: whether this is what would come of it: nothing was written.
-    """
-
-    added: tuple[str, ...]
-    known: tuple[str, ...]
-    stopped: tuple[ItemReport, ...]
-    kept: int
-    before: Mapping[str, Json]
+    added: tuple[str, ...]  # ids of the new stories that have a record now
+    known: tuple[str, ...]  # ids of stories in the new sources that the run had already, just so
+    stopped: tuple[ItemReport, ...]  # the new stories that were not made, or would not be, with the reason
+    kept: int  # how many records there were before; every one of them is as it was, byte for byte
+    before: Mapping[str, Json]  # ``balance.json`` as it was; ``after``: as it is
     after: Mapping[str, Json]
-    added_at: str | None = None
+    added_at: str | None = None  # the time that the new records bear; None where nothing was added
+    # the report of the whole run; None where nothing was run
     run: RunReport | None = field(default=None, repr=False)
-    tried: bool = False
+    tried: bool = False  # whether this is what would come of it: nothing was written
 
     def grids(self) -> Iterator[Grid]:
         """Yield what became of the new stories, and how the run ended."""

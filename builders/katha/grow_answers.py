@@ -50,20 +50,13 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer that might join.
+    """An answer that might join."""
 
-    Attributes:
-        question: position of its question; None where there is none of this id.
-        question_id: id of its question.
-        answer: the answer, in its normal form.
-        producer: who gave it.
-        reading: what was judged of it before (``verdict``, ``judge``, ``remark``); None where nothing was.
-    """
-
-    question: int | None
-    question_id: str
-    answer: str
-    producer: str
+    question: int | None  # position of its question; None where there is none of this id
+    question_id: str  # id of its question
+    answer: str  # the answer, in its normal form
+    producer: str  # who gave it
+    # what was judged of it before (``verdict``, ``judge``, ``remark``); None where nothing was
     reading: Json = None
 
 

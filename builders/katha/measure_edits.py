@@ -113,14 +113,10 @@ def _at(draft: Json, steps: tuple[str | int, ...]) -> Json:
 
 @dataclass(slots=True)
 class EditSummary:
-    """The sums of many stories; they add exactly, so the order of the stories does not matter.
+    """The sums of many stories; they add exactly, so the order of the stories does not matter."""
 
-    Attributes:
-        stories: how many stories.
-        fields: field -> its counts, and the sum of its distances in units of the last digit kept.
-    """
-
-    stories: int = 0
+    stories: int = 0  # how many stories
+    # field -> its counts, and the sum of its distances in units of the last digit kept
     fields: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, sums: Mapping[str, Json]) -> None:

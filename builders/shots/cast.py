@@ -26,37 +26,24 @@ def base_language(story: Json) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A script as far as it is drafted; lists have one element for each shot. Plain JSON throughout.
+    """A script as far as it is drafted; lists have one element for each shot. Plain JSON throughout."""
 
-    Attributes:
-        story: ``schemas.story.Story``.
-        analysis: what ``analyze_story`` read off it by rules.
-        plot: the part of the story that each shot tells; together they are the story.
-        cast: the characters; see the head of this module.
-        onstage: the keys of the characters on stage.
-        settings: the places, in the story's language; null where the text tells none.
-        cameras: ``{"distance": ..., "angle": ..., "type": ...}``, values of the vocabularies or null.
-        statics: what is seen, in the story's language; null until somebody described it.
-        given: what the author says about the story, or null; see :mod:`.given`.
-        named: names and descriptions in the other language; see :mod:`.translation`.
-        narration: the plots as narration and dialogue, or null where they stay the story's words.
-        planned: what one prompt drafted of a whole script, or null; see :mod:`.plan_script`.
-        planned_by: who drafted that.
-    """
-
-    story: Json
-    analysis: Json = None
-    plot: Sequence[str] = ()
-    cast: Sequence[Json] = ()
-    onstage: Sequence[Sequence[str]] = ()
-    settings: Sequence[str | None] = ()
+    story: Json  # ``schemas.story.Story``
+    analysis: Json = None  # what ``analyze_story`` read off it by rules
+    plot: Sequence[str] = ()  # the part of the story that each shot tells; together they are the story
+    cast: Sequence[Json] = ()  # the characters; see the head of this module
+    onstage: Sequence[Sequence[str]] = ()  # the keys of the characters on stage
+    settings: Sequence[str | None] = ()  # the places, in the story's language; null where the text tells none
+    # ``{"distance": ..., "angle": ..., "type": ...}``, values of the vocabularies or null
     cameras: Sequence[Json] = ()
+    # what is seen, in the story's language; null until somebody described it
     statics: Sequence[str | None] = ()
-    given: Json = None
-    named: Json = None
+    given: Json = None  # what the author says about the story, or null; see :mod:`.given`
+    named: Json = None  # names and descriptions in the other language; see :mod:`.translation`
+    # the plots as narration and dialogue, or null where they stay the story's words
     narration: Sequence[str] | None = None
-    planned: Json = None
-    planned_by: str | None = None
+    planned: Json = None  # what one prompt drafted of a whole script, or null; see :mod:`.plan_script`
+    planned_by: str | None = None  # who drafted that
 
     @classmethod
     def of(cls, item: Item) -> "Sketch":

@@ -27,16 +27,11 @@ class Renaming:
     Words are not cut (Leo is not in Leonard), a longer name of somebody else stays (the ferryman is not in
     Old Ferryman Tom), and a possessive keeps its form: Tomas' hat becomes Ana's hat. A name that begins with
     a small letter is found, and put, with a capital at the start of a sentence, too.
-
-    Attributes:
-        old: the name until now.
-        new: the name from now on.
-        others: names of others in the same language, which are left alone.
     """
 
-    old: str
-    new: str
-    others: Collection[str] = ()
+    old: str  # the name until now
+    new: str  # the name from now on
+    others: Collection[str] = ()  # names of others in the same language, which are left alone
 
     def __call__(self, text: str) -> str:
         """Return the text with the new name."""

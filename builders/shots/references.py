@@ -57,22 +57,14 @@ class Terms(Own):
 
 @dataclass
 class _Import:
-    """One import.
+    """One import."""
 
-    Attributes:
-        folder: what is imported.
-        shots: the set that takes the images.
-        terms: file -> its own terms; ``default`` for all others.
-        sees: looks at each picture, if a detector is asked.
-        issues: takes the findings; ``made`` the images that are new.
-    """
-
-    folder: Path
-    shots: ShotSet
-    terms: Mapping[str, Terms]
+    folder: Path  # what is imported
+    shots: ShotSet  # the set that takes the images
+    terms: Mapping[str, Terms]  # file -> its own terms; ``default`` for all others
     default: Terms
-    sees: Sees | None
-    issues: IssueBin = field(default_factory=IssueBin)
+    sees: Sees | None  # looks at each picture, if a detector is asked
+    issues: IssueBin = field(default_factory=IssueBin)  # takes the findings; ``made`` the images that are new
     made: list[ReferenceImage] = field(default_factory=list)
 
     def story(self, path: Path, story: ShotStory) -> None:

@@ -23,23 +23,14 @@ FEW_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence as it is looked at.
+    """One sentence as it is looked at."""
 
-    Attributes:
-        text: as it stands.
-        inside: whether it begins within a quotation.
-        paragraph: whether it begins a paragraph.
-        speaks: whether it begins with a quotation.
-        quotes: whether it holds one, or a part of one.
-        opens: how strongly it opens with a time.
-    """
-
-    text: str
-    inside: bool
-    paragraph: bool
-    speaks: bool
-    quotes: bool
-    opens: float
+    text: str  # as it stands
+    inside: bool  # whether it begins within a quotation
+    paragraph: bool  # whether it begins a paragraph
+    speaks: bool  # whether it begins with a quotation
+    quotes: bool  # whether it holds one, or a part of one
+    opens: float  # how strongly it opens with a time
 
 
 def paragraph_starts(text: str, normalised: str) -> frozenset[int]:

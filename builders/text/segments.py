@@ -44,26 +44,17 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Somebody whom the text names.
+    """Somebody whom the text names."""
 
-    Attributes:
-        name: a form that occurs in the text.
-        at: the numbers of the segments that name them, ascending.
-    """
-
-    name: str
-    at: tuple[int, ...]
+    name: str  # a form that occurs in the text
+    at: tuple[int, ...]  # the numbers of the segments that name them, ascending
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything that is read off one story.
+    """Everything that is read off one story."""
 
-    Attributes:
-        english: whether the English cue lists apply; without them only what is language-independent
-            is known.
-    """
-
+    # whether the English cue lists apply; without them only what is language-independent is known
     english: bool
     segments: tuple[Segment, ...]
     entities: tuple[Entity, ...]

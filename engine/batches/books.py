@@ -38,25 +38,15 @@ _SETTLE_REST = (
 
 
 class Entry(NamedTuple):
-    """One request of a batch.
+    """One request of a batch."""
 
-    Attributes:
-        number: its place in the batch, from 0.
-        request: what is asked.
-        key: of the request.
-        sample: which sample of the reply.
-        stage: that asks.
-        bound: USD that it costs at most; None where the price is not known.
-        prompt: the prompt that it was made from, as ``id@version#hash``.
-    """
-
-    number: int
-    request: ChatRequest
-    key: str
-    sample: int
-    stage: str
-    bound: float | None
-    prompt: str | None = None
+    number: int  # its place in the batch, from 0
+    request: ChatRequest  # what is asked
+    key: str  # of the request
+    sample: int  # which sample of the reply
+    stage: str  # that asks
+    bound: float | None  # USD that it costs at most; None where the price is not known
+    prompt: str | None = None  # the prompt that it was made from, as ``id@version#hash``
 
     @property
     def call(self) -> tuple[str, int]:
@@ -177,45 +167,25 @@ def entries_of(rows: Sequence[Any]) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """One batch of a run, as it stands in the journal.
+    """One batch of a run, as it stands in the journal."""
 
-    Attributes:
-        tag: our name for it.
-        remote: the service's id; None where it is not known.
-        model: spec of the model.
-        stages: the stages that ask.
-        state: see the module.
-        word: the service's last word for where it is.
-        written: when it was written down, in seconds since 1970.
-        ended: when it was settled; None while it is not.
-        requests: how many it has.
-        answered: of these, those that are answered.
-        failed: those that got no answer, whatever the reason.
-        open: those of which nothing is known yet; the three add up to ``requests``.
-        reported: requests that the service says are answered; None where it has not said.
-        bound: USD that the open ones cost at most; None where the price is not known.
-        cost: USD that the answered ones cost; None where the price of one is not known.
-        stop: whether the service was asked to stop it.
-        note: why it ended as it did, where that is to be said.
-    """
-
-    tag: str
-    remote: str | None
-    model: str
-    stages: tuple[str, ...]
-    state: str
-    word: str | None
-    written: float
-    ended: float | None
-    requests: int
-    answered: int
-    failed: int
-    open: int
-    reported: int | None
-    bound: float | None
-    cost: float | None
-    stop: bool
-    note: str | None
+    tag: str  # our name for it
+    remote: str | None  # the service's id; None where it is not known
+    model: str  # spec of the model
+    stages: tuple[str, ...]  # the stages that ask
+    state: str  # see the module
+    word: str | None  # the service's last word for where it is
+    written: float  # when it was written down, in seconds since 1970
+    ended: float | None  # when it was settled; None while it is not
+    requests: int  # how many it has
+    answered: int  # of these, those that are answered
+    failed: int  # those that got no answer, whatever the reason
+    open: int  # those of which nothing is known yet; the three add up to ``requests``
+    reported: int | None  # requests that the service says are answered; None where it has not said
+    bound: float | None  # USD that the open ones cost at most; None where the price is not known
+    cost: float | None  # USD that the answered ones cost; None where the price of one is not known
+    stop: bool  # whether the service was asked to stop it
+    note: str | None  # why it ended as it did, where that is to be said
 
     @property
     def is_open(self) -> bool:

@@ -32,17 +32,11 @@ AT_ONCE = 1e-9  # hours
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What became of the batches of a run that were to be stopped.
+    """What became of the batches of a run that were to be stopped."""
 
-    Attributes:
-        batches: each of them as it is now.
-        now: the time, in seconds since 1970.
-        troubles: what went wrong, in lines for people.
-    """
-
-    batches: tuple[books.BatchStatus, ...]
-    now: float
-    troubles: tuple[str, ...] = ()
+    batches: tuple[books.BatchStatus, ...]  # each of them as it is now
+    now: float  # the time, in seconds since 1970
+    troubles: tuple[str, ...] = ()  # what went wrong, in lines for people
 
     @property
     def left(self) -> int:

@@ -56,25 +56,16 @@ class _Parked:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What the desk needs of those around it.
+    """What the desk needs of those around it."""
 
-    Attributes:
-        calls: the journal's calls.
-        budget: the cost limit.
-        open_lane: gets a model's batches ready.
-        written: returns when something is on disk.
-        failed: told of what stops the run: a model's spec, and why.
-        quiet: whether nobody can go on without a batch.
-        answered: told of each call that was answered, once it is on disk.
-    """
-
-    calls: Calls
-    budget: Budget
-    open_lane: Callable[[str], Lane]
-    written: Callable[..., Any]
+    calls: Calls  # the journal's calls
+    budget: Budget  # the cost limit
+    open_lane: Callable[[str], Lane]  # gets a model's batches ready
+    written: Callable[..., Any]  # returns when something is on disk
+    # told of what stops the run: a model's spec, and why
     failed: Callable[[str, FabulaError | CallFault], None]
-    quiet: Callable[[], bool]
-    answered: Callable[[Call], None]
+    quiet: Callable[[], bool]  # whether nobody can go on without a batch
+    answered: Callable[[Call], None]  # told of each call that was answered, once it is on disk
 
 
 class BatchDesk:

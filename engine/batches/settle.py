@@ -23,40 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One model whose service takes batches.
+    """One model whose service takes batches."""
 
-    Attributes:
-        model: its spec.
-        service: takes the batches.
-        options: the model's settings.
-        price: of requests in a batch, USD per token; None where it is not known.
-    """
-
-    model: str
-    service: BatchService
-    options: "ModelOptions"
-    price: Price | None
+    model: str  # its spec
+    service: BatchService  # takes the batches
+    options: "ModelOptions"  # the model's settings
+    price: Price | None  # of requests in a batch, USD per token; None where it is not known
 
 
 @dataclass(slots=True)
 class Batch:
-    """One batch at work.
+    """One batch at work."""
 
-    Attributes:
-        tag: our name for it.
-        lane: its model.
-        entries: its requests, in order.
-        written: when it was written down, in seconds since 1970.
-        remote: the service's id; None before it is known.
-        stop: whether the service was asked to stop it.
-    """
-
-    tag: str
-    lane: Lane
-    entries: tuple[Entry, ...] = field(repr=False)
-    written: float
-    remote: str | None = None
-    stop: bool = False
+    tag: str  # our name for it
+    lane: Lane  # its model
+    entries: tuple[Entry, ...] = field(repr=False)  # its requests, in order
+    written: float  # when it was written down, in seconds since 1970
+    remote: str | None = None  # the service's id; None before it is known
+    stop: bool = False  # whether the service was asked to stop it
 
     def order(self, lines: tuple[bytes, ...] = (), known: frozenset[str] = frozenset()) -> Order:
         """Return it as its service takes it."""
@@ -66,19 +50,14 @@ class Batch:
 
 @dataclass(slots=True)
 class Settlement:
-    """What a batch brought.
+    """What a batch brought."""
 
-    Attributes:
-        statements: what writes it into the journal.
-        costs: USD that were spent, or may have been, each with the stage that asked.
-        calls: those that were answered.
-        heard: key and sample of a request -> what whoever waits for it hears; a :class:`NotDone` or a fault
-            that may pass means that it has to be asked again.
-    """
-
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)  # what writes it into the journal
+    # USD that were spent, or may have been, each with the stage that asked
     costs: list[tuple[float, str]] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # those that were answered
+    # key and sample of a request -> what whoever waits for it hears; a :class:`NotDone` or a fault that may
+    # pass means that it has to be asked again
     heard: dict[tuple[str, int], Outcome] = field(default_factory=dict)
 
 
@@ -135,24 +114,15 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """How an execution uses batches.
+    """How an execution uses batches."""
 
-    Attributes:
-        on: whether requests go out in batches, to services that take them.
-        deadline: hours after which a batch is cancelled; None for never.
-        then_single: whether what a batch did not answer is asked by itself, at the full price.
-        first_look: seconds before the first look at a batch.
-        longest_look: seconds between two looks, at most.
-        clock: what waiting goes by.
-        now: gives the time in seconds since 1970. It says how old a batch is, and stands in no output.
-    """
-
-    on: bool = False
-    deadline: float | None = None
-    then_single: bool = False
-    first_look: float = 10.0
-    longest_look: float = 600.0
-    clock: Clock = field(default_factory=SystemClock)
+    on: bool = False  # whether requests go out in batches, to services that take them
+    deadline: float | None = None  # hours after which a batch is cancelled; None for never
+    then_single: bool = False  # whether what a batch did not answer is asked by itself, at the full price
+    first_look: float = 10.0  # seconds before the first look at a batch
+    longest_look: float = 600.0  # seconds between two looks, at most
+    clock: Clock = field(default_factory=SystemClock)  # what waiting goes by
+    # gives the time in seconds since 1970. It says how old a batch is, and stands in no output.
     now: Callable[[], float] = time.time
 
     def check(self) -> None:

@@ -45,53 +45,35 @@ _LIST = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """How shards are merged.
+    """How shards are merged."""
 
-    Attributes:
-        workers: worker processes; None for the settings' number, else one per core.
-        max_cost: USD that the run may cost in all, what the shards have cost included; None for no limit.
-        gather_only: run only stages that need all items; what comes after them is left to the shards.
-        pool: where stages run that ask no model, ``local`` or ``ray``.
-        sources: where sources are that have moved since the shards were made, as for going on with a run.
-    """
-
-    workers: int | None = None
+    workers: int | None = None  # worker processes; None for the settings' number, else one per core
+    # USD that the run may cost in all, what the shards have cost included; None for no limit
     max_cost: float | None = None
+    # run only stages that need all items; what comes after them is left to the shards
     gather_only: bool = False
-    pool: str = "local"
+    pool: str = "local"  # where stages run that ask no model, ``local`` or ``ray``
+    # where sources are that have moved since the shards were made, as for going on with a run
     sources: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A shard that is merged.
+    """A shard that is merged."""
 
-    Attributes:
-        folder: its run folder.
-        shard: which one it is.
-        spent: USD that it has cost.
-    """
-
-    folder: Path
-    shard: Shard
-    spent: float
+    folder: Path  # its run folder
+    shard: Shard  # which one it is
+    spent: float  # USD that it has cost
 
 
 @dataclass(frozen=True, slots=True)
 class MergedRun:
-    """What came of a merge.
+    """What came of a merge."""
 
-    Attributes:
-        out: the run.
-        parts: the shards, by number.
-        report: how the run ended.
-        waiting: items that wait for another round of shards.
-    """
-
-    out: Path
-    parts: tuple[Part, ...]
-    report: RunReport
-    waiting: int = 0
+    out: Path  # the run
+    parts: tuple[Part, ...]  # the shards, by number
+    report: RunReport  # how the run ended
+    waiting: int = 0  # items that wait for another round of shards
 
     @property
     def spent(self) -> float:

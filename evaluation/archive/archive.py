@@ -33,14 +33,10 @@ SortKey = tuple[tuple[bool, Any], ...]
 
 @dataclass(frozen=True)
 class Archive:
-    """An evaluation in memory.
+    """An evaluation in memory."""
 
-    Attributes:
-        manifest: what was judged, by whom and how.
-        judgements: the replies, sorted by :func:`sort_key`, no two with the same key.
-    """
-
-    manifest: EvaluationManifest
+    manifest: EvaluationManifest  # what was judged, by whom and how
+    # the replies, sorted by :func:`sort_key`, no two with the same key
     judgements: tuple[Judgement, ...] = field(repr=False)
 
 

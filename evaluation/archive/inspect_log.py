@@ -34,33 +34,23 @@ _NEVER = "1970-01-01T00:00:00+00:00"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, where the release is at hand.
+    """What was asked, where the release is at hand."""
 
-    Attributes:
-        text: the question.
-        accepted: the accepted answers.
-    """
-
-    text: str
-    accepted: tuple[str, ...]
+    text: str  # the question
+    accepted: tuple[str, ...]  # the accepted answers
 
 
 @dataclass(frozen=True, slots=True)
 class InspectLog:
-    """What goes into a log.
+    """What goes into a log."""
 
-    Attributes:
-        archive: the evaluation.
-        title: what it is called.
-        questions: item -> what was asked; others are named by kind, item and unit.
-        scores: method -> its scores, measure -> value, as they were computed.
-        is_right: whether a reply answers its question rightly; None where that cannot be said of it.
-    """
-
-    archive: Archive
-    title: str
+    archive: Archive  # the evaluation
+    title: str  # what it is called
+    # item -> what was asked; others are named by kind, item and unit
     questions: Mapping[str, Question] = field(default_factory=dict)
+    # method -> its scores, measure -> value, as they were computed
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # whether a reply answers its question rightly; None where that cannot be said of it
     is_right: Callable[[Judgement], bool | None] = lambda _: None
 
     def samples(self) -> Iterator[dict[str, Json]]:

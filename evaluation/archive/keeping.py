@@ -48,21 +48,13 @@ from .replies import INCOMPLETE, lacking
 
 @dataclass(frozen=True)
 class SoFar:
-    """What was written of an evaluation that may be unfinished.
+    """What was written of an evaluation that may be unfinished."""
 
-    Attributes:
-        folder: where the archive is.
-        kind: name of the protocol.
-        judgements: how many replies it holds.
-        unasked: how many questions of the outputs that were reached are not answered yet.
-        unreached: how many outputs were not reached, as they failed or wait for an earlier stage.
-    """
-
-    folder: Path
-    kind: str
-    judgements: int
-    unasked: int
-    unreached: int
+    folder: Path  # where the archive is
+    kind: str  # name of the protocol
+    judgements: int  # how many replies it holds
+    unasked: int  # how many questions of the outputs that were reached are not answered yet
+    unreached: int  # how many outputs were not reached, as they failed or wait for an earlier stage
 
     @property
     def complete(self) -> bool:

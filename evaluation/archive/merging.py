@@ -42,21 +42,14 @@ CONDITIONS = ("text", "image", "text_image", "contrast")
 
 @dataclass(frozen=True)
 class Merged:
-    """What came of several archives.
+    """What came of several archives."""
 
-    Attributes:
-        manifest: of the new archive.
-        judgements: how many replies it holds.
-        parts: folder -> how many replies it holds, and how many of them no folder before it held.
-        passed_over: replies that were left out, as an earlier folder answers the same differently.
-        stories: of shot images, how many stories of methods it holds.
-    """
-
-    manifest: EvaluationManifest = field(repr=False)
-    judgements: int
+    manifest: EvaluationManifest = field(repr=False)  # of the new archive
+    judgements: int  # how many replies it holds
+    # folder -> how many replies it holds, and how many of them no folder before it held
     parts: Mapping[str, tuple[int, int]]
-    passed_over: int
-    stories: int | None = None
+    passed_over: int  # replies that were left out, as an earlier folder answers the same differently
+    stories: int | None = None  # of shot images, how many stories of methods it holds
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

@@ -20,17 +20,11 @@ that it does not name has version 1."""
 
 @dataclass(frozen=True)
 class Difference:
-    """One part of two protocols that is not the same.
+    """One part of two protocols that is not the same."""
 
-    Attributes:
-        path: where in the protocol, parts joined by dots.
-        first: the value in the first; None where it is not there.
-        second: the value in the second.
-    """
-
-    path: str
-    first: Any
-    second: Any
+    path: str  # where in the protocol, parts joined by dots
+    first: Any  # the value in the first; None where it is not there
+    second: Any  # the value in the second
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

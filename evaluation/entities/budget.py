@@ -14,25 +14,15 @@ from .looking.settings import Grounding, looking_budget, scheduled
 
 @dataclass(frozen=True, slots=True)
 class EpisodeBudget:
-    """How much an evaluation takes at most: everything there, seen and admitted; over all methods.
+    """How much an evaluation takes at most: everything there, seen and admitted; over all methods."""
 
-    Attributes:
-        episodes: episodes.
-        shots: scheduled shots.
-        frames: frames that are grounded: passes of the detector's backbone.
-        queries: pairs of a frame and an entity.
-        crops: appearances: crops that are compared with their descriptions, and encoded.
-        calls: what is asked -> calls of the judge.
-        errors: what is wrong with the set: code -> how often.
-    """
-
-    episodes: int
-    shots: int
-    frames: int = 0
-    queries: int = 0
-    crops: int = 0
-    calls: Mapping[str, int] = field(default_factory=dict)
-    errors: Mapping[str, int] = field(default_factory=dict)
+    episodes: int  # episodes
+    shots: int  # scheduled shots
+    frames: int = 0  # frames that are grounded: passes of the detector's backbone
+    queries: int = 0  # pairs of a frame and an entity
+    crops: int = 0  # appearances: crops that are compared with their descriptions, and encoded
+    calls: Mapping[str, int] = field(default_factory=dict)  # what is asked -> calls of the judge
+    errors: Mapping[str, int] = field(default_factory=dict)  # what is wrong with the set: code -> how often
 
     @property
     def pictures(self) -> int | None:

@@ -14,14 +14,10 @@ from ..metrics.vectors import Floats
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The reply to one question.
+    """The reply to one question."""
 
-    Attributes:
-        outcome: ``answered``, or why there is no answer, as in the archive.
-        values: what was asked -> value in [0, 1], verdicts 0 or 1; None where the reply has none.
-    """
-
-    outcome: str
+    outcome: str  # ``answered``, or why there is no answer, as in the archive
+    # what was asked -> value in [0, 1], verdicts 0 or 1; None where the reply has none
     values: Mapping[str, float | None] = field(default_factory=dict)
 
     def of(self, name: str) -> float | None:
@@ -31,99 +27,61 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """One scheduled entity in one shot.
+    """One scheduled entity in one shot."""
 
-    Attributes:
-        entity: key of the entity.
-        type: of the entity, as the schedule has it.
-        name: of the entity.
-        status: ``present``, ``weak`` or ``absent``; None where nobody looked.
-        clip: similarity of the canonical crop with the description; None without a crop.
-        vector: what the encoder made of the crop, shape (dimensions,); None without one.
-        fidelity: what a judge said of the crop; None where nobody was asked.
-    """
-
-    entity: str
-    type: EntityType
-    name: str
-    status: str | None = None
-    clip: float | None = None
+    entity: str  # key of the entity
+    type: EntityType  # of the entity, as the schedule has it
+    name: str  # of the entity
+    status: str | None = None  # ``present``, ``weak`` or ``absent``; None where nobody looked
+    clip: float | None = None  # similarity of the canonical crop with the description; None without a crop
+    # what the encoder made of the crop, shape (dimensions,); None without one
     vector: Floats | None = field(default=None, repr=False)
-    fidelity: Answer | None = None
+    fidelity: Answer | None = None  # what a judge said of the crop; None where nobody was asked
 
 
 @dataclass(frozen=True, slots=True)
 class ShotFacts:
-    """One scheduled shot.
+    """One scheduled shot."""
 
-    Attributes:
-        key: ``<scene>:<shot>``.
-        index: place in the episode, from 0.
-        scene: number of its scene.
-        cut: whether it begins anew; false where it continues the shot before it.
-        reached: whether its video could be read.
-        acts: whether the script says what happens in it.
-        names_object: whether that names an object that is scheduled.
-        appearances: the scheduled entities, in order.
-        quality: measure -> value; None where nobody measured.
-        action: what a judge said of the action; None where nobody was asked.
-        first: what the encoder made of the first frame; None without one.
-        last: the same of the last frame.
-    """
-
-    key: str
-    index: int
-    scene: int
-    cut: bool
-    reached: bool
-    acts: bool = True
-    names_object: bool = False
-    appearances: tuple[Appearance, ...] = ()
-    quality: Mapping[str, float | None] | None = None
-    action: Answer | None = None
+    key: str  # ``<scene>:<shot>``
+    index: int  # place in the episode, from 0
+    scene: int  # number of its scene
+    cut: bool  # whether it begins anew; false where it continues the shot before it
+    reached: bool  # whether its video could be read
+    acts: bool = True  # whether the script says what happens in it
+    names_object: bool = False  # whether that names an object that is scheduled
+    appearances: tuple[Appearance, ...] = ()  # the scheduled entities, in order
+    quality: Mapping[str, float | None] | None = None  # measure -> value; None where nobody measured
+    action: Answer | None = None  # what a judge said of the action; None where nobody was asked
+    # what the encoder made of the first frame; None without one
     first: Floats | None = field(default=None, repr=False)
-    last: Floats | None = field(default=None, repr=False)
+    last: Floats | None = field(default=None, repr=False)  # the same of the last frame
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Which appearances of one entity are compared across shots.
+    """Which appearances of one entity are compared across shots."""
 
-    Attributes:
-        pool: keys of the shots whose appearance was admitted, in story order.
-        gated: of those that are present and were held back.
-        unscored: of those in the pool that have no fidelity.
-        anchor: the shot that all others are compared with; None where there is none.
-    """
-
-    pool: tuple[str, ...] = ()
-    gated: tuple[str, ...] = ()
-    unscored: tuple[str, ...] = ()
-    anchor: str | None = None
+    pool: tuple[str, ...] = ()  # keys of the shots whose appearance was admitted, in story order
+    gated: tuple[str, ...] = ()  # of those that are present and were held back
+    unscored: tuple[str, ...] = ()  # of those in the pool that have no fidelity
+    anchor: str | None = None  # the shot that all others are compared with; None where there is none
 
 
 @dataclass(frozen=True)
 class EpisodeFacts:
-    """One episode of one method.
+    """One episode of one method."""
 
-    Attributes:
-        method: whose videos.
-        episode_id: the episode; what stands before ``__`` names its source.
-        tier: of the episode; None where nobody said.
-        shots: every scheduled shot, in story order, with a video or without.
-        gate: entity -> its gate; None where nothing was compared across shots.
-        pairs: entity and shot -> how that shot compares with the entity's anchor.
-        locations: location -> what was said of all its shots at once.
-        pillars: which pillars were evaluated: 1 quality, 2 prompt following, 3 across shots.
-    """
-
-    method: str
-    episode_id: str
-    tier: str | None
-    shots: tuple[ShotFacts, ...]
-    gate: Mapping[str, Gate] | None = None
+    method: str  # whose videos
+    episode_id: str  # the episode; what stands before ``__`` names its source
+    tier: str | None  # of the episode; None where nobody said
+    shots: tuple[ShotFacts, ...]  # every scheduled shot, in story order, with a video or without
+    gate: Mapping[str, Gate] | None = None  # entity -> its gate; None where nothing was compared across shots
+    # entity and shot -> how that shot compares with the entity's anchor
     pairs: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
+    # location -> what was said of all its shots at once
     locations: Mapping[str, Answer] = field(default_factory=dict)
+    # which pillars were evaluated: 1 quality, 2 prompt following, 3 across shots
     pillars: frozenset[int] = frozenset((1, 2, 3))
 
     @property

@@ -20,19 +20,13 @@ from .votes import Definitions
 
 @dataclass(frozen=True)
 class EventComparisons:
-    """Methods of two evaluations against each other.
+    """Methods of two evaluations against each other."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        comparisons: those of the same name if there are any, else each against each; per verifier.
-        differences: parts of the protocol that were allowed to differ.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
+    definitions: Definitions  # the named definitions that were used
+    # those of the same name if there are any, else each against each; per verifier
     comparisons: tuple[Paired, ...]
-    differences: tuple[Difference, ...] = ()
-    notes: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()  # parts of the protocol that were allowed to differ
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""

@@ -26,17 +26,12 @@ _BLOCKED = ("ResponsibleAIPolicyViolation", "content_filter", "content_policy")
 
 @dataclass(frozen=True)
 class Results:
-    """One published result file.
+    """One published result file."""
 
-    Attributes:
-        path: the file.
-        method: the video model; None takes it from a name such as ``METHOD_JUDGE_final.json``.
-        judge: spec or name of the verifier; None likewise.
-    """
-
-    path: Path
+    path: Path  # the file
+    # the video model; None takes it from a name such as ``METHOD_JUDGE_final.json``
     method: str | None = None
-    judge: str | None = None
+    judge: str | None = None  # spec or name of the verifier; None likewise
 
 
 @dataclass(frozen=True)
@@ -52,17 +47,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an import.
+    """What came of an import."""
 
-    Attributes:
-        archive: the judgements and their manifest.
-        replies: how many replies were read.
-        differences: those whose list is read otherwise than published.
-    """
-
-    archive: Archive
-    replies: int
-    differences: tuple[Difference, ...]
+    archive: Archive  # the judgements and their manifest
+    replies: int  # how many replies were read
+    differences: tuple[Difference, ...]  # those whose list is read otherwise than published
 
 
 def import_results(files: Sequence[Results], suite: Suite) -> Imported:

@@ -59,19 +59,12 @@ class EventOptions(RunOptions):
 
 @dataclass(frozen=True, slots=True)
 class VideoBudget:
-    """How much judging asks for, before anything is asked.
+    """How much judging asks for, before anything is asked."""
 
-    Attributes:
-        videos: videos that are requested, over all methods and seeds.
-        present: those that are there.
-        judges: verifiers.
-        calls: calls of all verifiers: two for each vote on a video that is there.
-    """
-
-    videos: int
-    present: int
-    judges: int
-    calls: int
+    videos: int  # videos that are requested, over all methods and seeds
+    present: int  # those that are there
+    judges: int  # verifiers
+    calls: int  # calls of all verifiers: two for each vote on a video that is there
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as plain JSON."""

@@ -29,19 +29,13 @@ AVERAGE = "average"
 
 @dataclass(frozen=True)
 class Video:
-    """One prompt under one panel.
+    """One prompt under one panel."""
 
-    Attributes:
-        unit: file name in the suite.
-        rate: its completion rate, the mean over its seeds; null where no vote has an answer.
-        events: completion score of each event, of the first seed that has one; null as above.
-        seen: whether any judgement is about it. A missing video has none.
-    """
-
-    unit: str
-    rate: float | None
+    unit: str  # file name in the suite
+    rate: float | None  # its completion rate, the mean over its seeds; null where no vote has an answer
+    # completion score of each event, of the first seed that has one; null as above
     events: tuple[float, ...] | None
-    seen: bool
+    seen: bool  # whether any judgement is about it. A missing video has none.
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -51,23 +45,15 @@ class Video:
 
 @dataclass(frozen=True)
 class PanelScore:
-    """The scores of one method under one verifier.
+    """The scores of one method under one verifier."""
 
-    Attributes:
-        panel: method and verifier.
-        classes: label -> mean completion rate of its prompts; ``average`` over all.
-        nonresponse: share of prompts without any answer.
-        alternatives: voting -> average under it, all else the same.
-        outcomes: how many votes came out how; and why those without an answer have none.
-        videos: every prompt, in the order of the suite.
-    """
-
-    panel: Panel
-    classes: Mapping[str, Score]
-    nonresponse: Score
-    alternatives: Mapping[str, Score]
+    panel: Panel  # method and verifier
+    classes: Mapping[str, Score]  # label -> mean completion rate of its prompts; ``average`` over all
+    nonresponse: Score  # share of prompts without any answer
+    alternatives: Mapping[str, Score]  # voting -> average under it, all else the same
+    # how many votes came out how; and why those without an answer have none
     outcomes: Mapping[str, Mapping[str, int]]
-    videos: tuple[Video, ...] = field(repr=False)
+    videos: tuple[Video, ...] = field(repr=False)  # every prompt, in the order of the suite
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON, with every video."""
@@ -84,19 +70,13 @@ class PanelScore:
 
 @dataclass(frozen=True)
 class EventScores:
-    """The scores of an archive of event judgements.
+    """The scores of an archive of event judgements."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        suite_sha256: the suite.
-        panels: one entry per method and verifier of it; a verifier without a judgement of a method has none.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
-    suite_sha256: str
+    definitions: Definitions  # the named definitions that were used
+    suite_sha256: str  # the suite
+    # one entry per method and verifier of it; a verifier without a judgement of a method has none
     panels: tuple[PanelScore, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON."""

@@ -72,19 +72,12 @@ class EventJudgeSettings(JudgeSettings):
 
 @dataclass(frozen=True, slots=True)
 class PreparedVideo:
-    """The frames of one video, as judges get them.
+    """The frames of one video, as judges get them."""
 
-    Attributes:
-        info: what the video is.
-        indices: which frames were taken, from 0.
-        times: their seconds after the first frame, exact.
-        pictures: the frames, encoded, in order.
-    """
-
-    info: VideoInfo
-    indices: tuple[int, ...]
-    times: tuple[Fraction, ...]
-    pictures: tuple[PreparedPicture, ...]
+    info: VideoInfo  # what the video is
+    indices: tuple[int, ...]  # which frames were taken, from 0
+    times: tuple[Fraction, ...]  # their seconds after the first frame, exact
+    pictures: tuple[PreparedPicture, ...]  # the frames, encoded, in order
 
 
 def prepare_video(

@@ -93,17 +93,13 @@ class Panel(NamedTuple):
 
 @dataclass
 class Votes:
-    """Every vote of one panel.
+    """Every vote of one panel."""
 
-    Attributes:
-        lists: file name and seed of a video -> the completion list of each vote, in order, null where a vote
-            has no answer.
-        outcomes: how many votes came out how.
-        silent: outcome and reason of the votes without an answer -> how many there are.
-    """
-
+    # file name and seed of a video -> the completion list of each vote, in order, null where a vote has no
+    # answer
     lists: dict[tuple[str, int | None], list[VotedEvents | None]] = field(default_factory=dict)
-    outcomes: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)  # how many votes came out how
+    # outcome and reason of the votes without an answer -> how many there are
     silent: Counter[str] = field(default_factory=Counter)
 
 
@@ -195,14 +191,10 @@ _EACH = re.compile(rf"([01])(?:\s*+({_REMARK}))?+")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a reply says of the events.
+    """What a reply says of the events."""
 
-    Attributes:
-        flags: 1 for a completed event, 0 for another.
-        remarks: what stands in brackets behind each flag, such as ``partially``; None where nothing does.
-    """
-
-    flags: tuple[int, ...]
+    flags: tuple[int, ...]  # 1 for a completed event, 0 for another
+    # what stands in brackets behind each flag, such as ``partially``; None where nothing does
     remarks: tuple[str | None, ...]
 
 

@@ -184,20 +184,14 @@ FIELDS = ("text_answers", "image_answers", "text_image_answers")
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """One answer of a judge to a question.
+    """One answer of a judge to a question."""
 
-    Attributes:
-        question: what was asked.
-        condition: under which evidence.
-        place: its place among all answers to the question under that condition; the vote number of a
-            matcher's verdict on it.
-        text: the answer.
-    """
-
-    question: Question
-    condition: str
+    question: Question  # what was asked
+    condition: str  # under which evidence
+    # its place among all answers to the question under that condition; the vote number of a matcher's verdict
+    # on it
     place: int
-    text: str
+    text: str  # the answer
 
 
 def given_answers(item: Item) -> Iterator[GivenAnswer]:

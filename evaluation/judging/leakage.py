@@ -26,20 +26,13 @@ from .pictures import foreign_chunks
 
 @dataclass(frozen=True, slots=True)
 class RenderedText:
-    """A line of text in a picture.
+    """A line of text in a picture."""
 
-    Attributes:
-        story_id: of which story.
-        seed: seed of the generation, if there are several.
-        panel: which picture, from 1.
-        text: the line, as it was read.
-        source: JSON path of the text of the record that the line gives away; None where it is no such.
-    """
-
-    story_id: str
-    seed: int | None
-    panel: int
-    text: str
+    story_id: str  # of which story
+    seed: int | None  # seed of the generation, if there are several
+    panel: int  # which picture, from 1
+    text: str  # the line, as it was read
+    # JSON path of the text of the record that the line gives away; None where it is no such
     source: str | None
 
     def as_json(self) -> dict[str, Json]:
@@ -85,15 +78,10 @@ _SILENT = {
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """One text of a record.
+    """One text of a record."""
 
-    Attributes:
-        path: its JSON path in the record.
-        text: as :func:`~fabula.schemas.text.normalize_answer` leaves it.
-    """
-
-    path: str
-    text: str
+    path: str  # its JSON path in the record
+    text: str  # as :func:`~fabula.schemas.text.normalize_answer` leaves it
 
     @property
     def is_short(self) -> bool:
@@ -149,21 +137,14 @@ _CUT = "\n"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Leak:
-    """Something in a packet that must not be there.
+    """Something in a packet that must not be there."""
 
-    Attributes:
-        part: which part of the packet, from 1.
-        kind: ``text`` (of the record), ``name`` (a file's, a method's or the story's), ``metadata``
-            (anything in a picture's file besides pixels) or ``unaccounted`` (text that is neither asked nor
-            the prompt's).
-        source: what it is: a JSON path of the record, or of which chunk or name.
-        found: the text, shortened.
-    """
-
-    part: int
+    part: int  # which part of the packet, from 1
+    # ``text`` (of the record), ``name`` (a file's, a method's or the story's), ``metadata`` (anything in a
+    # picture's file besides pixels) or ``unaccounted`` (text that is neither asked nor the prompt's)
     kind: LeakKind
-    source: str
-    found: str
+    source: str  # what it is: a JSON path of the record, or of which chunk or name
+    found: str  # the text, shortened
 
     def __str__(self) -> str:
         return f"part {self.part}: {self.kind} of {self.source}: {self.found}"

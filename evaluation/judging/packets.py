@@ -27,28 +27,21 @@ Reader = Callable[[Json], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """One question under one condition, before it is known who is asked.
+    """One question under one condition, before it is known who is asked."""
 
-    Attributes:
-        kind: what is asked; one of :data:`fabula.schemas.judgement.KINDS`, or with a dot what a package asks.
-        item: question id, story id, pair id, or what of a shot or an entity is rated.
-        condition: which evidence is shown.
-        prompt: the prompt.
-        inputs: what is filled into it.
-        pictures: the pictures, in story order; none under text-only evidence.
-        read: makes what the archive keeps of a reply that satisfies the prompt's schema.
-        asked: the texts of the question itself, options included; everything else is evidence.
-        strict: whether a reply that breaks the prompt's schema is no answer; else ``read`` says what is.
-    """
-
+    # what is asked; one of :data:`fabula.schemas.judgement.KINDS`, or with a dot what a package asks
     kind: Kind
-    item: str
-    condition: Condition
-    prompt: Prompt
-    inputs: Mapping[str, Json]
+    item: str  # question id, story id, pair id, or what of a shot or an entity is rated
+    condition: Condition  # which evidence is shown
+    prompt: Prompt  # the prompt
+    inputs: Mapping[str, Json]  # what is filled into it
+    # the pictures, in story order; none under text-only evidence
     pictures: tuple[Image, ...] = field(repr=False)
+    # makes what the archive keeps of a reply that satisfies the prompt's schema
     read: Reader = field(repr=False)
+    # the texts of the question itself, options included; everything else is evidence
     asked: tuple[str, ...] = ()
+    # whether a reply that breaks the prompt's schema is no answer; else ``read`` says what is
     strict: bool = True
 
     @property
@@ -78,26 +71,17 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class GivenPacket:
-    """One question in the words of others, whose messages are made already.
+    """One question in the words of others, whose messages are made already."""
 
-    Attributes:
-        kind: as in :class:`Packet`, and so are ``item``, ``condition`` and ``read``.
-        label: the text as it stands in the archive.
-        messages: what is sent.
-        max_tokens: most tokens of a reply, unless the settings say.
-        seed: sampling seed; None leaves it to the service.
-        warmer: by how much each further attempt raises the temperature.
-    """
-
-    kind: Kind
+    kind: Kind  # as in :class:`Packet`, and so are ``item``, ``condition`` and ``read``
     item: str
     condition: Condition
-    label: str
-    messages: tuple[Message, ...] = field(repr=False)
+    label: str  # the text as it stands in the archive
+    messages: tuple[Message, ...] = field(repr=False)  # what is sent
     read: Reader = field(repr=False)
-    max_tokens: int
-    seed: int | None = None
-    warmer: float = 0.0
+    max_tokens: int  # most tokens of a reply, unless the settings say
+    seed: int | None = None  # sampling seed; None leaves it to the service
+    warmer: float = 0.0  # by how much each further attempt raises the temperature
 
     @property
     def strict(self) -> bool:

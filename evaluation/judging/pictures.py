@@ -126,22 +126,14 @@ class ImageSettings(Own):
 
 @dataclass(frozen=True, slots=True)
 class PreparedPicture:
-    """One encoded picture: pixels and nothing else.
+    """One encoded picture: pixels and nothing else."""
 
-    Attributes:
-        sha256: of the bytes.
-        width: in pixels, as encoded.
-        height: in pixels, as encoded.
-        media_type: ``image/jpeg`` or ``image/png``.
-        data: the bytes.
-        notes: what was done to the file, or is odd about it (see :class:`~fabula.media.images.Picture`).
-    """
-
-    sha256: str
-    width: int
-    height: int
-    media_type: str
-    data: bytes = field(repr=False)
+    sha256: str  # of the bytes
+    width: int  # in pixels, as encoded
+    height: int  # in pixels, as encoded
+    media_type: str  # ``image/jpeg`` or ``image/png``
+    data: bytes = field(repr=False)  # the bytes
+    # what was done to the file, or is odd about it (see :class:`~fabula.media.images.Picture`)
     notes: tuple[str, ...] = ()
 
     @property

@@ -24,21 +24,15 @@ OFFICIAL, OWN = "official", "main"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published of how a kind of evaluation is judged.
+    """What was published of how a kind of evaluation is judged."""
 
-    Attributes:
-        noun: what is evaluated, for messages.
-        texts: name of the official set; None where no texts were published.
-        needed: names of the texts that are asked with.
-        presets: name of a protocol -> its settings besides the texts, ``stage.key`` -> value. One that names
-            a commit behind ``@`` is asked with the official texts, any other one with ours.
-        usual: value of settings that are left out where they have it.
-    """
-
-    noun: str
-    texts: str | None
-    needed: Collection[str]
+    noun: str  # what is evaluated, for messages
+    texts: str | None  # name of the official set; None where no texts were published
+    needed: Collection[str]  # names of the texts that are asked with
+    # name of a protocol -> its settings besides the texts, ``stage.key`` -> value. One that names a commit
+    # behind ``@`` is asked with the official texts, any other one with ours.
     presets: Mapping[str, Mapping[str, Any]]
+    # value of settings that are left out where they have it
     usual: Mapping[str, Any] = field(default_factory=dict)
 
     def official_texts(self) -> TextSet:
@@ -79,16 +73,11 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Whose words an evaluation is to use.
+    """Whose words an evaluation is to use."""
 
-    Attributes:
-        texts: a set of texts; None for our own.
-        preset: name of the protocol that was chosen; None for none.
-        settings: settings that follow from it, ``stage.key`` -> value.
-    """
-
-    texts: TextSet | None = None
-    preset: str | None = None
+    texts: TextSet | None = None  # a set of texts; None for our own
+    preset: str | None = None  # name of the protocol that was chosen; None for none
+    # settings that follow from it, ``stage.key`` -> value
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def given(self) -> dict[str, Any]:

@@ -38,18 +38,14 @@ VECTORS = "vectors"
 
 @dataclass(frozen=True)
 class Affected:
-    """What a new version of a release leaves of an evaluation.
+    """What a new version of a release leaves of an evaluation."""
 
-    Attributes:
-        counts: kind, condition and judge -> fate -> judgements: ``valid`` as they are, to ``redo`` as the
-            judge would be sent something else, or ``gone`` with what they were about.
-        new: kind and condition -> items that only the new version has, each for every method, judge and vote.
-        folder: the evaluation.
-    """
-
+    # kind, condition and judge -> fate -> judgements: ``valid`` as they are, to ``redo`` as the judge would
+    # be sent something else, or ``gone`` with what they were about
     counts: Mapping[tuple[str, str, str], Mapping[Fate, int]]
+    # kind and condition -> items that only the new version has, each for every method, judge and vote
     new: Mapping[tuple[str, str], int]
-    folder: Path
+    folder: Path  # the evaluation
 
     def totals(self) -> dict[Fate, int]:
         """Return fate -> judgements."""

@@ -19,14 +19,10 @@ from ..judging.settings import LabelledSettings, WordedSettings, in_all_sets
 
 @dataclass(frozen=True)
 class Judging:
-    """A stage in which judges are asked; it writes one field, a row per question, judge and vote.
+    """A stage in which judges are asked; it writes one field, a row per question, judge and vote."""
 
-    Attributes:
-        SPEC: its declaration.
-        packets: item, its pictures, seed and settings -> what is asked.
-    """
-
-    SPEC: StageSpec
+    SPEC: StageSpec  # its declaration
+    # item, its pictures, seed and settings -> what is asked
     packets: Callable[[Item, Sequence[Image], int, WordedSettings], list[Packet]]
 
     async def run(self, item: Item, tools: Tools) -> Outcome:

@@ -31,35 +31,23 @@ CONTRASTS = "judge_contrasts"
 
 @dataclass(frozen=True, slots=True)
 class JudgingBudget:
-    """How much a set of stories asks for (Eq. 67 and Tables 47 and 48 of the KathaTrace paper).
+    """How much a set of stories asks for (Eq. 67 and Tables 47 and 48 of the KathaTrace paper)."""
 
-    Attributes:
-        stories: stories that are judged.
-        generations: storyboards that are judged, over all methods and seeds.
-        panels: pictures that they must have.
-        questions: recoverability questions of the stories.
-        labels: stories with a moral target, asked for once per condition.
-        pairs: contrastive pairs.
-        judges: how many judges are asked; the largest number of any condition.
-        calls: what is asked -> calls of all judges, all votes counted: ``text`` once per story whatever the
-            methods, the others once per complete generation. Exact unless a picture cannot be read.
-        one_judge: calls of one judge for the questions of one generation per story: three per question.
-        there: pictures that lie in the folders, whatever they hold; None without outputs.
-        incomplete: generations with missing or wrongly numbered pictures; only their text is asked about.
-        training: stories among them of the split for training, where neither split nor stories were chosen.
-    """
-
-    stories: int
-    generations: int
-    panels: int
-    questions: int
-    labels: int
-    pairs: int
-    judges: int
+    stories: int  # stories that are judged
+    generations: int  # storyboards that are judged, over all methods and seeds
+    panels: int  # pictures that they must have
+    questions: int  # recoverability questions of the stories
+    labels: int  # stories with a moral target, asked for once per condition
+    pairs: int  # contrastive pairs
+    judges: int  # how many judges are asked; the largest number of any condition
+    # what is asked -> calls of all judges, all votes counted: ``text`` once per story whatever the methods,
+    # the others once per complete generation. Exact unless a picture cannot be read.
     calls: dict[str, int]
-    one_judge: int
-    there: int | None = None
+    one_judge: int  # calls of one judge for the questions of one generation per story: three per question
+    there: int | None = None  # pictures that lie in the folders, whatever they hold; None without outputs
+    # generations with missing or wrongly numbered pictures; only their text is asked about
     incomplete: int = 0
+    # stories among them of the split for training, where neither split nor stories were chosen
     training: int = 0
 
     @property
@@ -126,19 +114,12 @@ def judging_budget(request: RunRequest) -> JudgingBudget:
 
 @dataclass(frozen=True, slots=True)
 class _Generations:
-    """What a method has made.
+    """What a method has made."""
 
-    Attributes:
-        seeds: how many.
-        panels: pictures that one seed of all stories needs.
-        there: pictures that lie there; None without outputs.
-        complete: story id -> generations with the right pictures.
-    """
-
-    seeds: int
-    panels: int
-    there: int | None
-    complete: Counter[str]
+    seeds: int  # how many
+    panels: int  # pictures that one seed of all stories needs
+    there: int | None  # pictures that lie there; None without outputs
+    complete: Counter[str]  # story id -> generations with the right pictures
 
 
 def _generations(folder: Path, records: Sequence[StoryRecord], release: Release) -> _Generations:

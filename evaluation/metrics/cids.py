@@ -84,62 +84,40 @@ DEFINITION: Choice[Definition] = Choice("cids", ("paper", "code"))
 
 @dataclass(frozen=True)
 class Character:
-    """A character of a script, as it is recognised.
+    """A character of a script, as it is recognised."""
 
-    Attributes:
-        key: its name in the script.
-        encoders: which encoders tell it: those of faces for a realistic human, else those of pictures.
-        references: vectors of its reference crops.
-    """
-
-    key: str
+    key: str  # its name in the script
+    # which encoders tell it: those of faces for a realistic human, else those of pictures
     encoders: tuple[str, ...]
-    references: Vectors
+    references: Vectors  # vectors of its reference crops
 
 
 @dataclass(frozen=True)
 class ShotCrops:
-    """What was found in the picture of a shot.
+    """What was found in the picture of a shot."""
 
-    Attributes:
-        number: of the shot, from 1.
-        expected: keys of the characters on stage, each once.
-        crops: vectors of the detected characters; None where there is no image.
-    """
-
-    number: int
-    expected: tuple[str, ...]
-    crops: Vectors | None
+    number: int  # of the shot, from 1
+    expected: tuple[str, ...]  # keys of the characters on stage, each once
+    crops: Vectors | None  # vectors of the detected characters; None where there is no image
 
 
 @dataclass(frozen=True)
 class Match:
-    """One expected character in one shot.
+    """One expected character in one shot."""
 
-    Attributes:
-        shot: number of the shot.
-        character: its key.
-        crop: place of its crop among the shot's; None where it has none.
-        cross: mean similarity to its references.
-        missed: why there is none: ``no image``, ``no reference``, ``nothing detected``, ``not matched``.
-    """
-
-    shot: int
-    character: str
-    crop: int | None = None
-    cross: float | None = None
+    shot: int  # number of the shot
+    character: str  # its key
+    crop: int | None = None  # place of its crop among the shot's; None where it has none
+    cross: float | None = None  # mean similarity to its references
+    # why there is none: ``no image``, ``no reference``, ``nothing detected``, ``not matched``
     missed: str | None = None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How similarities become values.
+    """How similarities become values."""
 
-    Attributes:
-        definition: ``paper`` or ``code``.
-    """
-
-    definition: Definition = "paper"
+    definition: Definition = "paper"  # ``paper`` or ``code``
 
     @property
     def apart(self) -> float:
@@ -149,21 +127,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Cids:
-    """The values of one story.
+    """The values of one story."""
 
-    Attributes:
-        cross: similarity to the references.
-        self_: similarity of the generated characters among themselves.
-        matches: one per expected character and shot, in order.
-        crops: character -> vectors of its matched crops.
-        no_record: why the public code makes no record of the story; None where it makes one.
-    """
-
-    cross: Score
-    self_: Score
-    matches: tuple[Match, ...]
-    crops: Mapping[str, Vectors] = field(repr=False)
-    no_record: str | None = None
+    cross: Score  # similarity to the references
+    self_: Score  # similarity of the generated characters among themselves
+    matches: tuple[Match, ...]  # one per expected character and shot, in order
+    crops: Mapping[str, Vectors] = field(repr=False)  # character -> vectors of its matched crops
+    no_record: str | None = None  # why the public code makes no record of the story; None where it makes one
 
 
 def cids(
@@ -211,19 +181,12 @@ def of_record(terms: Terms, settings: Settings, why: str | None) -> Terms:
 
 @dataclass(frozen=True)
 class Matched:
-    """Who was matched in a story, for the metrics of single characters.
+    """Who was matched in a story, for the metrics of single characters."""
 
-    Attributes:
-        characters: those that count, of all who were matched together.
-        cids: who was matched, among all.
-        settings: how.
-        mirrors: character -> vector of the mirror image of its first reference.
-    """
-
-    characters: tuple[Character, ...]
-    cids: Cids
-    settings: Settings
-    mirrors: Mapping[str, Vectors]
+    characters: tuple[Character, ...]  # those that count, of all who were matched together
+    cids: Cids  # who was matched, among all
+    settings: Settings  # how
+    mirrors: Mapping[str, Vectors]  # character -> vector of the mirror image of its first reference
 
 
 def matched(story: Story, chosen: Choices) -> Matched | None:

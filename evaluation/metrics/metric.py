@@ -10,21 +10,14 @@ from .story import Story
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """What a number is.
+    """What a number is."""
 
-    Attributes:
-        name: of the number in files.
-        version: raised when its values change.
-        label: name for readers.
-        direction: which end is better; ``none`` for a diagnostic, which is shown and not ranked.
-        range: its lowest and highest value; ``inf`` where there is none.
-    """
-
-    name: str
-    version: int = 1
-    label: str
+    name: str  # of the number in files
+    version: int = 1  # raised when its values change
+    label: str  # name for readers
+    # which end is better; ``none`` for a diagnostic, which is shown and not ranked
     direction: Literal["higher", "lower", "none"]
-    range: tuple[float, float]
+    range: tuple[float, float]  # its lowest and highest value; ``inf`` where there is none
 
     @property
     def higher(self) -> bool | None:
@@ -43,14 +36,10 @@ T_co = TypeVar("T_co", bound=str, covariant=True)
 
 @dataclass(frozen=True)
 class Choice(Generic[T_co]):
-    """A definition that is chosen by name, such as ``cids=code``.
+    """A definition that is chosen by name, such as ``cids=code``."""
 
-    Attributes:
-        name: as it is written.
-        options: its values, the default first; the docstring of the metric's file says what they are.
-    """
-
-    name: str
+    name: str  # as it is written
+    # its values, the default first; the docstring of the metric's file says what they are
     options: tuple[T_co, ...]
 
 
@@ -71,19 +60,12 @@ class Choices:
 
 @dataclass(frozen=True)
 class Need:
-    """A model that has to look before a metric can be computed.
+    """A model that has to look before a metric can be computed."""
 
-    Attributes:
-        stage: the stage in which it looks.
-        setting: of that stage that names it; one that the stage does not have stands under its ``more``.
-        model: the name or names where the settings give none.
-        part: what an archive calls what it found.
-    """
-
-    stage: str
-    setting: str
-    model: str | tuple[str, ...]
-    part: str
+    stage: str  # the stage in which it looks
+    setting: str  # of that stage that names it; one that the stage does not have stands under its ``more``
+    model: str | tuple[str, ...]  # the name or names where the settings give none
+    part: str  # what an archive calls what it found
 
     @property
     def key(self) -> tuple[str, str]:
@@ -105,35 +87,22 @@ def of_pictures(part: str, model: str) -> Need:
 
 @dataclass(frozen=True)
 class Term:
-    """One addend of a story's score.
+    """One addend of a story's score."""
 
-    Attributes:
-        value: the sum over what it stands for, or why there is none.
-        shot: place among the story's shots, from 0; None where it is of no single shot.
-        character: key of the character that it is about, if any.
-        count: how many things the value is the sum of.
-    """
-
-    value: float | str
-    shot: int | None = None
-    character: str | None = None
-    count: int = 1
+    value: float | str  # the sum over what it stands for, or why there is none
+    shot: int | None = None  # place among the story's shots, from 0; None where it is of no single shot
+    character: str | None = None  # key of the character that it is about, if any
+    count: int = 1  # how many things the value is the sum of
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a story's score is made of.
+    """What a story's score is made of."""
 
-    Attributes:
-        terms: the addends.
-        counts: coverage.
-        why: why the story has no value where no term has one.
-        of: where given, the score is the mean over these characters of each one's mean; 0 for one without.
-    """
-
-    terms: Sequence[Term]
-    counts: Mapping[str, int]
-    why: str
+    terms: Sequence[Term]  # the addends
+    counts: Mapping[str, int]  # coverage
+    why: str  # why the story has no value where no term has one
+    # where given, the score is the mean over these characters of each one's mean; 0 for one without
     of: tuple[str, ...] | None = None
 
     @property
@@ -171,40 +140,25 @@ class Metric(Quantity):
     mean over stories.
 
     Its version stands in the protocol of an evaluation.
-
-    Attributes:
-        group: what it is about, as the paper groups it.
-        meaning: its definition in a sentence or two.
-        needs: the models that have to look.
-        terms: of one story.
-        whole: of a whole set.
-        judged: whether a judge rates it.
-        per_shot: whether single shots have a value.
-        per_character: whether it can be taken over some characters of a story.
-        choices: the definitions that it has.
-        digits: behind the point.
-        top: value that counts as full where a chart needs one.
-        column: its place in Table S6 of ViStoryBench, and in its polar charts; None where it is not there.
-        lead: by the lowest of these, stories are chosen and rows sorted; None: never.
-        notes: counts that are told with a score: which, what it is a part of, and the words.
-        few: below so many pictures its value means little.
     """
 
-    group: str
-    meaning: str
-    needs: tuple[Need, ...] = ()
-    terms: Compute | None = None
-    whole: Whole | None = None
-    judged: bool = False
-    per_shot: bool = False
-    per_character: bool = False
-    choices: tuple[Choice[str], ...] = ()
-    digits: Literal[2, 3] = 3
-    top: float | None = None
+    group: str  # what it is about, as the paper groups it
+    meaning: str  # its definition in a sentence or two
+    needs: tuple[Need, ...] = ()  # the models that have to look
+    terms: Compute | None = None  # of one story
+    whole: Whole | None = None  # of a whole set
+    judged: bool = False  # whether a judge rates it
+    per_shot: bool = False  # whether single shots have a value
+    per_character: bool = False  # whether it can be taken over some characters of a story
+    choices: tuple[Choice[str], ...] = ()  # the definitions that it has
+    digits: Literal[2, 3] = 3  # behind the point
+    top: float | None = None  # value that counts as full where a chart needs one
+    # its place in Table S6 of ViStoryBench, and in its polar charts; None where it is not there
     column: int | None = None
-    lead: int | None = None
+    lead: int | None = None  # by the lowest of these, stories are chosen and rows sorted; None: never
+    # counts that are told with a score: which, what it is a part of, and the words
     notes: tuple[tuple[str, str, str], ...] = ()
-    few: int = 0
+    few: int = 0  # below so many pictures its value means little
 
     @property
     def ranked(self) -> bool:

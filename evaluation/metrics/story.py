@@ -53,16 +53,12 @@ class FoundStory(Own):
 
 @dataclass(frozen=True)
 class Story:
-    """A story as metrics see it: what was found in its pictures, shot by shot.
+    """A story as metrics see it: what was found in its pictures, shot by shot."""
 
-    Attributes:
-        line: what the archive keeps.
-        among: keys of the characters that count, for scores by kind of character; None: all of them.
-        kept: what metrics of this story share, such as who was matched.
-    """
-
-    line: FoundStory
+    line: FoundStory  # what the archive keeps
+    # keys of the characters that count, for scores by kind of character; None: all of them
     among: frozenset[str] | None = None
+    # what metrics of this story share, such as who was matched
     kept: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

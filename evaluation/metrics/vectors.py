@@ -14,13 +14,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Vectors:
-    """Unit vectors of the same pictures by one or more encoders.
+    """Unit vectors of the same pictures by one or more encoders."""
 
-    Attributes:
-        by_encoder: encoder -> shape (pictures, dimensions), float64; each row of length 1, or all ``nan``
-            where the encoder found nothing to encode, such as no face.
-    """
-
+    # encoder -> shape (pictures, dimensions), float64; each row of length 1, or all ``nan`` where the encoder
+    # found nothing to encode, such as no face
     by_encoder: Mapping[str, Floats] = field(repr=False)
 
     def __post_init__(self) -> None:

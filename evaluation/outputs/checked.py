@@ -31,51 +31,34 @@ SMALL = 64
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """One file that can be used.
+    """One file that can be used."""
 
-    Attributes:
-        number: of the picture, from 1; of a video 1.
-        file: a picture, a video, or the clip whose first frame is the picture.
-        sha256: hash of the file; empty where it was not read whole.
-        scene: index of the scene that the picture shows; None for a bridge frame, and where pictures and
-            scenes do not correspond one to one.
-    """
-
-    number: int
-    file: Path
-    sha256: str = ""
+    number: int  # of the picture, from 1; of a video 1
+    file: Path  # a picture, a video, or the clip whose first frame is the picture
+    sha256: str = ""  # hash of the file; empty where it was not read whole
+    # index of the scene that the picture shows; None for a bridge frame, and where pictures and scenes do not
+    # correspond one to one
     scene: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a method made of one story or prompt, with one seed.
+    """What a method made of one story or prompt, with one seed."""
 
-    Attributes:
-        unit: the story's id, or the prompt's file name in the suite.
-        seed: of the generation; None where there is one per unit.
-        files: those that can be used, by number.
-        codes: of what makes it invalid, sorted; none where it can be judged.
-    """
-
-    unit: str
-    seed: int | None
-    files: tuple[OutputFile, ...] = ()
-    codes: tuple[str, ...] = ()
+    unit: str  # the story's id, or the prompt's file name in the suite
+    seed: int | None  # of the generation; None where there is one per unit
+    files: tuple[OutputFile, ...] = ()  # those that can be used, by number
+    codes: tuple[str, ...] = ()  # of what makes it invalid, sorted; none where it can be judged
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs(ValidationReport):
-    """The outputs of one method, checked; findings and counts as in every validation.
+    """The outputs of one method, checked; findings and counts as in every validation."""
 
-    Attributes:
-        method: the method's name, from ``outputs.json`` or else the folder's.
-        seeds: the seeds expected of every unit; ``(None,)`` where there is one output per unit.
-        outputs: one of each unit and seed that was requested, whether it is there or not.
-    """
-
-    method: str
+    method: str  # the method's name, from ``outputs.json`` or else the folder's
+    # the seeds expected of every unit; ``(None,)`` where there is one output per unit
     seeds: tuple[int | None, ...]
+    # one of each unit and seed that was requested, whether it is there or not
     outputs: tuple[Output, ...] = field(repr=False)
 
     @property
@@ -149,17 +132,11 @@ def report_of(
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was seen of a file.
+    """What was seen of a file."""
 
-    Attributes:
-        sha256: hash of the file; None where it cannot be used.
-        issues: the findings about it.
-        size: width and height of a picture that was decoded, in pixels.
-    """
-
-    sha256: str | None
-    issues: list[Issue]
-    size: tuple[int, int] | None = None
+    sha256: str | None  # hash of the file; None where it cannot be used
+    issues: list[Issue]  # the findings about it
+    size: tuple[int, int] | None = None  # width and height of a picture that was decoded, in pixels
 
 
 def look_at_picture(

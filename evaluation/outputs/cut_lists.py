@@ -38,17 +38,11 @@ class BadCuts(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where shots are in one video.
+    """Where shots are in one video."""
 
-    Attributes:
-        spans: key of a shot -> its frames; shots that are nowhere are left out.
-        source: name of the cut list, or what found the cuts.
-        detected: all shots that were found, in order; none where a list was given.
-    """
-
-    spans: Mapping[str, Span]
-    source: str
-    detected: tuple[Span, ...] = ()
+    spans: Mapping[str, Span]  # key of a shot -> its frames; shots that are nowhere are left out
+    source: str  # name of the cut list, or what found the cuts
+    detected: tuple[Span, ...] = ()  # all shots that were found, in order; none where a list was given
 
 
 def list_of(folder: Path, episode_id: str) -> Path | None:

@@ -65,50 +65,33 @@ FATAL = frozenset({"numbered-from-zero", "mixed-layout"})
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """How outputs are looked at.
+    """How outputs are looked at."""
 
-    Attributes:
-        finder: what finds the shots of an episode's video that has no cut list.
-        device: where it runs.
-        decode: whether videos are decoded, which tells whether they are whole and long enough; without, only
-            what lies where is looked at, and the cuts of videos of whole episodes.
-    """
-
-    finder: Method = "transnetv2"
-    device: str = "cpu"
+    finder: Method = "transnetv2"  # what finds the shots of an episode's video that has no cut list
+    device: str = "cpu"  # where it runs
+    # whether videos are decoded, which tells whether they are whole and long enough; without, only what lies
+    # where is looked at, and the cuts of videos of whole episodes
     decode: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ShotVideo:
-    """The video of one scheduled shot.
+    """The video of one scheduled shot."""
 
-    Attributes:
-        key: of the shot, ``<scene>:<shot>``.
-        file: the video; None where there is none.
-        span: its frames in the video of a whole episode; None where the file is the shot.
-        code: why it cannot be looked at, such as ``missing``; None where nothing is known against it.
-    """
-
-    key: str
-    file: Path | None = None
-    span: Span | None = None
+    key: str  # of the shot, ``<scene>:<shot>``
+    file: Path | None = None  # the video; None where there is none
+    span: Span | None = None  # its frames in the video of a whole episode; None where the file is the shot
+    # why it cannot be looked at, such as ``missing``; None where nothing is known against it
     code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeOutput(Output):
-    """What a method made of one episode.
+    """What a method made of one episode."""
 
-    Attributes:
-        layout: a video per ``shots``, or one ``film``; None where there is nothing.
-        shots: one of each shot of the script, in story order.
-        cuts: where the shots are in the film.
-    """
-
-    layout: Layout | None = None
-    shots: tuple[ShotVideo, ...] = ()
-    cuts: Cuts | None = None
+    layout: Layout | None = None  # a video per ``shots``, or one ``film``; None where there is nothing
+    shots: tuple[ShotVideo, ...] = ()  # one of each shot of the script, in story order
+    cuts: Cuts | None = None  # where the shots are in the film
 
 
 @dataclass(frozen=True, slots=True)

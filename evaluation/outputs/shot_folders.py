@@ -40,18 +40,13 @@ _MOST_LEVELS = 4
 class Choice:
     """Which of several sets of outputs is meant; None where there is only one.
 
-    Attributes:
-        mode: name of the folder of the mode.
-        language: ``en`` or ``ch``, as which ``zh`` and ``cn`` count.
-        timestamp: name of the folder, or ``latest``.
-
     Raises:
         ConfigError: there is no such language.
     """
 
-    mode: str | None = None
-    language: str | None = None
-    timestamp: str | None = None
+    mode: str | None = None  # name of the folder of the mode
+    language: str | None = None  # ``en`` or ``ch``, as which ``zh`` and ``cn`` count
+    timestamp: str | None = None  # name of the folder, or ``latest``
 
     def __post_init__(self) -> None:
         """Check the language."""
@@ -63,19 +58,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class StoryFolder:
-    """What lies in the folder of one story.
+    """What lies in the folder of one story."""
 
-    Attributes:
-        story_id: the folder's name.
-        folder: the folder with the shots.
-        files: its pictures and videos, sorted by name.
-        strays: other entries, sorted by name.
-    """
-
-    story_id: str
-    folder: Path
-    files: tuple[Path, ...]
-    strays: tuple[Path, ...]
+    story_id: str  # the folder's name
+    folder: Path  # the folder with the shots
+    files: tuple[Path, ...]  # its pictures and videos, sorted by name
+    strays: tuple[Path, ...]  # other entries, sorted by name
 
 
 def find_root(folder: Path, choice: Choice) -> Path:

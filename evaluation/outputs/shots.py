@@ -63,15 +63,10 @@ HARMLESS = frozenset({"odd-picture", "stray-file", "unpadded-story"})
 
 @dataclass(frozen=True, slots=True)
 class ShotOutputs(Outputs):
-    """The outputs of one method, checked: one of every story of the set, with the shots that can be used.
+    """The outputs of one method, checked: one of every story of the set, with the shots that can be used."""
 
-    Attributes:
-        root: the folder that holds the stories' folders.
-        expected: story id -> how many shots its script has.
-    """
-
-    root: Path
-    expected: Mapping[str, int] = field(repr=False)
+    root: Path  # the folder that holds the stories' folders
+    expected: Mapping[str, int] = field(repr=False)  # story id -> how many shots its script has
 
     @property
     def shots(self) -> dict[str, dict[int, OutputFile]]:
@@ -120,19 +115,12 @@ class ShotOutputs(Outputs):
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """How outputs are read.
+    """How outputs are read."""
 
-    Attributes:
-        method: its name; None for that of the folder.
-        choice: which mode, language and time stamp.
-        first: number of the first shot in the files' names, 1 or 0.
-        limits: what a picture may be at most.
-    """
-
-    method: str | None = None
-    choice: Choice = field(default_factory=Choice)
-    first: int = 1
-    limits: PictureLimits = LIMITS
+    method: str | None = None  # its name; None for that of the folder
+    choice: Choice = field(default_factory=Choice)  # which mode, language and time stamp
+    first: int = 1  # number of the first shot in the files' names, 1 or 0
+    limits: PictureLimits = LIMITS  # what a picture may be at most
 
 
 def check_shots(folder: Path, shot_set: ShotSet, options: CheckOptions | None = None) -> ShotOutputs:

@@ -22,15 +22,10 @@ _APOSTROPHES = re.compile("['\u2018\u2019\u02bc\uff07`]")
 
 @dataclass(frozen=True, slots=True)
 class StoryFolders:
-    """Where the outputs of one method are.
+    """Where the outputs of one method are."""
 
-    Attributes:
-        places: story id -> its folder, of stories that have one.
-        issues: folders and files that belong to no story, and titles that say too little.
-    """
-
-    places: Mapping[str, Path]
-    issues: tuple[Issue, ...]
+    places: Mapping[str, Path]  # story id -> its folder, of stories that have one
+    issues: tuple[Issue, ...]  # folders and files that belong to no story, and titles that say too little
 
 
 def find_story_folders(

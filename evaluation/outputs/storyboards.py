@@ -83,17 +83,12 @@ class OutputsManifest(NamedFolders):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What lies in one folder.
+    """What lies in one folder."""
 
-    Attributes:
-        panels: number and file of each picture, sorted by number and name.
-        seeds: seed -> its folder; several where a seed is written in several ways (``seed_1``, ``seed_01``).
-        strays: names of everything else.
-    """
-
-    panels: tuple[tuple[int, Path], ...] = ()
+    panels: tuple[tuple[int, Path], ...] = ()  # number and file of each picture, sorted by number and name
+    # seed -> its folder; several where a seed is written in several ways (``seed_1``, ``seed_01``)
     seeds: tuple[tuple[int, Path], ...] = ()
-    strays: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()  # names of everything else
 
 
 def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = None) -> Listed:
@@ -121,17 +116,12 @@ def list_folder(folder: Path, *, with_seeds: bool = True, unit: Unit | None = No
 
 @dataclass(frozen=True, slots=True)
 class Storyboards(Outputs):
-    """The storyboards of one method; outputs are sorted by story and seed.
+    """The storyboards of one method; outputs are sorted by story and seed."""
 
-    Attributes:
-        variants: the storyboards of contrastive variants that are there, called by the variant's id.
-        unit: what one file is; None where the outputs do not say, for panels.
-        frames: frames of each video that judges see.
-    """
-
+    # the storyboards of contrastive variants that are there, called by the variant's id
     variants: tuple[Output, ...] = field(default=(), repr=False)
-    unit: Unit | None = None
-    frames: int = 1
+    unit: Unit | None = None  # what one file is; None where the outputs do not say, for panels
+    frames: int = 1  # frames of each video that judges see
 
     @property
     def sha256(self) -> str:

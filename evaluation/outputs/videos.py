@@ -48,17 +48,12 @@ def frame_count(frames: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MethodVideos:
-    """The videos of one method.
+    """The videos of one method."""
 
-    Attributes:
-        folder: of the method, which bears its name.
-        seeds: of its sub-folders ``seed_N``; only null where it has none.
-        named: file name in the suite -> file below the folder, or below that of each seed, where
-            ``outputs.json`` says so.
-    """
-
-    folder: Path
-    seeds: tuple[int | None, ...]
+    folder: Path  # of the method, which bears its name
+    seeds: tuple[int | None, ...]  # of its sub-folders ``seed_N``; only null where it has none
+    # file name in the suite -> file below the folder, or below that of each seed, where ``outputs.json`` says
+    # so
     named: Mapping[str, str] = field(default_factory=dict)
 
     def below(self, unit: str, seed: int | None) -> str:

@@ -42,19 +42,12 @@ NONE = "no question was judged under both wordings"
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the verdicts on single questions agree under one condition.
+    """How far the verdicts on single questions agree under one condition."""
 
-    Attributes:
-        same: share of the questions judged under both wordings that have the same verdict, right or not.
-        kappa: Cohen's kappa of these verdicts; None where there is only one verdict.
-        first_only: how many are right under the first wording alone.
-        second_only: the same for the second.
-    """
-
-    same: Score
-    kappa: float | None
-    first_only: int
-    second_only: int
+    same: Score  # share of the questions judged under both wordings that have the same verdict, right or not
+    kappa: float | None  # Cohen's kappa of these verdicts; None where there is only one verdict
+    first_only: int  # how many are right under the first wording alone
+    second_only: int  # the same for the second
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -63,16 +56,11 @@ class Agreement:
 
 @dataclass(frozen=True)
 class WordingControl:
-    """Two wordings of the prompts against each other.
+    """Two wordings of the prompts against each other."""
 
-    Attributes:
-        methods: rank correlation of the methods' filtered STG.
-        stories: the same of the stories' filtered gaps, over all methods.
-        agreement: condition -> agreement on single questions, seeds counted apart.
-    """
-
-    methods: Correlation
-    stories: Correlation
+    methods: Correlation  # rank correlation of the methods' filtered STG
+    stories: Correlation  # the same of the stories' filtered gaps, over all methods
+    # condition -> agreement on single questions, seeds counted apart
     agreement: Mapping[str, Agreement] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -159,28 +147,20 @@ def _rank(ranks: Correlation) -> str:
 
 @dataclass(frozen=True)
 class KathaComparison:
-    """Methods of two evaluations against each other.
+    """Methods of two evaluations against each other."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        stories: how many stories both are about.
-        gaps: evaluation -> method -> common-valid STG at question level.
-        comparisons: methods of the first against methods of the second: those of the same name if there are
-            any, else each against each.
-        ranks: rank correlation over methods of the same name, of filtered STG.
-        differences: parts of the protocol that were allowed to differ.
-        wordings: how far two wordings of the prompts agree; None unless that is all that differs.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
-    stories: int
+    definitions: Definitions  # the named definitions that were used
+    stories: int  # how many stories both are about
+    # evaluation -> method -> common-valid STG at question level
     gaps: Mapping[str, Mapping[str, float | None]]
+    # methods of the first against methods of the second: those of the same name if there are any, else each
+    # against each
     comparisons: tuple[Paired, ...] = field(repr=False)
-    ranks: Correlation
-    differences: tuple[Difference, ...] = ()
+    ranks: Correlation  # rank correlation over methods of the same name, of filtered STG
+    differences: tuple[Difference, ...] = ()  # parts of the protocol that were allowed to differ
+    # how far two wordings of the prompts agree; None unless that is all that differs
     wordings: WordingControl | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""

@@ -17,15 +17,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Generations:
-    """The generations of one method.
+    """The generations of one method."""
 
-    Attributes:
-        requested: which were asked for, shape (seeds, stories).
-        valid: which of them can be judged, shape (seeds, stories).
-    """
-
-    requested: Mask = field(repr=False)
-    valid: Mask = field(repr=False)
+    requested: Mask = field(repr=False)  # which were asked for, shape (seeds, stories)
+    valid: Mask = field(repr=False)  # which of them can be judged, shape (seeds, stories)
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts of Table 57. A story is valid where at least one of its generations is."""
@@ -99,23 +94,14 @@ OUTCOMES: tuple[str, ...] = get_args(JudgementOutcome)
 
 @dataclass(frozen=True)
 class Coverage:
-    """The replies of one judge to one kind of question under one condition.
+    """The replies of one judge to one kind of question under one condition."""
 
-    Attributes:
-        judge: its spec.
-        method: whose outputs were shown; None under text-only evidence.
-        kind: of question.
-        condition: evidence.
-        asked: how many replies there are, votes counted apart.
-        outcomes: outcome -> how many; all outcomes, in a fixed order.
-    """
-
-    judge: str
-    method: str | None
-    kind: str
-    condition: str
-    asked: int
-    outcomes: dict[str, int]
+    judge: str  # its spec
+    method: str | None  # whose outputs were shown; None under text-only evidence
+    kind: str  # of question
+    condition: str  # evidence
+    asked: int  # how many replies there are, votes counted apart
+    outcomes: dict[str, int]  # outcome -> how many; all outcomes, in a fixed order
 
     @property
     def answered(self) -> float:

@@ -17,13 +17,9 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Sheet:
-    """Columns of sums per story, side by side under names, so that all are resampled together.
+    """Columns of sums per story, side by side under names, so that all are resampled together."""
 
-    Attributes:
-        stories: how many rows there are.
-    """
-
-    stories: int
+    stories: int  # how many rows there are
     _parts: list[Floats] = field(default_factory=list, repr=False)
     _places: dict[tuple[str, ...], slice] = field(default_factory=dict, repr=False)
     _width: int = 0
@@ -59,38 +55,24 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Sums over stories, as they are and resampled.
+    """Sums over stories, as they are and resampled."""
 
-    Attributes:
-        rows: the stories, shape (stories, columns).
-        sums: over all of them, shape (columns,).
-        resampled: over resamples, shape (resamples, columns).
-        definitions: how intervals are made.
-    """
-
-    rows: Floats = field(repr=False)
-    sums: Floats = field(repr=False)
-    resampled: Floats = field(repr=False)
-    definitions: Definitions
+    rows: Floats = field(repr=False)  # the stories, shape (stories, columns)
+    sums: Floats = field(repr=False)  # over all of them, shape (columns,)
+    resampled: Floats = field(repr=False)  # over resamples, shape (resamples, columns)
+    definitions: Definitions  # how intervals are made
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Named values with the ends of their intervals; ``nan`` where there is none.
+    """Named values with the ends of their intervals; ``nan`` where there is none."""
 
-    Attributes:
-        values: name -> value.
-        low: name -> lower end of the 95 % interval.
-        high: name -> upper end.
-        replicates: name -> its values in the resamples, shape (resamples,).
-        rates: name -> what it is.
-    """
-
-    values: Mapping[str, float]
-    low: Mapping[str, float]
-    high: Mapping[str, float]
+    values: Mapping[str, float]  # name -> value
+    low: Mapping[str, float]  # name -> lower end of the 95 % interval
+    high: Mapping[str, float]  # name -> upper end
+    # name -> its values in the resamples, shape (resamples,)
     replicates: Mapping[str, Floats] = field(repr=False)
-    rates: Mapping[str, Rate] = field(repr=False)
+    rates: Mapping[str, Rate] = field(repr=False)  # name -> what it is
 
     def score(self, name: str, **more: Any) -> Score:  # noqa: ANN401 - fields of a score
         """Return one of the values as a score; ``more`` are its counts, numerator and denominator."""

@@ -25,29 +25,19 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Items:
-    """Stories, questions and contrastive pairs in the order of the release, places counted from 0.
+    """Stories, questions and contrastive pairs in the order of the release, places counted from 0."""
 
-    Attributes:
-        records: the stories.
-        keys: what answers to each question are compared with.
-        story: question -> place of its story, shape (questions,).
-        dimension: question -> place in :data:`DIMENSIONS`, shape (questions,).
-        moral: story -> place in :data:`LABELS`; -1 where it has none. Shape (stories,).
-        pairs: the ids of the contrastive pairs.
-        pair_story: pair -> place of its story, shape (pairs,).
-        pair_moral: pair -> place of the contrastive label in :data:`LABELS`, -1 where it has none.
-        pair_kind: kind of change of each pair.
-    """
-
-    records: tuple[StoryRecord, ...] = field(repr=False)
-    keys: tuple[Key, ...] = field(repr=False)
-    story: Ints = field(repr=False)
-    dimension: Ints = field(repr=False)
+    records: tuple[StoryRecord, ...] = field(repr=False)  # the stories
+    keys: tuple[Key, ...] = field(repr=False)  # what answers to each question are compared with
+    story: Ints = field(repr=False)  # question -> place of its story, shape (questions,)
+    dimension: Ints = field(repr=False)  # question -> place in :data:`DIMENSIONS`, shape (questions,)
+    # story -> place in :data:`LABELS`; -1 where it has none. Shape (stories,).
     moral: Ints = field(repr=False)
-    pairs: tuple[str, ...] = field(repr=False)
-    pair_story: Ints = field(repr=False)
+    pairs: tuple[str, ...] = field(repr=False)  # the ids of the contrastive pairs
+    pair_story: Ints = field(repr=False)  # pair -> place of its story, shape (pairs,)
+    # pair -> place of the contrastive label in :data:`LABELS`, -1 where it has none
     pair_moral: Ints = field(repr=False)
-    pair_kind: tuple[str, ...] = field(repr=False)
+    pair_kind: tuple[str, ...] = field(repr=False)  # kind of change of each pair
 
     @property
     def stories(self) -> int:

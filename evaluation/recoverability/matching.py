@@ -38,18 +38,13 @@ Compare = Callable[["Key", str], bool]
 
 @dataclass(frozen=True)
 class Key:
-    """What answers to one question are compared with.
-
-    Attributes:
-        gold: the canonical answer.
-        accepted: the accepted answers as :func:`fabula.schemas.text.normalize_answer` leaves them.
-        words: the longer words of the canonical answer, for matching by keyword.
-    """
+    """What answers to one question are compared with."""
 
     question_id: str
-    gold: str
+    gold: str  # the canonical answer
+    # the accepted answers as :func:`fabula.schemas.text.normalize_answer` leaves them
     accepted: frozenset[str]
-    words: frozenset[str]
+    words: frozenset[str]  # the longer words of the canonical answer, for matching by keyword
 
     @classmethod
     def of(cls, question: Question) -> "Key":
@@ -83,16 +78,11 @@ def keyword(key: Key, answer: str) -> bool:
 
 @dataclass(frozen=True)
 class Matcher:
-    """A rule by which answers are compared.
+    """A rule by which answers are compared."""
 
-    Attributes:
-        meaning: when an answer is right, in a sentence.
-        rule: its setting -> whether an answer to a question is right.
-        setting: the default of its setting, and its least and greatest value; None where it has none.
-    """
-
-    meaning: str
-    rule: Callable[[float], Compare]
+    meaning: str  # when an answer is right, in a sentence
+    rule: Callable[[float], Compare]  # its setting -> whether an answer to a question is right
+    # the default of its setting, and its least and greatest value; None where it has none
     setting: tuple[float, float, float] | None = None
 
 
@@ -129,15 +119,10 @@ def archived(name: str, verdicts: Mapping[tuple[str, str], bool]) -> Compare:
 
 @dataclass
 class Marker:
-    """Decides whether replies are right; the same answer to the same question is compared once.
+    """Decides whether replies are right; the same answer to the same question is compared once."""
 
-    Attributes:
-        compare: the matcher.
-        support: what the image support of a text+image reply decides.
-    """
-
-    compare: Compare
-    support: Support = "contradicted"
+    compare: Compare  # the matcher
+    support: Support = "contradicted"  # what the image support of a text+image reply decides
     _seen: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
 
     def marks(self, key: Key, condition: str, parsed: Mapping[str, object]) -> tuple[bool, bool]:

@@ -32,27 +32,18 @@ JUDGE_VALUES = METRICS[:3]
 
 @dataclass(frozen=True)
 class Method:
-    """The verdicts on one method's outputs.
+    """The verdicts on one method's outputs."""
 
-    Attributes:
-        name: of the method.
-        outcomes: verdicts of all judges on every question, and the sets of questions.
-        single: judge -> the same for this judge alone.
-        board: verdicts of all judges, and of each, on every question.
-        labels: labels of every story, shape (seeds, conditions, stories).
-        choices: choices between trajectories, shape (seeds, conditions, pairs).
-        variant_choices: the same where the outputs of the pair's variant are shown.
-        made: its generations.
-    """
-
-    name: str
+    name: str  # of the method
+    # verdicts of all judges on every question, and the sets of questions
     outcomes: Outcomes = field(repr=False)
-    single: Mapping[str, Outcomes] = field(repr=False)
-    board: Board = field(repr=False)
-    labels: Verdicts = field(repr=False)
-    choices: Verdicts = field(repr=False)
+    single: Mapping[str, Outcomes] = field(repr=False)  # judge -> the same for this judge alone
+    board: Board = field(repr=False)  # verdicts of all judges, and of each, on every question
+    labels: Verdicts = field(repr=False)  # labels of every story, shape (seeds, conditions, stories)
+    choices: Verdicts = field(repr=False)  # choices between trajectories, shape (seeds, conditions, pairs)
+    # the same where the outputs of the pair's variant are shown
     variant_choices: Verdicts = field(repr=False)
-    made: Generations = field(repr=False)
+    made: Generations = field(repr=False)  # its generations
 
 
 def methods_of(

@@ -40,19 +40,14 @@ TEXT, IMAGE, BOTH = 0, 1, 2
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The verdicts on every question for one method, and which set each belongs to.
+    """The verdicts on every question for one method, and which set each belongs to."""
 
-    Attributes:
-        verdicts: right, wrong or unjudged, shape (seeds, conditions, questions).
-        sets: name -> which questions are in it, shape (seeds, questions).
-        requested: whether the question's generation was asked for, shape (seeds, questions).
-        valid: whether the question's generation is valid, shape (seeds, questions).
-    """
-
-    verdicts: Verdicts = field(repr=False)
+    verdicts: Verdicts = field(repr=False)  # right, wrong or unjudged, shape (seeds, conditions, questions)
+    # name -> which questions are in it, shape (seeds, questions)
     sets: Mapping[SetName, Mask] = field(repr=False)
+    # whether the question's generation was asked for, shape (seeds, questions)
     requested: Mask = field(repr=False)
-    valid: Mask = field(repr=False)
+    valid: Mask = field(repr=False)  # whether the question's generation is valid, shape (seeds, questions)
 
     @property
     def checked(self) -> Mask:
@@ -100,16 +95,11 @@ def outcomes_of(
 
 @dataclass(frozen=True)
 class Sums:
-    """Per story and dimension: what was recovered and of how many; or any sums of that.
+    """Per story and dimension: what was recovered and of how many; or any sums of that."""
 
-    Attributes:
-        text: recovered under text-only evidence, shape (..., dimensions).
-        image: recovered under image-only evidence, shape (..., dimensions).
-        counted: how many questions, or stories, were counted, shape (..., dimensions).
-    """
-
-    text: Floats = field(repr=False)
-    image: Floats = field(repr=False)
+    text: Floats = field(repr=False)  # recovered under text-only evidence, shape (..., dimensions)
+    image: Floats = field(repr=False)  # recovered under image-only evidence, shape (..., dimensions)
+    # how many questions, or stories, were counted, shape (..., dimensions)
     counted: Floats = field(repr=False)
 
     def columns(self) -> Floats:
@@ -186,25 +176,15 @@ MEANINGS: dict[tuple[bool, bool, bool], str] = {
 
 @dataclass(frozen=True)
 class Triple:
-    """How often one combination of verdicts occurred.
+    """How often one combination of verdicts occurred."""
 
-    Attributes:
-        text: whether the answer was right under text-only evidence.
-        image: whether it was under image-only evidence.
-        text_image: whether it was under both.
-        count: of how many questions that was so, seeds counted apart.
-        included: whether such questions are part of filtered STG.
-        in_table_30: whether the paper's table has this combination.
-        meaning: what it says.
-    """
-
-    text: bool
-    image: bool
-    text_image: bool
-    count: int
-    included: bool
-    in_table_30: bool
-    meaning: str
+    text: bool  # whether the answer was right under text-only evidence
+    image: bool  # whether it was under image-only evidence
+    text_image: bool  # whether it was under both
+    count: int  # of how many questions that was so, seeds counted apart
+    included: bool  # whether such questions are part of filtered STG
+    in_table_30: bool  # whether the paper's table has this combination
+    meaning: str  # what it says
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

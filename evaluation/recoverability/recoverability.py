@@ -32,19 +32,13 @@ Of = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class Rate(Quantity):
-    """A score of storyboards.
+    """A score of storyboards."""
 
-    Attributes:
-        needs: what must have been judged: kind of judgement, and condition.
-        why: why there is no value where there is none.
-        of: makes it of the sums of its file's columns; None where :class:`.recoverability.Rates` does.
-        shown: whether reports have a column of it.
-    """
-
-    needs: tuple[str, ...]
-    why: str
+    needs: tuple[str, ...]  # what must have been judged: kind of judgement, and condition
+    why: str  # why there is no value where there is none
+    # makes it of the sums of its file's columns; None where :class:`.recoverability.Rates` does
     of: Of | None = None
-    shown: bool = True
+    shown: bool = True  # whether reports have a column of it
 
 
 def share(part: int, whole: int) -> Of:
@@ -84,15 +78,10 @@ LATENT_WITHOUT_MORAL = tuple(name for name in LATENT if name != "moral")
 
 @dataclass(frozen=True)
 class Rates:
-    """Recoverability per dimension; the last axis of both is that of the dimensions, ``nan`` where none.
+    """Recoverability per dimension; the last axis of both is that of the dimensions, ``nan`` where none."""
 
-    Attributes:
-        text: under text-only evidence, shape (..., dimensions).
-        image: under image-only evidence, shape (..., dimensions).
-    """
-
-    text: Floats
-    image: Floats
+    text: Floats  # under text-only evidence, shape (..., dimensions)
+    image: Floats  # under image-only evidence, shape (..., dimensions)
 
     @classmethod
     def of(cls, sums: Sums) -> "Rates":

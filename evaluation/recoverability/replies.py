@@ -36,27 +36,18 @@ _KEY = _FIELDS[:6]
 
 @dataclass(frozen=True)
 class Columns:
-    """The judgements of one kind; every column has shape (judgements,).
+    """The judgements of one kind; every column has shape (judgements,)."""
 
-    Attributes:
-        method: place in :attr:`Replies.methods`, -1 for text-only judgements.
-        seed: place in :attr:`Replies.seeds`, -1 for text-only judgements.
-        item: place of the question, story or pair.
-        condition: place in :data:`CONDITIONS`.
-        judge: place in :attr:`Replies.judges`.
-        vote: number of the vote.
-        value: :data:`RIGHT` or :data:`WRONG`; place of the label; :data:`SOURCE`, :data:`CONTRASTIVE`;
-            :data:`NO_ANSWER`.
-        loose: the value of a question's reply if its answer alone decides, whatever status it has.
-    """
-
-    method: Codes = field(repr=False)
-    seed: Codes = field(repr=False)
-    item: Codes = field(repr=False)
-    condition: Codes = field(repr=False)
-    judge: Codes = field(repr=False)
-    vote: Codes = field(repr=False)
+    method: Codes = field(repr=False)  # place in :attr:`Replies.methods`, -1 for text-only judgements
+    seed: Codes = field(repr=False)  # place in :attr:`Replies.seeds`, -1 for text-only judgements
+    item: Codes = field(repr=False)  # place of the question, story or pair
+    condition: Codes = field(repr=False)  # place in :data:`CONDITIONS`
+    judge: Codes = field(repr=False)  # place in :attr:`Replies.judges`
+    vote: Codes = field(repr=False)  # number of the vote
+    # :data:`RIGHT` or :data:`WRONG`; place of the label; :data:`SOURCE`, :data:`CONTRASTIVE`;
+    # :data:`NO_ANSWER`
     value: Codes = field(repr=False)
+    # the value of a question's reply if its answer alone decides, whatever status it has
     loose: Codes = field(repr=False)
 
     def __len__(self) -> int:
@@ -75,25 +66,16 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replies:
-    """All replies of an archive that are about the chosen stories.
+    """All replies of an archive that are about the chosen stories."""
 
-    Attributes:
-        methods: methods whose outputs were shown, sorted.
-        seeds: seeds of generation, None first.
-        judges: specs, sorted.
-        columns: kind -> its judgements.
-        outcomes: (judge, method or None, kind, condition, outcome) -> how many.
-        units: stories that any judgement is about.
-        outside: judgements about other stories of the release.
-    """
-
-    methods: tuple[str, ...]
-    seeds: tuple[int | None, ...]
-    judges: tuple[str, ...]
-    columns: dict[str, Columns] = field(repr=False)
+    methods: tuple[str, ...]  # methods whose outputs were shown, sorted
+    seeds: tuple[int | None, ...]  # seeds of generation, None first
+    judges: tuple[str, ...]  # specs, sorted
+    columns: dict[str, Columns] = field(repr=False)  # kind -> its judgements
+    # (judge, method or None, kind, condition, outcome) -> how many
     outcomes: Counter[tuple[str, str | None, str, str, str]] = field(repr=False)
-    units: frozenset[str] = field(repr=False)
-    outside: int
+    units: frozenset[str] = field(repr=False)  # stories that any judgement is about
+    outside: int  # judgements about other stories of the release
 
 
 def read_replies(folder: Path, items: Items, known: frozenset[str], definitions: Definitions) -> Replies:

@@ -33,24 +33,15 @@ from .votes import RIGHT_VERDICT, UNJUDGED, Verdicts, boards
 
 @dataclass(frozen=True)
 class Judged:
-    """An evaluation ready to be scored.
+    """An evaluation ready to be scored."""
 
-    Attributes:
-        manifest: of the evaluation.
-        release: what was judged.
-        sha256: of the release.
-        items: the stories that are scored.
-        replies: what the judges said.
-        methods: the verdicts, per method.
-        loose: method -> verdicts on questions by the answers alone, shape (seeds, conditions, questions).
-    """
-
-    manifest: EvaluationManifest = field(repr=False)
-    release: Release = field(repr=False)
-    sha256: str
-    items: Items = field(repr=False)
-    replies: Replies = field(repr=False)
-    methods: tuple[Method, ...] = field(repr=False)
+    manifest: EvaluationManifest = field(repr=False)  # of the evaluation
+    release: Release = field(repr=False)  # what was judged
+    sha256: str  # of the release
+    items: Items = field(repr=False)  # the stories that are scored
+    replies: Replies = field(repr=False)  # what the judges said
+    methods: tuple[Method, ...] = field(repr=False)  # the verdicts, per method
+    # method -> verdicts on questions by the answers alone, shape (seeds, conditions, questions)
     loose: Mapping[str, Verdicts] = field(repr=False)
 
 

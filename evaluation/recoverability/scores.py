@@ -17,25 +17,15 @@ from .pooling import LEVELS, SETS, Level, SetName, Triple
 
 @dataclass(frozen=True)
 class GapScores:
-    """Recoverability and STG over one set of questions.
+    """Recoverability and STG over one set of questions."""
 
-    Attributes:
-        text: R_text, equal weight per dimension.
-        image: R_image.
-        gap: STG.
-        latent_gap: mean gap over causal, emotional, consequence and moral.
-        gap_without_moral: mean gap over all dimensions but moral.
-        latent_gap_without_moral: mean gap over causal, emotional and consequence.
-        dimensions: dimension -> text, image and gap.
-    """
-
-    text: Score
-    image: Score
-    gap: Score
-    latent_gap: Score
-    gap_without_moral: Score
-    latent_gap_without_moral: Score
-    dimensions: Mapping[str, Mapping[str, Score]]
+    text: Score  # R_text, equal weight per dimension
+    image: Score  # R_image
+    gap: Score  # STG
+    latent_gap: Score  # mean gap over causal, emotional, consequence and moral
+    gap_without_moral: Score  # mean gap over all dimensions but moral
+    latent_gap_without_moral: Score  # mean gap over causal, emotional and consequence
+    dimensions: Mapping[str, Mapping[str, Score]]  # dimension -> text, image and gap
 
     @property
     def negative(self) -> bool:
@@ -54,60 +44,36 @@ class GroupScores:
 
 @dataclass(frozen=True)
 class MethodScores:
-    """The scores of one method.
+    """The scores of one method."""
 
-    Attributes:
-        generations: stories and generations requested, valid and invalid (Table 57).
-        questions: total, valid, ambiguous, of invalid generations, unjudged (Table 26).
-        ambiguity: share of questions that are ambiguous.
-        ambiguity_by_dimension: the same per dimension.
-        gaps: level -> set -> recoverability and gap.
-        moral_target: text, image, gap, text_image, chance and majority.
-        pairs: accuracy, confusion, contrastive_chosen; and text, image and gap against contrastive labels.
-        triples: the eight combinations of the three verdicts.
-        judges: judge -> set -> text, image and gap of that judge alone.
-        groups: grouping -> group -> scores.
-        negative: what has a negative gap; to be inspected before anything is concluded.
-        evidence: recoverability and gap with more and more evidence (Table 73).
-    """
-
-    generations: Mapping[str, Any]
-    questions: Mapping[str, int]
-    ambiguity: Score
-    ambiguity_by_dimension: Mapping[str, Score]
-    gaps: Mapping[Level, Mapping[SetName, GapScores]]
-    moral_target: Mapping[str, Score]
+    generations: Mapping[str, Any]  # stories and generations requested, valid and invalid (Table 57)
+    questions: Mapping[str, int]  # total, valid, ambiguous, of invalid generations, unjudged (Table 26)
+    ambiguity: Score  # share of questions that are ambiguous
+    ambiguity_by_dimension: Mapping[str, Score]  # the same per dimension
+    gaps: Mapping[Level, Mapping[SetName, GapScores]]  # level -> set -> recoverability and gap
+    moral_target: Mapping[str, Score]  # text, image, gap, text_image, chance and majority
+    # accuracy, confusion, contrastive_chosen; and text, image and gap against contrastive labels
     pairs: Mapping[str, Score]
-    triples: tuple[Triple, ...]
+    triples: tuple[Triple, ...]  # the eight combinations of the three verdicts
+    # judge -> set -> text, image and gap of that judge alone
     judges: Mapping[str, Mapping[SetName, Mapping[str, Score]]]
-    groups: Mapping[str, Mapping[str, GroupScores]]
-    negative: Mapping[str, Any]
-    evidence: tuple[Mapping[str, Any], ...]
+    groups: Mapping[str, Mapping[str, GroupScores]]  # grouping -> group -> scores
+    negative: Mapping[str, Any]  # what has a negative gap; to be inspected before anything is concluded
+    evidence: tuple[Mapping[str, Any], ...]  # recoverability and gap with more and more evidence (Table 73)
 
 
 @dataclass(frozen=True)
 class KathaScores:
-    """Everything that is scored of an evaluation of storyboards.
+    """Everything that is scored of an evaluation of storyboards."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        release: hash and version of the release.
-        scope: stories, questions and judges; how many judgements were about other stories.
-        methods: method -> its scores.
-        comparisons: each pair of methods.
-        robustness: the controls between methods and judges.
-        coverage: what was asked and what came back.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
-    release: Mapping[str, Any]
-    scope: Mapping[str, Any]
-    methods: Mapping[str, MethodScores] = field(repr=False)
-    comparisons: tuple[Paired, ...] = field(repr=False)
-    robustness: Mapping[str, Any] = field(repr=False)
-    coverage: tuple[Coverage, ...] = field(repr=False)
-    notes: tuple[str, ...] = ()
+    definitions: Definitions  # the named definitions that were used
+    release: Mapping[str, Any]  # hash and version of the release
+    scope: Mapping[str, Any]  # stories, questions and judges; how many judgements were about other stories
+    methods: Mapping[str, MethodScores] = field(repr=False)  # method -> its scores
+    comparisons: tuple[Paired, ...] = field(repr=False)  # each pair of methods
+    robustness: Mapping[str, Any] = field(repr=False)  # the controls between methods and judges
+    coverage: tuple[Coverage, ...] = field(repr=False)  # what was asked and what came back
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; values are fractions."""

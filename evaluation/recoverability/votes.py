@@ -31,15 +31,10 @@ UNJUDGED, TIE, SILENT = -1, -3, -2
 
 @dataclass(frozen=True)
 class Board:
-    """The verdicts on one kind of item for one method.
+    """The verdicts on one kind of item for one method."""
 
-    Attributes:
-        together: verdict of all judges, shape (seeds, conditions, items).
-        single: verdict of each judge, shape (judges, seeds, conditions, items).
-    """
-
-    together: Verdicts = field(repr=False)
-    single: Verdicts = field(repr=False)
+    together: Verdicts = field(repr=False)  # verdict of all judges, shape (seeds, conditions, items)
+    single: Verdicts = field(repr=False)  # verdict of each judge, shape (judges, seeds, conditions, items)
 
 
 def boards(

@@ -35,37 +35,24 @@ SPEARMAN = Measure(name="spearman", label="Spearman", unit="number", better="hig
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a calibration shows besides its tables.
+    """What a calibration shows besides its tables."""
 
-    Attributes:
-        figures: what no table shows.
-        missing: what is not shown, and why, by sentence.
-        columns: what it adds to the table of the main numbers: a column, and method -> its score. A method
-            that is not there was not asked about.
-        note: how the intervals were made, as a sentence.
-    """
-
-    figures: tuple[Scatter, ...] = ()
-    missing: tuple[str, ...] = ()
+    figures: tuple[Scatter, ...] = ()  # what no table shows
+    missing: tuple[str, ...] = ()  # what is not shown, and why, by sentence
+    # what it adds to the table of the main numbers: a column, and method -> its score. A method that is not
+    # there was not asked about.
     columns: tuple[tuple[Measure, Mapping[str, Score]], ...] = ()
-    note: str = ""
+    note: str = ""  # how the intervals were made, as a sentence
 
 
 @dataclass(frozen=True)
 class People:
-    """The part of a report that people's answers fill.
+    """The part of a report that people's answers fill."""
 
-    Attributes:
-        tables: what they said, and how judges compare.
-        note: who was asked.
-        warnings: what readers must know.
-        drawn: the same as figures, and what it adds to the main numbers.
-    """
-
-    tables: tuple[ScoreTable, ...] = ()
-    note: str = ""
-    warnings: tuple[str, ...] = ()
-    drawn: Drawn = field(default_factory=Drawn)
+    tables: tuple[ScoreTable, ...] = ()  # what they said, and how judges compare
+    note: str = ""  # who was asked
+    warnings: tuple[str, ...] = ()  # what readers must know
+    drawn: Drawn = field(default_factory=Drawn)  # the same as figures, and what it adds to the main numbers
 
 
 def write_calibration(folder: Path, document: Mapping[str, Any]) -> Path:

@@ -22,28 +22,19 @@ Place = tuple[str, str, int | None]
 
 @dataclass(frozen=True)
 class Shown:
-    """The pictures of one generation, in story order.
+    """The pictures of one generation, in story order."""
 
-    Attributes:
-        files: their files.
-        scenes: which scene each shows; None for bridge frames, and where it is not known.
-    """
-
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # their files
+    # which scene each shows; None for bridge frames, and where it is not known
     scenes: tuple[int | None, ...]
 
 
 @dataclass
 class Pictures:
-    """Finds the pictures of generations and makes the frames of a report from them.
+    """Finds the pictures of generations and makes the frames of a report from them."""
 
-    Attributes:
-        shown: method, unit and seed -> the pictures.
-        small: makes small pictures.
-    """
-
-    shown: Mapping[Place, Shown]
-    small: Thumbnails = field(default_factory=Thumbnails, repr=False)
+    shown: Mapping[Place, Shown]  # method, unit and seed -> the pictures
+    small: Thumbnails = field(default_factory=Thumbnails, repr=False)  # makes small pictures
 
     def of_scenes(self, place: Place, scenes: tuple[int, ...], texts: Mapping[int, str]) -> tuple[Frame, ...]:
         """Return the frames from the first to the last of some scenes, bridge frames between them included.

@@ -117,15 +117,10 @@ PAGE = "evaluation_report.html"
 
 @dataclass(frozen=True)
 class Written:
-    """A report and where it was written.
+    """A report and where it was written."""
 
-    Attributes:
-        document: the report.
-        files: name for readers -> file; the page comes first.
-    """
-
-    document: ReportDocument
-    files: dict[str, Path]
+    document: ReportDocument  # the report
+    files: dict[str, Path]  # name for readers -> file; the page comes first
 
     def as_json(self) -> dict[str, Any]:
         """Return the files and the main numbers."""

@@ -27,48 +27,30 @@ LEAST = 0.5
 
 @dataclass(frozen=True)
 class Standing:
-    """One method in one score.
+    """One method in one score."""
 
-    Attributes:
-        score: its value over the stories that it has, as :mod:`.score` gives it.
-        rank: from 1; None where it is not ranked.
-        low: lowest rank of the 95 % interval over drawn stories; None without one, as over few stories.
-        high: highest rank.
-        shared: its mean over the stories that all ranked methods have, by which it is ranked.
-        stories: how many those are.
-        better: ranked methods than which it is better by both tests, corrected.
-        worse: methods than which it is worse.
-        why: why it has no rank.
-    """
-
-    score: Score
-    rank: int | None = None
+    score: Score  # its value over the stories that it has, as :mod:`.score` gives it
+    rank: int | None = None  # from 1; None where it is not ranked
+    # lowest rank of the 95 % interval over drawn stories; None without one, as over few stories
     low: int | None = None
-    high: int | None = None
+    high: int | None = None  # highest rank
+    # its mean over the stories that all ranked methods have, by which it is ranked
     shared: float | None = None
-    stories: int | None = None
-    better: tuple[str, ...] = ()
-    worse: tuple[str, ...] = ()
-    why: str | None = None
+    stories: int | None = None  # how many those are
+    better: tuple[str, ...] = ()  # ranked methods than which it is better by both tests, corrected
+    worse: tuple[str, ...] = ()  # methods than which it is worse
+    why: str | None = None  # why it has no rank
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """All methods.
+    """All methods."""
 
-    Attributes:
-        names: the scores, in order.
-        lead: the score by which rows are sorted.
-        methods: the methods, ranked ones first, by the lead score.
-        unranked: method -> why it is in no ranking.
-        cells: method -> score -> where it stands.
-    """
-
-    names: tuple[str, ...]
-    lead: str | None
-    methods: tuple[str, ...]
-    unranked: dict[str, str]
-    cells: dict[str, dict[str, Standing]]
+    names: tuple[str, ...]  # the scores, in order
+    lead: str | None  # the score by which rows are sorted
+    methods: tuple[str, ...]  # the methods, ranked ones first, by the lead score
+    unranked: dict[str, str]  # method -> why it is in no ranking
+    cells: dict[str, dict[str, Standing]]  # method -> score -> where it stands
 
 
 def leaderboard(
@@ -196,19 +178,12 @@ def _sorted(
 
 @dataclass(frozen=True)
 class ImageComparisons:
-    """Methods against each other.
+    """Methods against each other."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        comparisons: one entry per metric and pair of methods that share a story.
-        differences: parts of the protocol that were allowed to differ.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
-    comparisons: tuple[Paired, ...]
-    differences: tuple[Difference, ...] = ()
-    notes: tuple[str, ...] = ()
+    definitions: Definitions  # the named definitions that were used
+    comparisons: tuple[Paired, ...]  # one entry per metric and pair of methods that share a story
+    differences: tuple[Difference, ...] = ()  # parts of the protocol that were allowed to differ
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""

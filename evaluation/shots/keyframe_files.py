@@ -20,15 +20,10 @@ from .keyframes import Finding, Review, StoryReview, review_videos, videos_left_
 
 @dataclass(frozen=True, slots=True)
 class Keyframes:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        folder: the outputs.
-        review: which frame stands for which shot.
-    """
-
-    folder: Path
-    review: Review
+    folder: Path  # the outputs
+    review: Review  # which frame stands for which shot
 
     @property
     def complete(self) -> bool:

@@ -23,64 +23,41 @@ from ..outputs.shot_folders import VIDEOS, shot_number
 
 
 class Found(Own):
-    """A shot that was found in a video.
+    """A shot that was found in a video."""
 
-    Attributes:
-        number: from 1, in the video.
-        first: its first frame, counted from 0.
-        last: its last frame.
-        start: when it begins, in seconds; ``end``, when it ends.
-        keyframe: its middle frame.
-    """
-
-    number: int = Field(ge=1)
-    first: int = Field(ge=0)
-    last: int = Field(ge=0)
-    start: float
+    number: int = Field(ge=1)  # from 1, in the video
+    first: int = Field(ge=0)  # its first frame, counted from 0
+    last: int = Field(ge=0)  # its last frame
+    start: float  # when it begins, in seconds; ``end``, when it ends
     end: float
-    keyframe: int = Field(ge=0)
+    keyframe: int = Field(ge=0)  # its middle frame
 
 
 class Match(Own):
-    """Which picture stands for a shot of the script.
+    """Which picture stands for a shot of the script."""
 
-    Attributes:
-        shot: number of the shot in the script.
-        text: what the script says of it, to compare with.
-        found: number of the shot in the video whose keyframe it is; null: the shot is missing.
-        frame: a frame of the video that is taken instead; null: the keyframe of ``found``.
-    """
-
-    shot: int
-    text: str = ""
+    shot: int  # number of the shot in the script
+    text: str = ""  # what the script says of it, to compare with
+    # number of the shot in the video whose keyframe it is; null: the shot is missing
     found: int | None = None
+    # a frame of the video that is taken instead; null: the keyframe of ``found``
     frame: int | None = Field(default=None, ge=0)
 
 
 class StoryReview(Own):
-    """The shots of one story's video against its script.
+    """The shots of one story's video against its script."""
 
-    Attributes:
-        video: file of the video, by its path in the folder of videos; null: there is none.
-        sha256: of the video.
-        problem: why there are no shots, as a code such as ``missing`` or ``truncated``; null: there are.
-        method: what found the shots.
-        frames: how many frames the video has.
-        found: the shots of the video.
-        shots: the shots of the script, each with its match. This is what a person corrects.
-        surplus: shots of the video that stand for no shot of the script.
-        reviewed: whether a person has looked at it.
-    """
-
-    video: str | None = None
-    sha256: str | None = None
+    video: str | None = None  # file of the video, by its path in the folder of videos; null: there is none
+    sha256: str | None = None  # of the video
+    # why there are no shots, as a code such as ``missing`` or ``truncated``; null: there are
     problem: str | None = None
-    method: str | None = None
-    frames: int = 0
-    found: tuple[Found, ...] = ()
+    method: str | None = None  # what found the shots
+    frames: int = 0  # how many frames the video has
+    found: tuple[Found, ...] = ()  # the shots of the video
+    # the shots of the script, each with its match. This is what a person corrects.
     shots: tuple[Match, ...] = ()
-    surplus: tuple[int, ...] = ()
-    reviewed: bool = False
+    surplus: tuple[int, ...] = ()  # shots of the video that stand for no shot of the script
+    reviewed: bool = False  # whether a person has looked at it
 
     def frame_of(self, match: Match) -> int | None:
         """Return the frame that stands for a shot; None for a missing one."""
@@ -101,32 +78,20 @@ class StoryReview(Own):
 
 
 class Review(Own):
-    """The review file of one method.
+    """The review file of one method."""
 
-    Attributes:
-        kind: ``keyframes``.
-        version: of the format.
-        stories: story id -> its review; every story of the set has one.
-    """
-
-    kind: Literal["keyframes"] = "keyframes"
-    version: Literal[1] = 1
-    stories: dict[str, StoryReview]
+    kind: Literal["keyframes"] = "keyframes"  # ``keyframes``
+    version: Literal[1] = 1  # of the format
+    stories: dict[str, StoryReview]  # story id -> its review; every story of the set has one
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How shots are found.
+    """How shots are found."""
 
-    Attributes:
-        method: ``transnetv2``, or ``histogram``, which needs no network.
-        threshold: None for that of the method.
-        device: where the network runs.
-    """
-
-    method: Method = "transnetv2"
-    threshold: float | None = None
-    device: str = "cpu"
+    method: Method = "transnetv2"  # ``transnetv2``, or ``histogram``, which needs no network
+    threshold: float | None = None  # None for that of the method
+    device: str = "cpu"  # where the network runs
 
     def shots_of(self, path: Path) -> ShotBoundaries:
         """Return the shots of a video."""

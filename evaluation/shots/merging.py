@@ -28,15 +28,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Looked:
-    """What several evaluations found.
+    """What several evaluations found."""
 
-    Attributes:
-        stories: the stories of all methods, each once, sorted.
-        units: of each folder, the methods and stories that it has.
-    """
-
-    stories: tuple[FoundStory, ...]
-    units: tuple[frozenset[Key], ...]
+    stories: tuple[FoundStory, ...]  # the stories of all methods, each once, sorted
+    units: tuple[frozenset[Key], ...]  # of each folder, the methods and stories that it has
 
 
 def merge_found(places: Sequence[Path], *, first_wins: bool = False) -> Looked:

@@ -36,19 +36,12 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class OfficialRank:
-    """One method.
+    """One method."""
 
-    Attributes:
-        method: its name.
-        run: which of its runs counts.
-        ranks: category -> place; None where no method has a value in it.
-        overall: place by the mean of those.
-    """
-
-    method: str
-    run: str
-    ranks: Mapping[str, int | None]
-    overall: int
+    method: str  # its name
+    run: str  # which of its runs counts
+    ranks: Mapping[str, int | None]  # category -> place; None where no method has a value in it
+    overall: int  # place by the mean of those
 
 
 def official_ranks(

@@ -38,30 +38,20 @@ Rated = dict[Asked, int | None]
 
 @dataclass
 class Panel:
-    """All ratings of one judge of one method.
+    """All ratings of one judge of one method."""
 
-    Attributes:
-        runs: number of the vote -> story -> its ratings.
-        outcomes: how many questions came out how.
-    """
-
+    # number of the vote -> story -> its ratings
     runs: dict[int, dict[str, Rated]] = field(default_factory=dict)
-    outcomes: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)  # how many questions came out how
 
 
 @dataclass(frozen=True)
 class Stability:
-    """One sub-score over repeated runs (H.6).
+    """One sub-score over repeated runs (H.6)."""
 
-    Attributes:
-        runs: values of the set, one per run that has one.
-        mean: of them; None where there is none.
-        deviation: their sample standard deviation; None with fewer than two.
-    """
-
-    runs: tuple[float, ...]
-    mean: float | None
-    deviation: float | None
+    runs: tuple[float, ...]  # values of the set, one per run that has one
+    mean: float | None  # of them; None where there is none
+    deviation: float | None  # their sample standard deviation; None with fewer than two
 
 
 def collect_panels(

@@ -77,18 +77,12 @@ class ImageOptions(RunOptions):
 
 @dataclass(frozen=True, slots=True)
 class ImageBudget:
-    """How much an evaluation asks for, before anything is looked at.
+    """How much an evaluation asks for, before anything is looked at."""
 
-    Attributes:
-        shots: pictures that are asked for, over all methods.
-        judges: judges of prompt alignment.
-        calls: most calls of all judges: all pictures there, everybody on stage found.
-        errors: what is wrong with the set: code -> how often; such scripts and images are left out.
-    """
-
-    shots: int
-    judges: int
-    calls: int
+    shots: int  # pictures that are asked for, over all methods
+    judges: int  # judges of prompt alignment
+    calls: int  # most calls of all judges: all pictures there, everybody on stage found
+    # what is wrong with the set: code -> how often; such scripts and images are left out
     errors: Mapping[str, int]
 
     @property

@@ -30,21 +30,16 @@ from .ratings import Stability
 
 @dataclass(frozen=True)
 class StoryScore:
-    """The values of one story.
+    """The values of one story."""
 
-    Attributes:
-        story_id: the story.
-        scores: metric -> value; only those whose models looked.
-        matches: which crop was taken for whom, shot by shot; none where nobody looked for characters.
-        of_characters: kind of character -> those of the metrics that are about single characters, over the
-            characters of that kind.
-        terms: metric -> what its value is made of.
-    """
-
-    story_id: str
-    scores: Mapping[str, Score]
+    story_id: str  # the story
+    scores: Mapping[str, Score]  # metric -> value; only those whose models looked
+    # which crop was taken for whom, shot by shot; none where nobody looked for characters
     matches: tuple[Match, ...] = ()
+    # kind of character -> those of the metrics that are about single characters, over the characters of that
+    # kind
     of_characters: Mapping[Group, Mapping[str, Score]] = field(default_factory=dict)
+    # metric -> what its value is made of
     terms: Mapping[str, Terms] = field(default_factory=dict, repr=False)
 
 
@@ -145,21 +140,13 @@ Actions = Callable[[FoundStory, frozenset[str]], Score]
 
 @dataclass(frozen=True)
 class Stratum:
-    """One method over one kind of story or character.
+    """One method over one kind of story or character."""
 
-    Attributes:
-        by: what is told apart, such as ``culture`` or ``gender``.
-        kind: which it is, such as ``japanese``, or ``not stated``.
-        stories: how many stories are of the kind, or have a character of it.
-        characters: how many characters are; None for a kind of story.
-        scores: metric -> value, with its interval over those stories.
-    """
-
-    by: str
-    kind: str
-    stories: int
-    characters: int | None
-    scores: Mapping[str, Score] = field(repr=False)
+    by: str  # what is told apart, such as ``culture`` or ``gender``
+    kind: str  # which it is, such as ``japanese``, or ``not stated``
+    stories: int  # how many stories are of the kind, or have a character of it
+    characters: int | None  # how many characters are; None for a kind of story
+    scores: Mapping[str, Score] = field(repr=False)  # metric -> value, with its interval over those stories
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
@@ -210,25 +197,17 @@ def strata_of(
 
 @dataclass(frozen=True)
 class MethodScores:
-    """The scores of one method.
+    """The scores of one method."""
 
-    Attributes:
-        method: its name.
-        scores: metric -> value with its interval over stories.
-        stories: the values of each story.
-        accounting: shots and stories that were asked for and are there.
-        stability: judge -> sub-score -> its value in every run.
-        outcomes: judge -> how many ratings came out how.
-        strata: scores by kind of story and of character.
-    """
-
-    method: str
-    scores: Mapping[str, Score]
-    stories: tuple[StoryScore, ...] = field(repr=False)
-    accounting: Mapping[str, Any]
+    method: str  # its name
+    scores: Mapping[str, Score]  # metric -> value with its interval over stories
+    stories: tuple[StoryScore, ...] = field(repr=False)  # the values of each story
+    accounting: Mapping[str, Any]  # shots and stories that were asked for and are there
+    # judge -> sub-score -> its value in every run
     stability: Mapping[str, Mapping[str, Stability]] = field(default_factory=dict)
+    # judge -> how many ratings came out how
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    strata: tuple[Stratum, ...] = field(default=(), repr=False)
+    strata: tuple[Stratum, ...] = field(default=(), repr=False)  # scores by kind of story and of character
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON, with every story."""
@@ -260,20 +239,13 @@ class MethodScores:
 
 @dataclass(frozen=True)
 class ImageScores:
-    """The scores of an evaluation of shot images.
+    """The scores of an evaluation of shot images."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        release_sha256: the set of scripts.
-        methods: one entry per method.
-        notes: what a reader must know before trusting a number.
-        variants: method here -> the method of which it is a run, for the public summary's ranks.
-    """
-
-    definitions: Definitions
-    release_sha256: str | None
-    methods: tuple[MethodScores, ...]
-    notes: tuple[str, ...] = ()
+    definitions: Definitions  # the named definitions that were used
+    release_sha256: str | None  # the set of scripts
+    methods: tuple[MethodScores, ...]  # one entry per method
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
+    # method here -> the method of which it is a run, for the public summary's ranks
     variants: Mapping[str, str] = field(default_factory=dict)
 
     def official_ranks(self) -> tuple[OfficialRank, ...]:

@@ -25,28 +25,18 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ShotScore:
-    """One shot of one method.
+    """One shot of one method."""
 
-    Attributes:
-        method: the method.
-        story_id: the story.
-        number: of the shot, from 1.
-        sha256: hash of its picture; None where there is none.
-        onstage: how many characters the script puts on stage.
-        boxes: left, top, right, bottom and score of what was detected; None where nobody looked.
-        matches: one per expected character.
-        values: score -> value.
-        missing: score -> why it has no value here, of those that the method has.
-    """
-
-    method: str
-    story_id: str
-    number: int
-    sha256: str | None
-    onstage: int
+    method: str  # the method
+    story_id: str  # the story
+    number: int  # of the shot, from 1
+    sha256: str | None  # hash of its picture; None where there is none
+    onstage: int  # how many characters the script puts on stage
+    # left, top, right, bottom and score of what was detected; None where nobody looked
     boxes: tuple[tuple[float, ...], ...] | None
-    matches: tuple[Match, ...]
-    values: Mapping[str, float]
+    matches: tuple[Match, ...]  # one per expected character
+    values: Mapping[str, float]  # score -> value
+    # score -> why it has no value here, of those that the method has
     missing: Mapping[str, str] = field(default_factory=dict)
 
 

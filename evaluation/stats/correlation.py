@@ -23,27 +23,16 @@ NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation.
+    """A correlation."""
 
-    Attributes:
-        name: which coefficient.
-        value: the coefficient, in [-1, 1]; None where it is undefined.
-        low: lower end of the interval; None where there are too few pairs for one.
-        high: upper end.
-        p: two-sided p-value of no correlation.
-        pairs: how many pairs of numbers it stands on.
-        left_out: pairs in which a number is missing.
-        reason: why there is no value.
-    """
-
-    name: Name
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    pairs: int
-    left_out: int
-    reason: str | None = None
+    name: Name  # which coefficient
+    value: float | None  # the coefficient, in [-1, 1]; None where it is undefined
+    low: float | None  # lower end of the interval; None where there are too few pairs for one
+    high: float | None  # upper end
+    p: float | None  # two-sided p-value of no correlation
+    pairs: int  # how many pairs of numbers it stands on
+    left_out: int  # pairs in which a number is missing
+    reason: str | None = None  # why there is no value
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

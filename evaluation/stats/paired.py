@@ -20,24 +20,16 @@ approximation with the correction for ties and without one for continuity."""
 
 @dataclass(frozen=True)
 class SignedRank:
-    """A signed-rank test.
+    """A signed-rank test."""
 
-    Attributes:
-        count: how many differences are not zero, up to rounding; zeros are dropped before ranking
-            (Wilcoxon's own way).
-        zeros: how many are.
-        positive: sum of the ranks of the positive differences, W+; tied ones share their mean rank.
-        negative: sum of the ranks of the negative differences, W-.
-        p_value: probability of such a W+, or a more extreme one, if signs were tossed; 1 without differences.
-        exact: whether it was counted out, not approximated.
-    """
-
+    # how many differences are not zero, up to rounding; zeros are dropped before ranking (Wilcoxon's own way)
     count: int
-    zeros: int
-    positive: float
-    negative: float
+    zeros: int  # how many are
+    positive: float  # sum of the ranks of the positive differences, W+; tied ones share their mean rank
+    negative: float  # sum of the ranks of the negative differences, W-
+    # probability of such a W+, or a more extreme one, if signs were tossed; 1 without differences
     p_value: float
-    exact: bool
+    exact: bool  # whether it was counted out, not approximated
 
     @property
     def rank_biserial(self) -> float:
@@ -101,73 +93,46 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Pair:
-    """Two methods before they are compared.
+    """Two methods before they are compared."""
 
-    Attributes:
-        first: method.
-        second: method.
-        differences: first less second, per unit that both have, shape (units,); finite.
-        about: what is compared, such as the metric or the judge, by its name in JSON.
-        value: the difference of the set, where it is not the mean of the units' differences.
-        replicates: that difference in each resample, shape (resamples,).
-    """
-
-    first: str
-    second: str
+    first: str  # method
+    second: str  # method
+    # first less second, per unit that both have, shape (units,); finite
     differences: Floats = field(repr=False)
+    # what is compared, such as the metric or the judge, by its name in JSON
     about: Mapping[str, str] = field(default_factory=dict)
+    # the difference of the set, where it is not the mean of the units' differences
     value: float | None = None
+    # that difference in each resample, shape (resamples,)
     replicates: Floats | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One method against another over the units that both have.
+    """One method against another over the units that both have."""
 
-    Attributes:
-        about: what is compared, such as the metric or the judge, by its name in JSON.
-        first: method.
-        second: method.
-        unit: what is paired: story or prompt.
-        n: how many units both have.
-        difference: of the first less the second; None where it is undefined.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        interval: what the interval and ``p_bootstrap`` are made with: ``percentile`` or Student's ``t``, both
-            with resampled units (see :class:`.uncertainty.Uncertainty`); None where there is no interval.
-        p_bootstrap: two-sided p-value of no difference, not corrected.
-        p_bootstrap_corrected: the same, corrected for the comparisons that were made together.
-        p_wilcoxon: two-sided p-value of the signed-rank test over units, not corrected.
-        p_wilcoxon_corrected: the same, corrected.
-        correction: which correction that is: ``holm`` or ``bonferroni``.
-        cohen_d: effect size of the units' differences, d_z.
-        rank_biserial: effect size of their signed ranks (KathaTrace, Eq. 49).
-        higher: units in which the first has the higher value.
-        lower: units in which it has the lower one.
-        equal: units in which they have the same.
-        least: smallest ``p_bootstrap`` that so many resamples can give; not in the JSON.
-    """
-
-    about: Mapping[str, str]
-    first: str
-    second: str
-    unit: str
-    n: int
-    difference: float | None
-    low: float | None
-    high: float | None
+    about: Mapping[str, str]  # what is compared, such as the metric or the judge, by its name in JSON
+    first: str  # method
+    second: str  # method
+    unit: str  # what is paired: story or prompt
+    n: int  # how many units both have
+    difference: float | None  # of the first less the second; None where it is undefined
+    low: float | None  # lower end of its 95 % interval
+    high: float | None  # upper end
+    # what the interval and ``p_bootstrap`` are made with: ``percentile`` or Student's ``t``, both with
+    # resampled units (see :class:`.uncertainty.Uncertainty`); None where there is no interval
     interval: str | None
-    p_bootstrap: float | None
-    p_bootstrap_corrected: float | None
-    p_wilcoxon: float | None
-    p_wilcoxon_corrected: float | None
-    correction: str
-    cohen_d: float | None
-    rank_biserial: float | None
-    higher: int
-    lower: int
-    equal: int
-    least: float | None = None
+    p_bootstrap: float | None  # two-sided p-value of no difference, not corrected
+    p_bootstrap_corrected: float | None  # the same, corrected for the comparisons that were made together
+    p_wilcoxon: float | None  # two-sided p-value of the signed-rank test over units, not corrected
+    p_wilcoxon_corrected: float | None  # the same, corrected
+    correction: str  # which correction that is: ``holm`` or ``bonferroni``
+    cohen_d: float | None  # effect size of the units' differences, d_z
+    rank_biserial: float | None  # effect size of their signed ranks (KathaTrace, Eq. 49).
+    higher: int  # units in which the first has the higher value
+    lower: int  # units in which it has the lower one
+    equal: int  # units in which they have the same
+    least: float | None = None  # smallest ``p_bootstrap`` that so many resamples can give; not in the JSON
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON; the number of units bears their name."""

@@ -31,51 +31,31 @@ LISTED = 10
 
 @dataclass(frozen=True)
 class Table:
-    """A table with named columns.
+    """A table with named columns."""
 
-    Attributes:
-        path: its file.
-        columns: the names of the columns, in order.
-        rows: the cells of each row by column, as text.
-    """
-
-    path: Path
-    columns: tuple[str, ...]
-    rows: tuple[Mapping[str, str], ...] = field(repr=False)
+    path: Path  # its file
+    columns: tuple[str, ...]  # the names of the columns, in order
+    rows: tuple[Mapping[str, str], ...] = field(repr=False)  # the cells of each row by column, as text
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two columns over the rows that both tables have.
+    """Two columns over the rows that both tables have."""
 
-    Attributes:
-        first: column of the first table.
-        second: column of the second.
-        correlations: Pearson, Spearman and Kendall.
-    """
-
-    first: str
-    second: str
-    correlations: tuple[Correlation, ...]
+    first: str  # column of the first table
+    second: str  # column of the second
+    correlations: tuple[Correlation, ...]  # Pearson, Spearman and Kendall
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A column of both tables that is left out, and the first cell that is no number.
+    """A column of both tables that is left out, and the first cell that is no number."""
 
-    Attributes:
-        column: its name.
-        table: the file with the cell.
-        row: what names the cell's row.
-        cell: what stands there.
-        why: what is wrong with it.
-    """
-
-    column: str
-    table: str
-    row: Key
-    cell: str
-    why: str
+    column: str  # its name
+    table: str  # the file with the cell
+    row: Key  # what names the cell's row
+    cell: str  # what stands there
+    why: str  # what is wrong with it
 
     def __str__(self) -> str:
         cell = repr(self.cell[:80])
@@ -84,24 +64,15 @@ class Unread:
 
 @dataclass(frozen=True)
 class TableCorrelations:
-    """How two tables correlate.
+    """How two tables correlate."""
 
-    Attributes:
-        on: the columns that name a row.
-        shared: how many rows both have.
-        only_first: rows that the second has not.
-        only_second: rows that the first has not.
-        pairings: one entry per pair of columns.
-        excluded: rows of both that were left out as asked for.
-        unread: columns of both that are not compared, as they hold something else than numbers.
-    """
-
-    on: Key
-    shared: int
-    only_first: tuple[Key, ...]
-    only_second: tuple[Key, ...]
-    pairings: tuple[Pairing, ...]
-    excluded: tuple[Key, ...] = ()
+    on: Key  # the columns that name a row
+    shared: int  # how many rows both have
+    only_first: tuple[Key, ...]  # rows that the second has not
+    only_second: tuple[Key, ...]  # rows that the first has not
+    pairings: tuple[Pairing, ...]  # one entry per pair of columns
+    excluded: tuple[Key, ...] = ()  # rows of both that were left out as asked for
+    # columns of both that are not compared, as they hold something else than numbers
     unread: tuple[Unread, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

@@ -134,17 +134,11 @@ EVERY_EVALUATOR = tuple(map(evaluator_setting, EVALUATORS))
 
 @dataclass(frozen=True)
 class Evidence:
-    """A row of Table 59.
+    """A row of Table 59."""
 
-    Attributes:
-        setting: what of the protocol is left.
-        value: what it says of a storyboard: ``text``, ``image`` or ``gap``.
-        conditions: whether text-only, image-only and text+image evidence is used.
-    """
-
-    setting: Setting
-    value: str
-    conditions: tuple[bool, bool, bool]
+    setting: Setting  # what of the protocol is left
+    value: str  # what it says of a storyboard: ``text``, ``image`` or ``gap``
+    conditions: tuple[bool, bool, bool]  # whether text-only, image-only and text+image evidence is used
 
 
 def _row(name: str, title: str, value: str, conditions: tuple[bool, bool, bool]) -> Evidence:

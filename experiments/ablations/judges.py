@@ -45,20 +45,14 @@ NO_WEIGHTS = f"no weights: nobody has answered judged questions of the split {FI
 
 @dataclass(frozen=True)
 class JudgeRow:
-    """A judge, or judges together.
+    """A judge, or judges together."""
 
-    Attributes:
-        name: spec of the judge, ``ensemble`` or ``calibrated``.
-        title: in tables.
-        scores: ``text``, ``image`` and ``gap``, mean over methods; ``agreement``, ``spearman``,
-            ``pairwise_agreement``, ``calibration_error``, ``mean_absolute_difference`` and ``kappa``.
-        weights: judge -> weight, where they have some.
-    """
-
-    name: str
-    title: str
+    name: str  # spec of the judge, ``ensemble`` or ``calibrated``
+    title: str  # in tables
+    # ``text``, ``image`` and ``gap``, mean over methods; ``agreement``, ``spearman``, ``pairwise_agreement``,
+    # ``calibration_error``, ``mean_absolute_difference`` and ``kappa``
     scores: Mapping[str, Score]
-    weights: Mapping[str, float] | None = None
+    weights: Mapping[str, float] | None = None  # judge -> weight, where they have some
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""

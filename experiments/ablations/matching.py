@@ -58,23 +58,14 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Matching:
-    """How well a matcher follows people's labels.
+    """How well a matcher follows people's labels."""
 
-    Attributes:
-        matcher: its name.
-        title: in tables.
-        scores: ``false_accepts``, ``false_rejects`` and ``human_correlation``.
-        compared: how many labelled answers it has compared.
-        unknown: how many it has no verdict on.
-        undecided: how many people are not of one mind about.
-    """
-
-    matcher: str
-    title: str
-    scores: Mapping[str, Score]
-    compared: int
-    unknown: int
-    undecided: int = 0
+    matcher: str  # its name
+    title: str  # in tables
+    scores: Mapping[str, Score]  # ``false_accepts``, ``false_rejects`` and ``human_correlation``
+    compared: int  # how many labelled answers it has compared
+    unknown: int  # how many it has no verdict on
+    undecided: int = 0  # how many people are not of one mind about
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""

@@ -44,25 +44,18 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class Sources:
-    """The folders of a study that settings are measured from.
+    """The folders of a study that settings are measured from."""
 
-    Attributes:
-        evaluations: evaluator -> evaluation of all methods with its questions; ``katha`` is the study's own.
-        definitions: how replies become numbers.
-        planted: evaluator -> evaluation of the storyboards with planted losses.
-        plants: what was planted.
-        base: the method whose outputs were changed, if it was judged there, too.
-        people: file of people's answers.
-        adjust: makes of an evaluation of all methods the one that is scored, as where a method was not asked
-            for some generations; None to leave it.
-    """
-
+    # evaluator -> evaluation of all methods with its questions; ``katha`` is the study's own
     evaluations: Mapping[str, Path]
-    definitions: Definitions
+    definitions: Definitions  # how replies become numbers
+    # evaluator -> evaluation of the storyboards with planted losses
     planted: Mapping[str, Path] = field(default_factory=dict)
-    plants: Sequence[Plant] = ()
-    base: str | None = None
-    people: Path | None = None
+    plants: Sequence[Plant] = ()  # what was planted
+    base: str | None = None  # the method whose outputs were changed, if it was judged there, too
+    people: Path | None = None  # file of people's answers
+    # makes of an evaluation of all methods the one that is scored, as where a method was not asked for some
+    # generations; None to leave it
     adjust: Callable[[Judged], Judged] | None = field(default=None, repr=False)
     _judged: dict[str, Judged] = field(default_factory=dict, repr=False)
     _people: tuple[tuple[HumanRow, ...], Mapping[str, Question]] | None = field(default=None, repr=False)

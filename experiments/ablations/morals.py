@@ -59,19 +59,12 @@ TEN = {label: label for label in LABELS} | {"kindness": "compassion", "self_cont
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """Groups of the twelve labels.
+    """Groups of the twelve labels."""
 
-    Attributes:
-        name: in files.
-        title: in tables.
-        groups: label -> group.
-        size: how many answers there are to choose from; None where answers are open.
-    """
-
-    name: str
-    title: str
-    groups: Mapping[str, str] = field(repr=False)
-    size: int | None
+    name: str  # in files
+    title: str  # in tables
+    groups: Mapping[str, str] = field(repr=False)  # label -> group
+    size: int | None  # how many answers there are to choose from; None where answers are open
 
     def group(self, label: str | None) -> str | None:
         """Return the group of a label; what is no label, such as unclear, is a group of its own."""
@@ -89,22 +82,14 @@ OPEN = Taxonomy("open", "Open-ended moral answer", {}, None)
 
 @dataclass(frozen=True)
 class Granularity:
-    """What was measured with one taxonomy.
+    """What was measured with one taxonomy."""
 
-    Attributes:
-        name: of the taxonomy.
-        title: in tables.
-        labels: how many there are; None where answers are open.
-        scores: ``text``, ``image`` and ``gap``, mean over methods; ``chance``, ``majority`` and
-            ``human_agreement``.
-        methods: method -> text, image and gap.
-    """
-
-    name: str
-    title: str
-    labels: int | None
+    name: str  # of the taxonomy
+    title: str  # in tables
+    labels: int | None  # how many there are; None where answers are open
+    # ``text``, ``image`` and ``gap``, mean over methods; ``chance``, ``majority`` and ``human_agreement``
     scores: Mapping[str, Score]
-    methods: Mapping[str, Mapping[str, Score]]
+    methods: Mapping[str, Mapping[str, Score]]  # method -> text, image and gap
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""

@@ -18,24 +18,16 @@ no contrastive pairs, or the questions of another evaluator."""
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A setting.
+    """A setting."""
 
-    Attributes:
-        name: in files.
-        title: in tables.
-        removes: what is left out, in a sentence.
-        how: by what.
-        evaluator: whose evaluation is read.
-        cut: makes the setting's view of the evaluator's; None to leave it.
-        record: makes of a record what answers are compared with; None to leave it.
-    """
-
-    name: str
-    title: str
-    removes: str
-    how: How
-    evaluator: str = "katha"
+    name: str  # in files
+    title: str  # in tables
+    removes: str  # what is left out, in a sentence
+    how: How  # by what
+    evaluator: str = "katha"  # whose evaluation is read
+    # makes the setting's view of the evaluator's; None to leave it
     cut: Callable[[View], View] | None = field(default=None, repr=False)
+    # makes of a record what answers are compared with; None to leave it
     record: Callable[[StoryRecord], StoryRecord] | None = field(default=None, repr=False)
 
     def of(self, view: View) -> View:
@@ -45,25 +37,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in a setting.
+    """What was measured in a setting."""
 
-    Attributes:
-        name: of the setting.
-        title: in tables.
-        removes: what is left out.
-        how: by what.
-        scores: name of a value -> the value; over several methods their mean.
-        methods: method -> text, image, gap and pair_accuracy.
-        notes: what a reader must know of it.
-    """
-
-    name: str
-    title: str
-    removes: str
-    how: How
-    scores: Mapping[str, Score]
+    name: str  # of the setting
+    title: str  # in tables
+    removes: str  # what is left out
+    how: How  # by what
+    scores: Mapping[str, Score]  # name of a value -> the value; over several methods their mean
+    # method -> text, image, gap and pair_accuracy
     methods: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader must know of it
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""

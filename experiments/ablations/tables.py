@@ -12,17 +12,11 @@ RATES = ("rates", "planted", "people")
 
 @dataclass(frozen=True)
 class EvidenceMeasured:
-    """What was measured with some conditions of evidence.
+    """What was measured with some conditions of evidence."""
 
-    Attributes:
-        measured: the values.
-        value: what the row says of a storyboard: ``text``, ``image`` or ``gap``.
-        conditions: whether text-only, image-only and text+image evidence is used.
-    """
-
-    measured: Measured
-    value: str
-    conditions: tuple[bool, bool, bool]
+    measured: Measured  # the values
+    value: str  # what the row says of a storyboard: ``text``, ``image`` or ``gap``
+    conditions: tuple[bool, bool, bool]  # whether text-only, image-only and text+image evidence is used
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""

@@ -34,21 +34,15 @@ RUN = RunKind(PIPELINE, tell_plan)
 
 @dataclass(frozen=True)
 class Sidecar:
-    """What is known of an evaluator's questions.
+    """What is known of an evaluator's questions."""
 
-    Attributes:
-        evaluator: its name.
-        makers: who made the questions.
-        parents: question -> those that must be right for it to count; only where there are some.
-        chance: question -> share of blind answers that are right; only where that is known.
-        left_out: story -> why it has no question.
-    """
-
-    evaluator: str
-    makers: tuple[str, ...]
+    evaluator: str  # its name
+    makers: tuple[str, ...]  # who made the questions
+    # question -> those that must be right for it to count; only where there are some
     parents: Mapping[str, tuple[str, ...]] = field(repr=False)
+    # question -> share of blind answers that are right; only where that is known
     chance: Mapping[str, float] = field(repr=False)
-    left_out: Mapping[str, str] = field(repr=False)
+    left_out: Mapping[str, str] = field(repr=False)  # story -> why it has no question
 
 
 def derive(

@@ -22,17 +22,11 @@ KINDS = ("character", "object", "action", "state", "emotion")
 
 @dataclass(frozen=True)
 class Element:
-    """Something that a scene is annotated with.
+    """Something that a scene is annotated with."""
 
-    Attributes:
-        kind: one of :data:`KINDS`.
-        scene: number of the scene, from 1.
-        text: in the words of the annotation.
-    """
-
-    kind: str
-    scene: int
-    text: str
+    kind: str  # one of :data:`KINDS`
+    scene: int  # number of the scene, from 1
+    text: str  # in the words of the annotation
 
 
 def elements_of(record: StoryRecord) -> list[Element]:
@@ -53,12 +47,9 @@ def _of_scene(scene: Scene) -> Iterator[Element]:
 
 @dataclass(frozen=True)
 class Pool:
-    """The elements of many stories.
+    """The elements of many stories."""
 
-    Attributes:
-        texts: (language, kind) -> (story id, text), sorted.
-    """
-
+    # (language, kind) -> (story id, text), sorted
     texts: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = field(repr=False)
 
     @classmethod
@@ -98,16 +89,11 @@ By = Literal["rules", "model", "release"]
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of an evaluator.
+    """A question of an evaluator."""
 
-    Attributes:
-        question: as releases hold it.
-        parents: ids of the questions that must be answered rightly for this one to count.
-        chance: share of blind answers that are right, where the answer is one of some; None where it is open.
-    """
-
-    question: Question
-    parents: tuple[str, ...] = ()
+    question: Question  # as releases hold it
+    parents: tuple[str, ...] = ()  # ids of the questions that must be answered rightly for this one to count
+    # share of blind answers that are right, where the answer is one of some; None where it is open
     chance: float | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -124,48 +110,31 @@ class Asked:
 
 @dataclass(frozen=True)
 class Material:
-    """What rules make questions of.
+    """What rules make questions of."""
 
-    Attributes:
-        record: the story.
-        pool: what other stories have, for wrong options.
-        seed: of the order of options.
-    """
-
-    record: StoryRecord
-    pool: Pool = field(repr=False)
-    seed: int = MASTER_SEED
+    record: StoryRecord  # the story
+    pool: Pool = field(repr=False)  # what other stories have, for wrong options
+    seed: int = MASTER_SEED  # of the order of options
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
-    """A way of telling how much of a story its pictures keep.
+    """A way of telling how much of a story its pictures keep."""
 
-    Attributes:
-        name: as it is written in studies.
-        title: its name in tables.
-        construction: how its questions are made, in a sentence.
-        card: what else a reader must know of it; a sentence or more.
-        by: who makes its questions where nothing else is asked for.
-        dimensions: the dimensions that its questions are evidence of; with none, all questions count alike
-            and the evaluator names no dimension.
-        transitions: whether its questions say which transition they are about.
-        contrasts: whether contrastive pairs are part of it.
-        build: makes the questions by rules; None where there are no such rules.
-        prompt: id of the prompt by which a model writes them; None where no model does.
-        read: makes questions of a model's reply; raises BadReply.
-    """
-
-    name: str
-    title: str
-    construction: str
-    card: str
-    by: By
+    name: str  # as it is written in studies
+    title: str  # its name in tables
+    construction: str  # how its questions are made, in a sentence
+    card: str  # what else a reader must know of it; a sentence or more
+    by: By  # who makes its questions where nothing else is asked for
+    # the dimensions that its questions are evidence of; with none, all questions count alike and the
+    # evaluator names no dimension
     dimensions: tuple[str, ...]
-    transitions: bool = False
-    contrasts: bool = False
+    transitions: bool = False  # whether its questions say which transition they are about
+    contrasts: bool = False  # whether contrastive pairs are part of it
+    # makes the questions by rules; None where there are no such rules
     build: Callable[[Material], list[Asked]] | None = field(default=None, repr=False)
-    prompt: str | None = None
+    prompt: str | None = None  # id of the prompt by which a model writes them; None where no model does
+    # makes questions of a model's reply; raises BadReply
     read: Callable[[Json, StoryRecord], list[Asked]] | None = field(default=None, repr=False)
 
     @property
@@ -192,19 +161,12 @@ def is_worded(record: StoryRecord) -> bool:
 
 @dataclass(frozen=True)
 class About:
-    """What a question is about.
+    """What a question is about."""
 
-    Attributes:
-        number: in its id, after the evaluator's prefix.
-        dimension: that it is evidence of.
-        scenes: that hold the answer.
-        target: the scene that it is about; None for the whole story.
-    """
-
-    number: str
-    dimension: str
-    scenes: tuple[int, ...]
-    target: int | None = None
+    number: str  # in its id, after the evaluator's prefix
+    dimension: str  # that it is evidence of
+    scenes: tuple[int, ...]  # that hold the answer
+    target: int | None = None  # the scene that it is about; None for the whole story
 
     def question(self, record: StoryRecord, text: str, answers: Sequence[str]) -> Question:
         """Return the question as a release holds it; the first answer is the canonical one."""

@@ -26,15 +26,10 @@ MEASURE = Quantity(name="detection", label="Ambiguity detection", direction="hig
 
 @dataclass(frozen=True)
 class Detection:
-    """What the filter removes.
+    """What the filter removes."""
 
-    Attributes:
-        detection: of the defective questions, the share that is removed.
-        false_removals: of the others, the share that is removed.
-    """
-
-    detection: Score
-    false_removals: Score
+    detection: Score  # of the defective questions, the share that is removed
+    false_removals: Score  # of the others, the share that is removed
 
 
 def detection(view: View, defective: Collection[str], uncertainty: Uncertainty) -> Detection:

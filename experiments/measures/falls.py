@@ -112,34 +112,23 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Fall:
-    """What an evaluator sees less of in one changed storyboard.
+    """What an evaluator sees less of in one changed storyboard."""
 
-    Attributes:
-        plant: what was done to it.
-        questions: how many were compared.
-        dimensions: fall per dimension, shape (dimensions,); 0 where nothing is known.
-        transitions: fall per transition, shape (transitions,); 0 where nothing is known.
-        total: fall of the whole.
-    """
-
-    plant: Plant
-    questions: int
+    plant: Plant  # what was done to it
+    questions: int  # how many were compared
+    # fall per dimension, shape (dimensions,); 0 where nothing is known
     dimensions: Floats = field(repr=False)
+    # fall per transition, shape (transitions,); 0 where nothing is known
     transitions: Floats = field(repr=False)
-    total: float
+    total: float  # fall of the whole
 
 
 @dataclass(frozen=True)
 class Falls:
-    """The falls of an evaluator.
+    """The falls of an evaluator."""
 
-    Attributes:
-        of: one for each plant that could be compared.
-        left_out: why others could not be, and how many.
-    """
-
-    of: tuple[Fall, ...]
-    left_out: dict[str, int]
+    of: tuple[Fall, ...]  # one for each plant that could be compared
+    left_out: dict[str, int]  # why others could not be, and how many
 
     @property
     def planted(self) -> tuple[Fall, ...]:

@@ -28,15 +28,10 @@ NO_CONTROL = "no unchanged storyboard was judged twice: give the method that los
 
 @dataclass(frozen=True)
 class FalseAlarms:
-    """How often an evaluator sees a loss where there is none.
+    """How often an evaluator sees a loss where there is none."""
 
-    Attributes:
-        total: share of controls whose total falls.
-        accusations: share of controls at which any dimension or transition falls.
-    """
-
-    total: Score
-    accusations: Score
+    total: Score  # share of controls whose total falls
+    accusations: Score  # share of controls at which any dimension or transition falls
 
 
 def false_alarms(falls: Sequence[Fall], uncertainty: Uncertainty) -> FalseAlarms:

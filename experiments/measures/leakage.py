@@ -30,15 +30,10 @@ NOTHING = "no defective question was judged"
 
 @dataclass(frozen=True)
 class Leakage:
-    """What stays in the score.
+    """What stays in the score."""
 
-    Attributes:
-        leakage: of the defective questions, the share that is scored.
-        contamination: of what is scored, the share that is defective.
-    """
-
-    leakage: Score
-    contamination: Score
+    leakage: Score  # of the defective questions, the share that is scored
+    contamination: Score  # of what is scored, the share that is defective
 
 
 def leakage(view: View, defective: Collection[str], uncertainty: Uncertainty) -> Leakage:

@@ -40,17 +40,11 @@ Target = Callable[[Fall], tuple[Floats, list[int]]]
 
 @dataclass(frozen=True)
 class Localised:
-    """How well an evaluator says what was lost.
+    """How well an evaluator says what was lost."""
 
-    Attributes:
-        value: share of plants at which what was hit is accused.
-        chance: what blind pointing gets.
-        detected: the same share where what is accused falls at all.
-    """
-
-    value: Score
-    chance: Score
-    detected: Score
+    value: Score  # share of plants at which what was hit is accused
+    chance: Score  # what blind pointing gets
+    detected: Score  # the same share where what is accused falls at all
 
 
 def localise_dimensions(falls: Sequence[Fall], uncertainty: Uncertainty) -> Localised:

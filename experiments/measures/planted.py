@@ -83,27 +83,18 @@ def people_of(path: Path | None, release: Release, methods: Mapping[str, object]
 
 @dataclass(frozen=True)
 class PlantedRow:
-    """What planted losses say of one evaluator.
+    """What planted losses say of one evaluator."""
 
-    Attributes:
-        evaluator: its name.
-        title: its name in tables.
-        stories: how many stories plants were compared of.
-        plants: how many plants with a loss were compared.
-        controls: how many without one.
-        left_out: why plants were not compared, and how many.
-        scores: ``localisation``, ``localisation_chance``, ``detected``, ``transitions``,
-            ``transitions_chance``, ``sensitivity``, ``false_alarms``, ``false_accusations``.
-        losses: loss -> ``localisation``, ``localisation_chance`` and ``sensitivity`` of these plants alone.
-    """
-
-    evaluator: str
-    title: str
-    stories: int
-    plants: int
-    controls: int
-    left_out: Mapping[str, int]
+    evaluator: str  # its name
+    title: str  # its name in tables
+    stories: int  # how many stories plants were compared of
+    plants: int  # how many plants with a loss were compared
+    controls: int  # how many without one
+    left_out: Mapping[str, int]  # why plants were not compared, and how many
+    # ``localisation``, ``localisation_chance``, ``detected``, ``transitions``, ``transitions_chance``,
+    # ``sensitivity``, ``false_alarms``, ``false_accusations``
     scores: Mapping[str, Score]
+    # loss -> ``localisation``, ``localisation_chance`` and ``sensitivity`` of these plants alone
     losses: Mapping[str, Mapping[str, Score]]
 
     def as_json(self) -> dict[str, object]:

@@ -43,23 +43,15 @@ PAIRS = CONTRASTS[0]
 
 @dataclass(frozen=True)
 class View:
-    """An evaluation as a setting sees it.
+    """An evaluation as a setting sees it."""
 
-    Attributes:
-        judged: the evaluation.
-        kept: which questions take part, shape (questions,).
-        dimensions: that are averaged over; none: all questions count alike, and no dimension is named.
-        transitions: whether it is known which transition a question is about.
-        chosen: ``filtered`` where the text+image filter is used, ``raw`` where it is not.
-        contrasts: whether contrastive pairs are looked at.
-    """
-
-    judged: Judged = field(repr=False)
-    kept: Mask = field(repr=False)
+    judged: Judged = field(repr=False)  # the evaluation
+    kept: Mask = field(repr=False)  # which questions take part, shape (questions,)
+    # that are averaged over; none: all questions count alike, and no dimension is named
     dimensions: tuple[str, ...] = DIMENSIONS
-    transitions: bool = True
-    chosen: SetName = "filtered"
-    contrasts: bool = True
+    transitions: bool = True  # whether it is known which transition a question is about
+    chosen: SetName = "filtered"  # ``filtered`` where the text+image filter is used, ``raw`` where it is not
+    contrasts: bool = True  # whether contrastive pairs are looked at
 
     @classmethod
     def whole(cls, judged: Judged) -> "View":
@@ -94,15 +86,10 @@ def story_values(view: View, method: Method, value: str) -> Floats:
 
 @dataclass(frozen=True)
 class ViewScores:
-    """Recoverability and gap in a setting.
+    """Recoverability and gap in a setting."""
 
-    Attributes:
-        methods: method -> text, image, gap and pair_accuracy.
-        together: the mean over methods of the first three; of pair accuracy, too.
-    """
-
-    methods: Mapping[str, Mapping[str, Score]]
-    together: Mapping[str, Score]
+    methods: Mapping[str, Mapping[str, Score]]  # method -> text, image, gap and pair_accuracy
+    together: Mapping[str, Score]  # the mean over methods of the first three; of pair accuracy, too
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON."""

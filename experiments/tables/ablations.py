@@ -55,18 +55,12 @@ VALUES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two levels of a factor, and the methods in which they meet the same levels of the other one.
+    """Two levels of a factor, and the methods in which they meet the same levels of the other one."""
 
-    Attributes:
-        factor: what differs.
-        first: its one level.
-        second: the other.
-        pairs: for each level of the other factor that both were evaluated with, the two methods.
-    """
-
-    factor: Factor
-    first: str
-    second: str
+    factor: Factor  # what differs
+    first: str  # its one level
+    second: str  # the other
+    # for each level of the other factor that both were evaluated with, the two methods
     pairs: tuple[tuple[Method, Method], ...] = field(repr=False)
 
 

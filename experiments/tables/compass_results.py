@@ -22,19 +22,13 @@ DEEPEST = 3
 
 @dataclass(frozen=True)
 class CompassResults:
-    """Semantic Compass in a study.
+    """Semantic Compass in a study."""
 
-    Attributes:
-        frozen: what tuning chose.
-        document: what ``compass.json`` says of the stories that it was applied to.
-        folders: cell of Table 64 -> the evaluation of the arms that is of it.
-        definitions: how replies become numbers.
-    """
-
-    frozen: Frozen = field(repr=False)
+    frozen: Frozen = field(repr=False)  # what tuning chose
+    # what ``compass.json`` says of the stories that it was applied to
     document: Mapping[str, Any] = field(repr=False)
-    folders: Mapping[Cell, Path]
-    definitions: Definitions = field(repr=False)
+    folders: Mapping[Cell, Path]  # cell of Table 64 -> the evaluation of the arms that is of it
+    definitions: Definitions = field(repr=False)  # how replies become numbers
 
     @cached_property
     def cells(self) -> dict[Cell, Judged]:

@@ -27,25 +27,16 @@ LEAST_VALID = 0.5
 
 @dataclass(frozen=True)
 class Facts:
-    """What rules choose by; ``nan`` for stories that cannot be shown.
+    """What rules choose by; ``nan`` for stories that cannot be shown."""
 
-    Attributes:
-        methods: the methods, in order.
-        cells: method -> plan and renderer; those outside the study have none.
-        seeds: story -> the seed that is shown of seeded methods; None where there are none.
-        usable: which stories can be shown, shape (stories,).
-        gaps: STG of the generation that is shown, shape (methods, stories).
-        images: what is recovered from its images, shape (methods, stories).
-        dimensions: STG per dimension, shape (methods, stories, dimensions).
-    """
-
-    methods: tuple[str, ...]
-    cells: Mapping[str, tuple[str, str]]
+    methods: tuple[str, ...]  # the methods, in order
+    cells: Mapping[str, tuple[str, str]]  # method -> plan and renderer; those outside the study have none
+    # story -> the seed that is shown of seeded methods; None where there are none
     seeds: tuple[int | None, ...]
-    usable: NDArray[np.bool_] = field(repr=False)
-    gaps: Floats = field(repr=False)
-    images: Floats = field(repr=False)
-    dimensions: Floats = field(repr=False)
+    usable: NDArray[np.bool_] = field(repr=False)  # which stories can be shown, shape (stories,)
+    gaps: Floats = field(repr=False)  # STG of the generation that is shown, shape (methods, stories)
+    images: Floats = field(repr=False)  # what is recovered from its images, shape (methods, stories)
+    dimensions: Floats = field(repr=False)  # STG per dimension, shape (methods, stories, dimensions)
 
     def mean_gap(self) -> Floats:
         """Return the mean STG over methods, shape (stories,)."""
@@ -72,20 +63,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that chooses one story.
+    """A rule that chooses one story."""
 
-    Attributes:
-        name: in data.
-        label: what the story is shown as.
-        why: why such a story is shown.
-        value: what stories are compared by, shape (stories,).
-        takes: the highest value, the lowest, or the one nearest to the median.
-    """
-
-    name: str
-    label: str
-    why: str
-    value: Callable[[Facts], Floats] = field(repr=False)
+    name: str  # in data
+    label: str  # what the story is shown as
+    why: str  # why such a story is shown
+    value: Callable[[Facts], Floats] = field(repr=False)  # what stories are compared by, shape (stories,)
+    # the highest value, the lowest, or the one nearest to the median
     takes: Literal["highest", "lowest", "median"] = "highest"
 
     def choose(self, facts: Facts, taken: Sequence[int]) -> int | None:
@@ -145,17 +129,11 @@ COMPASS_RULES: tuple[Rule, ...] = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """A story that is shown.
+    """A story that is shown."""
 
-    Attributes:
-        rule: by which.
-        story: its position.
-        value: what it was chosen by.
-    """
-
-    rule: Rule
-    story: int
-    value: float
+    rule: Rule  # by which
+    story: int  # its position
+    value: float  # what it was chosen by
 
 
 def chosen_stories(facts: Facts, rules: Sequence[Rule] = RULES) -> tuple[Chosen, ...]:

@@ -94,48 +94,29 @@ FOLD = 14
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes:
-        name: in links.
-        title: of the section.
-        note: what it is about.
-        plot: first.
-        tables: tables of scores and of counts, in order, each with whether it is one of counts.
-        absent: tables that are not there, and why.
-        stories: grids of stories.
-    """
-
-    name: str
-    title: str
-    note: str = ""
-    plot: Plot | None = None
+    name: str  # in links
+    title: str  # of the section
+    note: str = ""  # what it is about
+    plot: Plot | None = None  # first
+    # tables of scores and of counts, in order, each with whether it is one of counts
     tables: tuple[tuple[bool, Table], ...] = ()
-    absent: tuple[tuple[str, str], ...] = ()
-    stories: tuple[ShownStory, ...] = ()
+    absent: tuple[tuple[str, str], ...] = ()  # tables that are not there, and why
+    stories: tuple[ShownStory, ...] = ()  # grids of stories
 
 
 @dataclass(frozen=True)
 class StudyPage:
-    """All that the page shows.
+    """All that the page shows."""
 
-    Attributes:
-        title: of the study.
-        heading: of the page: the title behind name and version of the release.
-        facts: label -> what the study is, in short.
-        warnings: what readers must know first.
-        sections: in order; those with nothing in them are left out.
-        definitions: named definitions in use.
-        study: the study as it was read.
-    """
-
-    title: str
-    heading: str
-    facts: Mapping[str, str]
-    warnings: tuple[str, ...]
-    sections: tuple[Section, ...] = field(repr=False)
-    definitions: tuple[Definition, ...] = field(repr=False)
-    study: Mapping[str, Any] = field(repr=False)
+    title: str  # of the study
+    heading: str  # of the page: the title behind name and version of the release
+    facts: Mapping[str, str]  # label -> what the study is, in short
+    warnings: tuple[str, ...]  # what readers must know first
+    sections: tuple[Section, ...] = field(repr=False)  # in order; those with nothing in them are left out
+    definitions: tuple[Definition, ...] = field(repr=False)  # named definitions in use
+    study: Mapping[str, Any] = field(repr=False)  # the study as it was read
 
 
 def study_page(results: StudyResults, made: MadeTables) -> StudyPage:

@@ -69,24 +69,16 @@ class AskedPicture(Wire):
 
 @dataclass(frozen=True)
 class StudyResults:
-    """A study folder, read.
+    """A study folder, read."""
 
-    Attributes:
-        folder: the study folder.
-        study: the study.
-        definitions: how replies become numbers, and how sure these are.
-        pictures: method -> the pictures that were asked for, in the order of the file.
-        judged: the evaluation of all methods; None where there is none.
-        absent: part -> why it is not there.
-        found_compass: Semantic Compass; None where there is none.
-    """
-
-    folder: Path
-    study: Study
-    definitions: Definitions = field(repr=False)
+    folder: Path  # the study folder
+    study: Study  # the study
+    definitions: Definitions = field(repr=False)  # how replies become numbers, and how sure these are
+    # method -> the pictures that were asked for, in the order of the file
     pictures: Mapping[str, tuple[AskedPicture, ...]] = field(repr=False)
-    judged: Judged | None = field(repr=False)
-    absent: Mapping[Part, str]
+    judged: Judged | None = field(repr=False)  # the evaluation of all methods; None where there is none
+    absent: Mapping[Part, str]  # part -> why it is not there
+    # Semantic Compass; None where there is none
     found_compass: CompassResults | None = field(default=None, repr=False)
     _once: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -291,22 +283,14 @@ class NoTable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StudyTable:
-    """One table.
+    """One table."""
 
-    Attributes:
-        number: in the KathaTrace paper, such as ``52`` or ``55 and 75``; empty for one of ours.
-        name: of the table in data and files; also what it is chosen by.
-        title: for readers.
-        group: section of the page that it stands in.
-        needs: parts of the study without which there is no table.
-        make: makes it; raises :class:`NoTable` where there is nothing to fill it with.
-    """
-
-    number: str
-    name: str
-    title: str
-    group: str
-    needs: tuple[Part, ...]
+    number: str  # in the KathaTrace paper, such as ``52`` or ``55 and 75``; empty for one of ours
+    name: str  # of the table in data and files; also what it is chosen by
+    title: str  # for readers
+    group: str  # section of the page that it stands in
+    needs: tuple[Part, ...]  # parts of the study without which there is no table
+    # makes it; raises :class:`NoTable` where there is nothing to fill it with
     make: Callable[[StudyResults], Table]
 
     @property
@@ -323,15 +307,10 @@ class StudyTable:
 
 @dataclass(frozen=True, slots=True)
 class MadeTables:
-    """The tables of a study.
+    """The tables of a study."""
 
-    Attributes:
-        tables: name -> table, in order.
-        absent: name -> why there is no such table.
-    """
-
-    tables: Mapping[str, Table]
-    absent: Mapping[str, str]
+    tables: Mapping[str, Table]  # name -> table, in order
+    absent: Mapping[str, str]  # name -> why there is no such table
 
 
 def unmeasured(reason: str) -> Score:

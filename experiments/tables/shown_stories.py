@@ -33,42 +33,25 @@ HOW = (
 
 @dataclass(frozen=True)
 class ShownMethod:
-    """One story by one method.
+    """One story by one method."""
 
-    Attributes:
-        label: the method, or arm.
-        seed: of the generation that is shown.
-        values: label -> value, as text.
-        frames: its pictures.
-    """
-
-    label: str
-    seed: int | None
-    values: Mapping[str, str]
-    frames: tuple[Frame, ...] = field(repr=False)
+    label: str  # the method, or arm
+    seed: int | None  # of the generation that is shown
+    values: Mapping[str, str]  # label -> value, as text
+    frames: tuple[Frame, ...] = field(repr=False)  # its pictures
 
 
 @dataclass(frozen=True)
 class ShownStory:
-    """One story by several methods.
+    """One story by several methods."""
 
-    Attributes:
-        story_id: the story.
-        title: its title.
-        label: what it is shown as.
-        why: why such a story is shown, and by what value it was chosen.
-        moral: its moral label; None where it has none.
-        scenes: the texts of its scenes.
-        methods: the methods.
-    """
-
-    story_id: str
-    title: str
-    label: str
-    why: str
-    moral: str | None
-    scenes: tuple[str, ...]
-    methods: tuple[ShownMethod, ...]
+    story_id: str  # the story
+    title: str  # its title
+    label: str  # what it is shown as
+    why: str  # why such a story is shown, and by what value it was chosen
+    moral: str | None  # its moral label; None where it has none
+    scenes: tuple[str, ...]  # the texts of its scenes
+    methods: tuple[ShownMethod, ...]  # the methods
 
 
 def same_stories(results: StudyResults) -> tuple[ShownStory, ...]:

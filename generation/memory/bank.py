@@ -144,15 +144,10 @@ class EpisodeRecord(Own):
 
 @dataclass(frozen=True, slots=True)
 class BankEntry:
-    """One entity of a bank.
+    """One entity of a bank."""
 
-    Attributes:
-        folder: where its files are.
-        record: what is known of it.
-    """
-
-    folder: Path
-    record: EntityRecord
+    folder: Path  # where its files are
+    record: EntityRecord  # what is known of it
 
     def file(self, name: str) -> Path | None:
         """Return where one of its files is, such as ``cutout.png``; None where it has none."""
@@ -165,17 +160,11 @@ class BankEntry:
 
 @dataclass(frozen=True)
 class BankEpisode:
-    """The entities of one episode.
+    """The entities of one episode."""
 
-    Attributes:
-        folder: where their folders are.
-        record: what is known of the episode.
-        entries: its entities, in order of appearance.
-    """
-
-    folder: Path
-    record: EpisodeRecord
-    entries: tuple[BankEntry, ...]
+    folder: Path  # where their folders are
+    record: EpisodeRecord  # what is known of the episode
+    entries: tuple[BankEntry, ...]  # its entities, in order of appearance
 
     @cached_property
     def by_key(self) -> Mapping[tuple[EntityType, str], BankEntry]:
@@ -185,15 +174,10 @@ class BankEpisode:
 
 @dataclass(frozen=True)
 class Bank:
-    """A bank, read.
+    """A bank, read."""
 
-    Attributes:
-        folder: the folder ``bank`` of its run.
-        episodes: by the order of their ids.
-    """
-
-    folder: Path
-    episodes: tuple[BankEpisode, ...]
+    folder: Path  # the folder ``bank`` of its run
+    episodes: tuple[BankEpisode, ...]  # by the order of their ids
 
     @cached_property
     def by_id(self) -> Mapping[str, BankEpisode]:

@@ -13,33 +13,19 @@ from .scripts import MemoryScript
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """What a build asks.
+    """What a build asks."""
 
-    Attributes:
-        episodes: how many.
-        characters: scheduled ones, each with a portrait.
-        locations: each with a panorama.
-        objects: all of them.
-        alone: objects with a picture of their own, as rules classify them.
-        kept: entities that a person saw to; nobody is asked about these.
-        texts: questions about texts: objects, styles, prompts.
-        pictures: pictures if all pass at once.
-        looks: questions about pictures then.
-        most_pictures: pictures if nothing ever passes.
-        most_looks: questions about pictures at most, whatever happens.
-    """
-
-    episodes: int
-    characters: int
-    locations: int
-    objects: int
-    alone: int
-    kept: int
-    texts: int
-    pictures: int
-    looks: int
-    most_pictures: int
-    most_looks: int
+    episodes: int  # how many
+    characters: int  # scheduled ones, each with a portrait
+    locations: int  # each with a panorama
+    objects: int  # all of them
+    alone: int  # objects with a picture of their own, as rules classify them
+    kept: int  # entities that a person saw to; nobody is asked about these
+    texts: int  # questions about texts: objects, styles, prompts
+    pictures: int  # pictures if all pass at once
+    looks: int  # questions about pictures then
+    most_pictures: int  # pictures if nothing ever passes
+    most_looks: int  # questions about pictures at most, whatever happens
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

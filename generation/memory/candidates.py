@@ -80,35 +80,21 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @dataclass
 class Candidate:
-    """One picture that was asked for, and what became of it.
+    """One picture that was asked for, and what became of it."""
 
-    Attributes:
-        number: from 1, among those of its try.
-        seed: with which it was asked for.
-        prompt: as it was sent.
-        outcome: ``made``, or as for pictures of storyboards; ``rehearsed`` where nothing was asked.
-        reason: why it was not made.
-        file: name in the run's store, as PNG.
-        cut_file: the same of the cut-out.
-        image: the picture itself, RGB.
-        cut: the cut-out of a portrait.
-        checks: what rules looked at.
-        score: how well it is composed, 0 to 1; of a panorama 1.
-        about: what the generator tells of how it was made.
-    """
-
-    number: int
-    seed: int
-    prompt: str
+    number: int  # from 1, among those of its try
+    seed: int  # with which it was asked for
+    prompt: str  # as it was sent
+    # ``made``, or as for pictures of storyboards; ``rehearsed`` where nothing was asked
     outcome: str = "made"
-    reason: str | None = None
-    file: str | None = None
-    cut_file: str | None = None
-    image: "Image | None" = field(default=None, repr=False)
-    cut: CutOut | None = field(default=None, repr=False)
-    checks: tuple[BankCheck, ...] = ()
-    score: float = 0.0
-    about: dict[str, Json] = field(default_factory=dict)
+    reason: str | None = None  # why it was not made
+    file: str | None = None  # name in the run's store, as PNG
+    cut_file: str | None = None  # the same of the cut-out
+    image: "Image | None" = field(default=None, repr=False)  # the picture itself, RGB
+    cut: CutOut | None = field(default=None, repr=False)  # the cut-out of a portrait
+    checks: tuple[BankCheck, ...] = ()  # what rules looked at
+    score: float = 0.0  # how well it is composed, 0 to 1; of a panorama 1
+    about: dict[str, Json] = field(default_factory=dict)  # what the generator tells of how it was made
 
     @property
     def sound(self) -> bool:
@@ -132,19 +118,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Studio:
-    """Where the pictures of one entity are made.
+    """Where the pictures of one entity are made."""
 
-    Attributes:
-        reference: the entity.
-        prompt: what the generator is asked for, without the ground.
-        tools: of the stage.
-        settings: of the stage.
-    """
-
-    reference: Reference
-    prompt: str
-    tools: Tools
-    settings: DrawSettings
+    reference: Reference  # the entity
+    prompt: str  # what the generator is asked for, without the ground
+    tools: Tools  # of the stage
+    settings: DrawSettings  # of the stage
 
     async def candidates(self, attempt: int, key: Key | None) -> list[Candidate]:
         """Return the candidates of one try.

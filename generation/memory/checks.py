@@ -46,15 +46,10 @@ class CheckLimits(Own):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is cut out.
+    """What is cut out."""
 
-    Attributes:
-        type: of the entity.
-        name: of the entity; one of several things may be in several pieces.
-    """
-
-    type: EntityType
-    name: str
+    type: EntityType  # of the entity
+    name: str  # of the entity; one of several things may be in several pieces
 
 
 def check_cut(cut: CutOut, subject: Subject, limits: CheckLimits) -> tuple[BankCheck, ...]:

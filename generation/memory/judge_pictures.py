@@ -45,17 +45,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a model said of a picture.
+    """What a model said of a picture."""
 
-    Attributes:
-        checks: one for each question; not passed and not failed where there is no answer.
-        by: who looked.
-        answered: whether there is an answer.
-    """
-
-    checks: tuple[BankCheck, ...]
-    by: str
-    answered: bool
+    checks: tuple[BankCheck, ...]  # one for each question; not passed and not failed where there is no answer
+    by: str  # who looked
+    answered: bool  # whether there is an answer
 
     @property
     def passed(self) -> bool:

@@ -35,24 +35,17 @@ SAME = 60.0
 
 @dataclass(frozen=True)
 class CutOut:
-    """A subject cut out of a picture.
+    """A subject cut out of a picture."""
 
-    Attributes:
-        image: RGBA, as large as the picture; colours of half transparent pixels are freed of the ground's.
-        mask: shape (height, width): what is subject, at an opacity of a half and more.
-        enclosed: the same shape: ground that the subject encloses.
-        tinted: the same shape: subject whose colour is near the ground's.
-        ground: share of the picture's edge that is of the colour that was asked for, 0 to 1; None where no
-            such colour was asked for.
-        by: who cut: ``colour`` or the identity of a model.
-    """
-
+    # RGBA, as large as the picture; colours of half transparent pixels are freed of the ground's
     image: "Image" = field(repr=False)
-    mask: Mask = field(repr=False)
-    enclosed: Mask = field(repr=False)
-    tinted: Mask = field(repr=False)
+    mask: Mask = field(repr=False)  # shape (height, width): what is subject, at an opacity of a half and more
+    enclosed: Mask = field(repr=False)  # the same shape: ground that the subject encloses
+    tinted: Mask = field(repr=False)  # the same shape: subject whose colour is near the ground's
+    # share of the picture's edge that is of the colour that was asked for, 0 to 1; None where no such colour
+    # was asked for
     ground: float | None
-    by: str = "colour"
+    by: str = "colour"  # who cut: ``colour`` or the identity of a model
 
 
 def cut_by_colour(image: "Image", key: tuple[int, int, int]) -> CutOut:

@@ -18,25 +18,15 @@ from .references import Reference
 
 @dataclass
 class Try:
-    """One try.
+    """One try."""
 
-    Attributes:
-        key: its ground; None for a panorama.
-        candidates: what was asked for.
-        choice: which was chosen; None where no picture was made.
-        checks: of the chosen one, by rules and by the viewer.
-        passed: whether it did.
-        by: who let it pass or not.
-        retry: whether another ground might help: not where the viewer said nothing of use.
-    """
-
-    key: Key | None
-    candidates: list[Candidate]
-    choice: Choice | None = None
-    checks: tuple[BankCheck, ...] = ()
-    passed: bool = False
-    by: str = "rules"
-    retry: bool = True
+    key: Key | None  # its ground; None for a panorama
+    candidates: list[Candidate]  # what was asked for
+    choice: Choice | None = None  # which was chosen; None where no picture was made
+    checks: tuple[BankCheck, ...] = ()  # of the chosen one, by rules and by the viewer
+    passed: bool = False  # whether it did
+    by: str = "rules"  # who let it pass or not
+    retry: bool = True  # whether another ground might help: not where the viewer said nothing of use
     grid: str | None = field(default=None)
 
     @property

@@ -39,21 +39,13 @@ _SHOWN = (LABELLED, PANORAMA, CUTOUT, PORTRAIT)
 
 @dataclass(frozen=True, slots=True)
 class Hung:
-    """An entity on the wall.
+    """An entity on the wall."""
 
-    Attributes:
-        entry: what the bank has of it.
-        picture: its picture, small.
-        grid: the candidates of the try that it was taken from, small; None where there were none.
-        tries: one line for each try: ground, what was chosen, what failed.
-        calls: how many questions it took.
-    """
-
-    entry: BankEntry
-    picture: Frame
-    grid: Frame | None
-    tries: tuple[str, ...]
-    calls: str
+    entry: BankEntry  # what the bank has of it
+    picture: Frame  # its picture, small
+    grid: Frame | None  # the candidates of the try that it was taken from, small; None where there were none
+    tries: tuple[str, ...]  # one line for each try: ground, what was chosen, what failed
+    calls: str  # how many questions it took
 
     @property
     def status(self) -> str:

@@ -68,15 +68,10 @@ def episode_folder(episode_id: str) -> str:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """What a folder of an entity holds already.
+    """What a folder of an entity holds already."""
 
-    Attributes:
-        record: its record; None where there is none.
-        changed: files that a person put there, with their bytes.
-    """
-
-    record: EntityRecord | None
-    changed: Mapping[str, bytes]
+    record: EntityRecord | None  # its record; None where there is none
+    changed: Mapping[str, bytes]  # files that a person put there, with their bytes
 
     @property
     def kept(self) -> bool:

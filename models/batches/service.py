@@ -32,46 +32,30 @@ that this version has no word for."""
 
 @dataclass(frozen=True, slots=True)
 class BatchView:
-    """What a service says about a batch.
+    """What a service says about a batch."""
 
-    Attributes:
-        remote: the service's id.
-        state: where it is.
-        word: the service's own word for that.
-        answered: requests that were answered so far; None where it does not say.
-        failed: requests that ended with an error so far; None as well.
-        outputs: files that hold results.
-        problem: why it was refused as a whole.
-        lines: place of a request, from 0 -> what is wrong with it, where that is why the whole was refused.
-    """
-
-    remote: str
-    state: BatchState
-    word: str
-    answered: int | None = None
-    failed: int | None = None
-    outputs: tuple[str, ...] = ()
-    problem: str = ""
+    remote: str  # the service's id
+    state: BatchState  # where it is
+    word: str  # the service's own word for that
+    answered: int | None = None  # requests that were answered so far; None where it does not say
+    failed: int | None = None  # requests that ended with an error so far; None as well
+    outputs: tuple[str, ...] = ()  # files that hold results
+    problem: str = ""  # why it was refused as a whole
+    # place of a request, from 0 -> what is wrong with it, where that is why the whole was refused
     lines: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A batch as it is to be made.
+    """A batch as it is to be made."""
 
-    Attributes:
-        tag: our name for it, by which it is found again.
-        requests: name of each request in it -> the request, in order.
-        lines: the same, as :meth:`BatchService.encode` wrote them.
-        written: when it was written down, in seconds since 1970.
-        known: ids of other batches of ours.
-    """
-
-    tag: str
+    tag: str  # our name for it, by which it is found again
+    # name of each request in it -> the request, in order
     requests: Mapping[str, ChatRequest] = field(repr=False)
+    # the same, as :meth:`BatchService.encode` wrote them
     lines: Sequence[bytes] = field(default=(), repr=False)
-    written: float = 0.0
-    known: frozenset[str] = frozenset()
+    written: float = 0.0  # when it was written down, in seconds since 1970
+    known: frozenset[str] = frozenset()  # ids of other batches of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +71,11 @@ Outcome: TypeAlias = Reply | CallFault | NotDone
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What became of the requests of a batch that is over.
+    """What became of the requests of a batch that is over."""
 
-    Attributes:
-        outcomes: name of a request -> its outcome; what the service says nothing about is missing.
-        torn: whether a line could not be read, so that what is missing may have been answered.
-    """
-
+    # name of a request -> its outcome; what the service says nothing about is missing
     outcomes: Mapping[str, Outcome]
-    torn: bool = False
+    torn: bool = False  # whether a line could not be read, so that what is missing may have been answered
 
 
 class NotYetKnown(Exception):

@@ -32,33 +32,21 @@ duration, the scene as data, or a first frame."""
 
 @dataclass(frozen=True, slots=True)
 class PictureRequest:
-    """One picture or video to be made.
+    """One picture or video to be made."""
 
-    Attributes:
-        model: spec of the model, such as ``image:openai:gpt-image-2``.
-        prompt: what is to be seen, in words, as it is sent.
-        references: pictures that it must resemble.
-        negative: what is not to be seen.
-        seed: sampling seed; None leaves it to the system.
-        width: in pixels; None leaves it to the system, and so does None for ``height``.
-        height: in pixels.
-        steps: of denoising.
-        seconds: duration of a video.
-        scene: the same scene as data, for the one model that draws from data (``drawn``); others do not get
-            it. Its form is that of :mod:`.drawn.scene`.
-        first_frame: the picture with which a video begins; no reference for what anything looks like.
-    """
-
-    model: str
-    prompt: str
-    references: tuple[Image, ...] = ()
-    negative: str | None = None
-    seed: int | None = None
-    width: int | None = None
-    height: int | None = None
-    steps: int | None = None
-    seconds: float | None = None
+    model: str  # spec of the model, such as ``image:openai:gpt-image-2``
+    prompt: str  # what is to be seen, in words, as it is sent
+    references: tuple[Image, ...] = ()  # pictures that it must resemble
+    negative: str | None = None  # what is not to be seen
+    seed: int | None = None  # sampling seed; None leaves it to the system
+    width: int | None = None  # in pixels; None leaves it to the system, and so does None for ``height``
+    height: int | None = None  # in pixels
+    steps: int | None = None  # of denoising
+    seconds: float | None = None  # duration of a video
+    # the same scene as data, for the one model that draws from data (``drawn``); others do not get it. Its
+    # form is that of :mod:`.drawn.scene`.
     scene: Mapping[str, Json] | None = None
+    # the picture with which a video begins; no reference for what anything looks like
     first_frame: Image | None = None
 
     def chat(self) -> ChatRequest:
@@ -141,39 +129,25 @@ def extras(request: ChatRequest) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFile:
-    """A picture or video as it came.
+    """A picture or video as it came."""
 
-    Attributes:
-        data: its bytes.
-        media_type: such as ``image/png`` or ``video/mp4``.
-    """
-
-    data: bytes = field(repr=False)
-    media_type: str
+    data: bytes = field(repr=False)  # its bytes
+    media_type: str  # such as ``image/png`` or ``video/mp4``
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a model made, with what it says of how.
+    """What a model made, with what it says of how."""
 
-    Attributes:
-        file: the picture or video.
-        revised_prompt: the prompt as the service rewrote it; None where it does not tell.
-        seed: the seed that was used; None where nobody knows.
-        width: of what came back, in pixels, as the system says; None where it does not.
-        height: the same.
-        steps: of denoising; None where they are not known.
-        unsupported: what was chosen and is not taken by the system, so that it was not sent.
-        truth: what a drawn picture shows, as data, for whoever measures judges; judges never see it.
-    """
-
-    file: GeneratedFile
-    revised_prompt: str | None = None
-    seed: int | None = None
-    width: int | None = None
-    height: int | None = None
-    steps: int | None = None
+    file: GeneratedFile  # the picture or video
+    revised_prompt: str | None = None  # the prompt as the service rewrote it; None where it does not tell
+    seed: int | None = None  # the seed that was used; None where nobody knows
+    width: int | None = None  # of what came back, in pixels, as the system says; None where it does not
+    height: int | None = None  # the same
+    steps: int | None = None  # of denoising; None where they are not known
+    # what was chosen and is not taken by the system, so that it was not sent
     unsupported: tuple[Choice, ...] = ()
+    # what a drawn picture shows, as data, for whoever measures judges; judges never see it
     truth: Mapping[str, Json] | None = None
 
     def packed(self) -> str:

@@ -40,32 +40,21 @@ _AROUND = 0.4  # of a face's sides, that its crop holds around it
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        model: by which name it was opened.
-        step: what was looked at.
-        status: ``ok``, ``warning`` (works, but look at it), ``failed``, ``missing`` (something is not there).
-        detail: what was found.
-        fix: what to do, if anything.
-    """
-
-    model: str
-    step: str
+    model: str  # by which name it was opened
+    step: str  # what was looked at
+    # ``ok``, ``warning`` (works, but look at it), ``failed``, ``missing`` (something is not there)
     status: Status
-    detail: str
-    fix: str = ""
+    detail: str  # what was found
+    fix: str = ""  # what to do, if anything
 
 
 @dataclass(frozen=True, slots=True)
 class VisionCheck:
-    """What a check of models found.
+    """What a check of models found."""
 
-    Attributes:
-        findings: everything looked at, model by model.
-    """
-
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # everything looked at, model by model
 
     def has(self, status: Status) -> bool:
         """Whether there is a finding with a status."""

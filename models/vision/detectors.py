@@ -37,19 +37,12 @@ DINO_CARD = Card(
 
 @dataclass(frozen=True)
 class Asked:
-    """What is looked for, and what counts as found.
+    """What is looked for, and what counts as found."""
 
-    Attributes:
-        prompt: the word or phrase, without a full stop.
-        threshold: a box is kept if its score is above it.
-        suppression: most overlap (intersection over union) with a better box; None keeps all.
-        sides: pixels of the shorter side, and most of the longer one.
-    """
-
-    prompt: str
-    threshold: float
-    suppression: float | None
-    sides: tuple[int, int]
+    prompt: str  # the word or phrase, without a full stop
+    threshold: float  # a box is kept if its score is above it
+    suppression: float | None  # most overlap (intersection over union) with a better box; None keeps all
+    sides: tuple[int, int]  # pixels of the shorter side, and most of the longer one
 
     @property
     def text(self) -> str:

@@ -67,23 +67,15 @@ ARCFACE_CARD = Card(
 
 @dataclass(frozen=True)
 class FaceEncoder:
-    """An encoder of the face in a picture.
+    """An encoder of the face in a picture."""
 
-    Attributes:
-        card: what it is.
-        place: where it runs.
-        finder: finds the faces.
-        choice: which of several is meant.
-        prepare: from a picture and its face to what the network takes; None where nothing can be made of it.
-        forward: from what was prepared, stacked, to shape (images, dimensions).
-    """
-
-    card: Card
-    place: Place
-    finder: FaceFinder
-    choice: Choice
+    card: Card  # what it is
+    place: Place  # where it runs
+    finder: FaceFinder  # finds the faces
+    choice: Choice  # which of several is meant
+    # from a picture and its face to what the network takes; None where nothing can be made of it
     prepare: Prepare
-    forward: Callable[[Any], Rows]
+    forward: Callable[[Any], Rows]  # from what was prepared, stacked, to shape (images, dimensions)
 
     @property
     def identity(self) -> str:

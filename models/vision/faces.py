@@ -39,14 +39,10 @@ _REMEMBERED = 2048  # pictures whose faces are kept, so that several encoders of
 
 @dataclass(frozen=True)
 class Face:
-    """A face in a picture.
+    """A face in a picture."""
 
-    Attributes:
-        box: where it is.
-        points: shape (5, 2): left eye, right eye, nose, left and right corner of the mouth, as one sees them.
-    """
-
-    box: Box
+    box: Box  # where it is
+    # shape (5, 2): left eye, right eye, nose, left and right corner of the mouth, as one sees them
     points: Rows
 
 
@@ -56,18 +52,12 @@ Prepare: TypeAlias = "Callable[[Image, Face], Pixels | None]"
 
 @dataclass(frozen=True)
 class Position:
-    """Where the five points of a face are to be in the square that an encoder sees.
+    """Where the five points of a face are to be in the square that an encoder sees."""
 
-    Attributes:
-        points: shape (5, 2), in pixels.
-        side: pixels a side of the square.
-        border: BGR of what lies outside the picture.
-        robust: whether outliers among the points are left out (least median of squares), or all count alike.
-    """
-
-    points: tuple[tuple[float, float], ...]
-    side: int = 112
-    border: tuple[int, int, int] = (0, 0, 0)
+    points: tuple[tuple[float, float], ...]  # shape (5, 2), in pixels
+    side: int = 112  # pixels a side of the square
+    border: tuple[int, int, int] = (0, 0, 0)  # BGR of what lies outside the picture
+    # whether outliers among the points are left out (least median of squares), or all count alike
     robust: bool = False
 
 

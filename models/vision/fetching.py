@@ -28,19 +28,12 @@ PACKAGES = "packages"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One source of weights, and what became of it.
+    """One source of weights, and what became of it."""
 
-    Attributes:
-        weights: what they are, and their terms.
-        models: that are loaded from them.
-        state: whether they are here.
-        why: why they could not be had.
-    """
-
-    weights: Weights
-    models: tuple[str, ...]
-    state: State
-    why: str = ""
+    weights: Weights  # what they are, and their terms
+    models: tuple[str, ...]  # that are loaded from them
+    state: State  # whether they are here
+    why: str = ""  # why they could not be had
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -57,15 +50,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """What there is to fetch, or what was fetched.
+    """What there is to fetch, or what was fetched."""
 
-    Attributes:
-        rows: source by source.
-        is_plan: whether it says how to fetch the files on another machine.
-    """
-
-    rows: tuple[Row, ...]
-    is_plan: bool = False
+    rows: tuple[Row, ...]  # source by source
+    is_plan: bool = False  # whether it says how to fetch the files on another machine
 
     @property
     def lacking(self) -> tuple[Row, ...]:

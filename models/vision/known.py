@@ -92,19 +92,12 @@ _NOT_RECORDED = "not recorded: nobody ran this model with --record yet"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a model gave.
+    """What a model gave."""
 
-    Attributes:
-        weights: commit or hash of its weights.
-        identity: what its results depend on.
-        libraries: library -> version that it ran by.
-        values: what was looked at -> numbers.
-    """
-
-    weights: str
-    identity: str
-    libraries: Mapping[str, str]
-    values: Mapping[str, Sequence[float]]
+    weights: str  # commit or hash of its weights
+    identity: str  # what its results depend on
+    libraries: Mapping[str, str]  # library -> version that it ran by
+    values: Mapping[str, Sequence[float]]  # what was looked at -> numbers
 
 
 def values_of(model: VisionModel) -> dict[str, list[float]]:

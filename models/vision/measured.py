@@ -20,35 +20,20 @@ FILE = "measured.json"
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a model took on some hardware.
+    """What a model took on some hardware."""
 
-    Attributes:
-        model: its name.
-        device: class of device: cpu, cuda or mps.
-        dtype: numbers of the model.
-        width: of the pictures, in pixels.
-        height: of the pictures, in pixels.
-        batch: pictures at once.
-        seconds: per picture; on a CPU seconds of all cores together.
-        ram: most bytes of memory of the process, libraries included.
-        gpu: most bytes of memory on the device that were taken; None on a CPU.
-        hardware: what it ran on, in words.
-        weights: the published ones, or ``random`` ones of the same size.
-        day: when, such as ``2026-11-28``.
-    """
-
-    model: str
-    device: str
-    dtype: str
-    width: int
-    height: int
-    batch: int
-    seconds: float
-    ram: int
-    gpu: int | None
-    hardware: str
-    weights: str
-    day: str
+    model: str  # its name
+    device: str  # class of device: cpu, cuda or mps
+    dtype: str  # numbers of the model
+    width: int  # of the pictures, in pixels
+    height: int  # of the pictures, in pixels
+    batch: int  # pictures at once
+    seconds: float  # per picture; on a CPU seconds of all cores together
+    ram: int  # most bytes of memory of the process, libraries included
+    gpu: int | None  # most bytes of memory on the device that were taken; None on a CPU
+    hardware: str  # what it ran on, in words
+    weights: str  # the published ones, or ``random`` ones of the same size
+    day: str  # when, such as ``2026-11-28``
 
     @property
     def case(self) -> tuple[object, ...]:
@@ -94,14 +79,11 @@ def as_document(measured: Iterable[Measurement]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class VisionPlan:
-    """What the models of a run take.
+    """What the models of a run take."""
 
-    Attributes:
-        pictures: how many each of them looks at, if each picture is looked at once; None if not known.
-        models: name, device and kind of numbers of each, with what was measured: empty for unknown.
-    """
-
+    # how many each of them looks at, if each picture is looked at once; None if not known
     pictures: int | None
+    # name, device and kind of numbers of each, with what was measured: empty for unknown
     models: tuple[tuple[str, str, str, tuple[Measurement, ...]], ...]
 
     def as_json(self) -> list[dict[str, Any]]:

@@ -118,17 +118,11 @@ def files_hash(name: str, options: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Something that is missing.
+    """Something that is missing."""
 
-    Attributes:
-        what: it, in a few words.
-        wanted_by: the model or setting that it is for.
-        why: why it cannot be had; empty where that is plain.
-    """
-
-    what: str
-    wanted_by: str
-    why: str = ""
+    what: str  # it, in a few words
+    wanted_by: str  # the model or setting that it is for
+    why: str = ""  # why it cannot be had; empty where that is plain
 
 
 def listed(lacks: Iterable[Lack]) -> str:

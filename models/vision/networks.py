@@ -29,23 +29,14 @@ NONE_MEAN, NONE_STD = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """How pictures are prepared.
+    """How pictures are prepared."""
 
-    Attributes:
-        resize: pixels of the shorter side, or of both sides where pictures are stretched.
-        crop: pixels a side of the square cut from the middle; ignored where pictures are stretched.
-        fit: how a picture is brought to its size.
-        resampling: the filter.
-        mean: subtracted from each channel in [0, 1].
-        std: what the channels are divided by after that.
-    """
-
-    resize: int
-    crop: int
-    fit: Fit = "shorter side, centre crop"
-    resampling: Resampling = "bicubic"
-    mean: tuple[float, float, float] = CLIP_MEAN
-    std: tuple[float, float, float] = CLIP_STD
+    resize: int  # pixels of the shorter side, or of both sides where pictures are stretched
+    crop: int  # pixels a side of the square cut from the middle; ignored where pictures are stretched
+    fit: Fit = "shorter side, centre crop"  # how a picture is brought to its size
+    resampling: Resampling = "bicubic"  # the filter
+    mean: tuple[float, float, float] = CLIP_MEAN  # subtracted from each channel in [0, 1]
+    std: tuple[float, float, float] = CLIP_STD  # what the channels are divided by after that
 
     @property
     def side(self) -> int:
@@ -85,19 +76,13 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Network:
-    """A network in evaluation mode with what is around it.
+    """A network in evaluation mode with what is around it."""
 
-    Attributes:
-        card: what it is.
-        place: where it runs.
-        forward: from prepared pixels, shape (images, 3, side, side), to a tensor of shape (images, values).
-        preparation: how pictures are prepared.
-    """
-
-    card: Card
-    place: Place
+    card: Card  # what it is
+    place: Place  # where it runs
+    # from prepared pixels, shape (images, 3, side, side), to a tensor of shape (images, values)
     forward: Callable[[Any], Any]
-    preparation: Preparation
+    preparation: Preparation  # how pictures are prepared
 
     @property
     def identity(self) -> str:
@@ -241,15 +226,10 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 @dataclass(frozen=True)
 class OnnxNetwork:
-    """A network with one input, shape (images, 3, height, width), and one output, shape (images, values).
+    """A network with one input, shape (images, 3, height, width), and one output, shape (images, values)."""
 
-    Attributes:
-        session: of onnxruntime.
-        source: where its file comes from.
-    """
-
-    session: Any
-    source: Source
+    session: Any  # of onnxruntime
+    source: Source  # where its file comes from
 
     def check_input(self, side: int) -> None:
         """Check that pictures of so many pixels a side can go in, one or any number at once.

@@ -22,18 +22,12 @@ from .stored import Source
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights that a model is loaded from.
+    """Weights that a model is loaded from."""
 
-    Attributes:
-        source: where they come from.
-        option: of the model's loader, that names other ones.
-        licence: their terms, in short.
-        restricts: whether the terms forbid or demand so much that somebody has to accept them first.
-    """
-
-    source: Source
-    option: str
-    licence: str
+    source: Source  # where they come from
+    option: str  # of the model's loader, that names other ones
+    licence: str  # their terms, in short
+    # whether the terms forbid or demand so much that somebody has to accept them first
     restricts: bool = False
 
 

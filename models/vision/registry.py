@@ -23,19 +23,12 @@ Kind = Literal["detector", "grounder", "encoder", "text encoder", "predictor", "
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A model of ours.
+    """A model of ours."""
 
-    Attributes:
-        name: by which settings choose it.
-        place: ``module:attribute`` of its loader, which takes a :class:`Place` and its settings.
-        kind: what it does.
-        libraries: what has to be installed.
-    """
-
-    name: str
-    place: str
-    kind: Kind
-    libraries: tuple[str, ...] = ("torch", "transformers")
+    name: str  # by which settings choose it
+    place: str  # ``module:attribute`` of its loader, which takes a :class:`Place` and its settings
+    kind: Kind  # what it does
+    libraries: tuple[str, ...] = ("torch", "transformers")  # what has to be installed
 
 
 _FACES = ("insightface", "onnxruntime", "cv2")

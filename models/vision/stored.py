@@ -21,29 +21,17 @@ _DIGITS = re.compile(r"-([0-9a-f]{8})\.pth$")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the weights of a model come from.
+    """Where the weights of a model come from."""
 
-    Attributes:
-        repo: id on the Hub, or who publishes them elsewhere.
-        revision: commit on the Hub; empty for a file.
-        file: name of the file, where it is a single one.
-        sha256: of that file, where we know it; empty where the pinned commit says what it is.
-        address: of the file, where it is not on the Hub.
-        also: further files of a model of transformers, such as those of its tokenizer.
-        size: bytes of everything, as far as we know them.
-        made_from: the published file that this one is exported from.
-        on_request: whether it comes only when somebody asks for it, never on first use.
-    """
-
-    repo: str
-    revision: str = ""
-    file: str = ""
-    sha256: str = ""
-    address: str = ""
-    also: tuple[str, ...] = ()
-    size: int = 0
-    made_from: "Source | None" = None
-    on_request: bool = False
+    repo: str  # id on the Hub, or who publishes them elsewhere
+    revision: str = ""  # commit on the Hub; empty for a file
+    file: str = ""  # name of the file, where it is a single one
+    sha256: str = ""  # of that file, where we know it; empty where the pinned commit says what it is
+    address: str = ""  # of the file, where it is not on the Hub
+    also: tuple[str, ...] = ()  # further files of a model of transformers, such as those of its tokenizer
+    size: int = 0  # bytes of everything, as far as we know them
+    made_from: "Source | None" = None  # the published file that this one is exported from
+    on_request: bool = False  # whether it comes only when somebody asks for it, never on first use
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -64,19 +52,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a file in the folder of weights was when it came there.
+    """What a file in the folder of weights was when it came there."""
 
-    Attributes:
-        sha256: of its content.
-        size: bytes.
-        origin: where it came from.
-        checked: whether a table of ours, its name, or the Hub at the pinned commit confirmed the hash.
-    """
-
-    sha256: str
-    size: int
-    origin: str
-    checked: bool
+    sha256: str  # of its content
+    size: int  # bytes
+    origin: str  # where it came from
+    checked: bool  # whether a table of ours, its name, or the Hub at the pinned commit confirmed the hash
 
 
 def weights_folder() -> Path:

@@ -19,23 +19,14 @@ Dtype = Literal["float32", "float16", "bfloat16"]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle in a picture, in pixels from the upper left corner.
+    """A rectangle in a picture, in pixels from the upper left corner."""
 
-    Attributes:
-        left: smallest x; ``right`` is beyond the largest.
-        top: smallest y; ``bottom`` is beyond the largest.
-        right: see ``left``.
-        bottom: see ``top``.
-        score: of the detector, 0 to 1.
-        label: what was found.
-    """
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-    score: float = 1.0
-    label: str = ""
+    left: float  # smallest x; ``right`` is beyond the largest
+    top: float  # smallest y; ``bottom`` is beyond the largest
+    right: float  # see ``left``
+    bottom: float  # see ``top``
+    score: float = 1.0  # of the detector, 0 to 1
+    label: str = ""  # what was found
 
     @property
     def area(self) -> float:
@@ -60,25 +51,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a model is, as far as its results depend on it.
+    """What a model is, as far as its results depend on it."""
 
-    Attributes:
-        name: ours, such as ``clip-vit-l-14``.
-        source: where the weights come from: an id on the Hub, or an address.
-        revision: the pinned revision, or the hash of the file.
-        input: what a picture becomes: size, how it is brought to it, normalisation.
-        dimensions: length of a vector; 0 for a detector.
-        tolerance: most by which a component changes with the size and the order of batches.
-        licence: of the weights, in short.
-    """
-
-    name: str
-    source: str
-    revision: str
-    input: str
-    dimensions: int
-    tolerance: float
-    licence: str
+    name: str  # ours, such as ``clip-vit-l-14``
+    source: str  # where the weights come from: an id on the Hub, or an address
+    revision: str  # the pinned revision, or the hash of the file
+    input: str  # what a picture becomes: size, how it is brought to it, normalisation
+    dimensions: int  # length of a vector; 0 for a detector
+    tolerance: float  # most by which a component changes with the size and the order of batches
+    licence: str  # of the weights, in short
 
 
 @runtime_checkable
@@ -107,15 +88,10 @@ class Encoder(VisionModel, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """What an encoder made of texts.
+    """What an encoder made of texts."""
 
-    Attributes:
-        rows: shape (texts, dimensions), rows of length 1, in the space of the vectors of pictures.
-        cut: how many tokens of each text did not fit and were left out.
-    """
-
-    rows: Rows
-    cut: tuple[int, ...]
+    rows: Rows  # shape (texts, dimensions), rows of length 1, in the space of the vectors of pictures
+    cut: tuple[int, ...]  # how many tokens of each text did not fit and were left out
 
 
 @runtime_checkable
@@ -177,15 +153,10 @@ class Flow(VisionModel, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points by which a segmenter is told what is meant, as shares of width and height from the upper left.
+    """Points by which a segmenter is told what is meant, as shares of width and height from the upper left."""
 
-    Attributes:
-        inside: where the thing is.
-        outside: where it is not.
-    """
-
-    inside: tuple[tuple[float, float], ...]
-    outside: tuple[tuple[float, float], ...] = ()
+    inside: tuple[tuple[float, float], ...]  # where the thing is
+    outside: tuple[tuple[float, float], ...] = ()  # where it is not
 
 
 @runtime_checkable

@@ -22,15 +22,10 @@ DTYPES: tuple[Dtype, ...] = ("float32", "float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a model runs.
+    """Where a model runs."""
 
-    Attributes:
-        device: the class of device; part of what its results depend on.
-        dtype: of weights and arithmetic.
-    """
-
-    device: Device = "cpu"
-    dtype: Dtype = "float32"
+    device: Device = "cpu"  # the class of device; part of what its results depend on
+    dtype: Dtype = "float32"  # of weights and arithmetic
 
     def checked(self) -> "Place":
         """Return the place, if it is there.

@@ -45,35 +45,27 @@ Pressed = Callable[[HumanRow], Hashable]
 
 
 class Rules(Own):
-    """Rules of exclusion; None is off.
+    """Rules of exclusion; None is off."""
 
-    Attributes:
-        attention_failures: most checks that a person may fail.
-        min_seconds: least seconds of a line, for all kinds or for each; faster lines go.
-        min_speed_share: least median speed of a person, as a share of everybody's median seconds.
-        min_consistency: least share of repeated controls answered as before.
-        consistency_items: how many repeated controls a person must have for that.
-        max_same: greatest share of a person's answers on a scale that may be one answer in a row.
-        same_items: how many answers on the scale a person must have for that.
-        same_kinds: kinds of lines that this is asked of; of others it is usual that one answer prevails.
-        max_match: share of shared answers that are the same, from which two people are copycats.
-        match_items: how many answers two people must share for that.
-        match_kinds: kinds of lines that this is asked of.
-        min_items: fewest items that a person must have answered.
-    """
-
-    attention_failures: int | None = Field(default=None, ge=0)
+    attention_failures: int | None = Field(default=None, ge=0)  # most checks that a person may fail
+    # least seconds of a line, for all kinds or for each; faster lines go
     min_seconds: float | Mapping[HumanKind, float] | None = None
+    # least median speed of a person, as a share of everybody's median seconds
     min_speed_share: float | None = Field(default=None, gt=0, lt=1)
+    # least share of repeated controls answered as before
     min_consistency: float | None = Field(default=None, ge=0, le=1)
-    consistency_items: int = Field(default=1, ge=1)
+    consistency_items: int = Field(default=1, ge=1)  # how many repeated controls a person must have for that
+    # greatest share of a person's answers on a scale that may be one answer in a row
     max_same: float | None = Field(default=None, gt=0, lt=1)
-    same_items: int = Field(default=10, ge=2)
+    same_items: int = Field(default=10, ge=2)  # how many answers on the scale a person must have for that
+    # kinds of lines that this is asked of; of others it is usual that one answer prevails
     same_kinds: tuple[HumanKind, ...] = ("rating", "preference")
+    # share of shared answers that are the same, from which two people are copycats
     max_match: float | None = Field(default=None, gt=0, le=1)
-    match_items: int = Field(default=20, ge=2)
+    match_items: int = Field(default=20, ge=2)  # how many answers two people must share for that
+    # kinds of lines that this is asked of
     match_kinds: tuple[HumanKind, ...] = ("answer", "moral_label", "rating", "preference", "review")
-    min_items: int | None = Field(default=None, ge=1)
+    min_items: int | None = Field(default=None, ge=1)  # fewest items that a person must have answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +86,12 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Excluded:
-    """What is left out of a study, and what counts.
+    """What is left out of a study, and what counts."""
 
-    Attributes:
-        people: person -> why all their lines are left out; every rule that says so.
-        rows: lines of others that are left out.
-        kept: the lines that count, without checks.
-    """
-
+    # person -> why all their lines are left out; every rule that says so
     people: Mapping[str, tuple[Reason, ...]]
-    rows: tuple[Dropped, ...]
-    kept: Kept
+    rows: tuple[Dropped, ...]  # lines of others that are left out
+    kept: Kept  # the lines that count, without checks
 
     def as_json(self) -> dict[str, Any]:
         """Return who and what is left out, as plain JSON, without the lines that count."""

@@ -49,27 +49,16 @@ KEPT = ("rater", "item", "seconds", "group", "at", "protocol", "simulated", SEEN
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        records: how many reviews of records.
-        decisions: decision -> how many records.
-        votes: lines of votes.
-        edits: corrections, withdrawals included.
-        cases: things that somebody had to decide, and of these still open.
-        open: see ``cases``.
-        consented: how many of the reviewers agreed that their votes are published.
-        reviewers: see ``consented``.
-    """
-
-    records: int
-    decisions: Mapping[str, int]
-    votes: int
-    edits: int
-    cases: int
-    open: int
-    consented: int
-    reviewers: int
+    records: int  # how many reviews of records
+    decisions: Mapping[str, int]  # decision -> how many records
+    votes: int  # lines of votes
+    edits: int  # corrections, withdrawals included
+    cases: int  # things that somebody had to decide, and of these still open
+    open: int  # see ``cases``
+    consented: int  # how many of the reviewers agreed that their votes are published
+    reviewers: int  # see ``consented``
 
 
 def write_review_files(study: Study, standing: Standing, folder: Path, *, withdraw: bool = False) -> Written:
@@ -186,19 +175,12 @@ RESULTS, PROTOCOLS = "results.json", "protocols.json"
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        folder: where.
-        counts: what -> how many.
-        next: what to do with it.
-        care: what a reader of the votes must know first.
-    """
-
-    folder: Path
-    counts: Mapping[str, int] = field(default_factory=dict)
-    next: tuple[str, ...] = ()
-    care: tuple[str, ...] = ()
+    folder: Path  # where
+    counts: Mapping[str, int] = field(default_factory=dict)  # what -> how many
+    next: tuple[str, ...] = ()  # what to do with it
+    care: tuple[str, ...] = ()  # what a reader of the votes must know first
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -263,17 +245,11 @@ TELLING = (
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Something that somebody should read before it is published.
+    """Something that somebody should read before it is published."""
 
-    Attributes:
-        line: of the votes, from 1.
-        text: what was written.
-        why: why it should be read.
-    """
-
-    line: int
-    text: str
-    why: str
+    line: int  # of the votes, from 1
+    text: str  # what was written
+    why: str  # why it should be read
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -282,21 +258,14 @@ class Flag:
 
 @dataclass(frozen=True)
 class Published:
-    """Votes for publication.
+    """Votes for publication."""
 
-    Attributes:
-        rows: the lines, in an order that says nothing of when each came.
-        flags: what should be read before.
-        people: how many people the lines are of, and how many gave votes.
-        votes: how many votes of items the lines are of, and how many there are that can no longer change.
-        simulated: whether programs gave votes.
-    """
-
-    rows: tuple[HumanRow, ...]
-    flags: tuple[Flag, ...]
-    people: tuple[int, int]
+    rows: tuple[HumanRow, ...]  # the lines, in an order that says nothing of when each came
+    flags: tuple[Flag, ...]  # what should be read before
+    people: tuple[int, int]  # how many people the lines are of, and how many gave votes
+    # how many votes of items the lines are of, and how many there are that can no longer change
     votes: tuple[int, int]
-    simulated: bool = False
+    simulated: bool = False  # whether programs gave votes
     study: str = field(default="", compare=False)
 
     def as_json(self) -> dict[str, Json]:

@@ -18,25 +18,15 @@ StepKind = Literal["consent", "item", "overview", "break", "done"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What comes next.
+    """What comes next."""
 
-    Attributes:
-        kind: agree; answer an item; look over a block and close it; rest; through.
-        block: the block that it is in.
-        place: the item.
-        number: how many items of the reviewer's work lie before it, and how many there are in all.
-        total: see ``number``.
-        wait: seconds that a break still lasts.
-        why: why the reviewer is through, of :data:`.standing.ENDS`.
-    """
-
-    kind: StepKind
-    block: str = ""
-    place: Place | None = None
-    number: int = 0
-    total: int = 0
-    wait: float = 0.0
-    why: str = ""
+    kind: StepKind  # agree; answer an item; look over a block and close it; rest; through
+    block: str = ""  # the block that it is in
+    place: Place | None = None  # the item
+    number: int = 0  # how many items of the reviewer's work lie before it, and how many there are in all
+    total: int = 0  # see ``number``
+    wait: float = 0.0  # seconds that a break still lasts
+    why: str = ""  # why the reviewer is through, of :data:`.standing.ENDS`
 
 
 def work_of(study: Study, standing: Standing, person: Reviewer) -> dict[str, tuple[Place, ...]]:

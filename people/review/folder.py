@@ -35,52 +35,30 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study is made with.
+    """What a study is made with."""
 
-    Attributes:
-        name: short name.
-        title: what reviewers read at the top; the task's, if empty.
-        task: the task, or the path of its file.
-        plan: how items are dealt to people.
-        rules: who is left out, and when.
-        created_at: now, RFC 3339, UTC.
-        source: what is reviewed: kind, path, hashes.
-        settings: other fields of the protocol.
-    """
-
-    name: str
-    title: str
-    task: str
-    plan: Plan
-    rules: Rules
-    created_at: str
-    source: Mapping[str, Json] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # short name
+    title: str  # what reviewers read at the top; the task's, if empty
+    task: str  # the task, or the path of its file
+    plan: Plan  # how items are dealt to people
+    rules: Rules  # who is left out, and when
+    created_at: str  # now, RFC 3339, UTC
+    source: Mapping[str, Json] = field(default_factory=dict)  # what is reviewed: kind, path, hashes
+    settings: Mapping[str, Any] = field(default_factory=dict)  # other fields of the protocol
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study on disk.
+    """A study on disk."""
 
-    Attributes:
-        folder: its folder.
-        protocol: the protocol in force.
-        task: what is asked.
-        items: opaque id -> what the pages show.
-        stands: opaque id -> what it stands for.
-        seats: what each seat is asked, by number.
-        training: ids of the training items, in order.
-        secret: key of names, links and sessions.
-    """
-
-    folder: Path
-    protocol: Protocol
-    task: Task = field(repr=False)
-    items: Mapping[str, Item] = field(repr=False)
-    stands: Mapping[str, Stands] = field(repr=False)
-    seats: Mapping[int, Seat] = field(repr=False)
-    training: tuple[str, ...] = field(repr=False)
-    secret: bytes = field(repr=False)
+    folder: Path  # its folder
+    protocol: Protocol  # the protocol in force
+    task: Task = field(repr=False)  # what is asked
+    items: Mapping[str, Item] = field(repr=False)  # opaque id -> what the pages show
+    stands: Mapping[str, Stands] = field(repr=False)  # opaque id -> what it stands for
+    seats: Mapping[int, Seat] = field(repr=False)  # what each seat is asked, by number
+    training: tuple[str, ...] = field(repr=False)  # ids of the training items, in order
+    secret: bytes = field(repr=False)  # key of names, links and sessions
 
     @cached_property
     def units(self) -> dict[str, Unit]:

@@ -27,39 +27,24 @@ _UNSPACED = re.compile(r"[\u3005\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u
 
 
 class Value(Own):
-    """A value of a record that a reviewer may correct.
+    """A value of a record that a reviewer may correct."""
 
-    Attributes:
-        path: where it stands in the record.
-        label: what it is called.
-        value: what stands there.
-        takes: what may stand there: ``text``, ``number``, or a list of ``texts`` or ``numbers``.
-        options: what may stand there, where that is a few values only.
-        optional: whether nothing may stand there: null, or an empty list.
-    """
-
-    path: str
-    label: str
-    value: Json
+    path: str  # where it stands in the record
+    label: str  # what it is called
+    value: Json  # what stands there
+    # what may stand there: ``text``, ``number``, or a list of ``texts`` or ``numbers``
     takes: Literal["text", "number", "texts", "numbers"] = "text"
-    options: tuple[Json, ...] = ()
-    optional: bool = False
+    options: tuple[Json, ...] = ()  # what may stand there, where that is a few values only
+    optional: bool = False  # whether nothing may stand there: null, or an empty list
 
 
 class Part(Own):
-    """One of several things that are asked alike, such as one question of a story.
+    """One of several things that are asked alike, such as one question of a story."""
 
-    Attributes:
-        id: opaque.
-        text: what is shown of it.
-        detail: lines that explain it, such as accepted answers.
-        values: what of it may be corrected.
-    """
-
-    id: str
-    text: str
-    detail: tuple[str, ...] = ()
-    values: tuple[Value, ...] = ()
+    id: str  # opaque
+    text: str  # what is shown of it
+    detail: tuple[str, ...] = ()  # lines that explain it, such as accepted answers
+    values: tuple[Value, ...] = ()  # what of it may be corrected
 
 
 def _words(text: str) -> int:
@@ -76,21 +61,14 @@ class Media(Own):
 
 
 class Item(Own):
-    """What the pages show of one item.
+    """What the pages show of one item."""
 
-    Attributes:
-        item: opaque id.
-        texts: what the task's template shows; empty where reviewers see pictures only.
-        sides: the pictures or videos, in order; two sides where things are compared.
-        parts: list name -> parts.
-        values: what of the whole may be corrected.
-    """
-
-    item: str
-    texts: Mapping[str, Json] = {}
+    item: str  # opaque id
+    texts: Mapping[str, Json] = {}  # what the task's template shows; empty where reviewers see pictures only
+    # the pictures or videos, in order; two sides where things are compared
     sides: tuple[tuple[Media, ...], ...] = ()
-    parts: Mapping[str, tuple[Part, ...]] = {}
-    values: tuple[Value, ...] = ()
+    parts: Mapping[str, tuple[Part, ...]] = {}  # list name -> parts
+    values: tuple[Value, ...] = ()  # what of the whole may be corrected
 
     @property
     def part_ids(self) -> dict[str, tuple[str, ...]]:
@@ -111,36 +89,22 @@ class Item(Own):
 
 
 class Stands(Own):
-    """What an item stands for; only who runs a study reads it.
+    """What an item stands for; only who runs a study reads it."""
 
-    Attributes:
-        item: opaque id.
-        about: what votes name as item, such as a story id.
-        story: the story or other cluster that it belongs to.
-        condition: evidence condition, where there is one.
-        methods: whose outputs are shown, side by side; none where nothing generated is.
-        seed: of the generation.
-        stratum: what the item was drawn among, where it was.
-        parts: opaque id of a part -> its own id.
-        files: opaque name of a picture or video -> the file in the study's ``media``.
-        expected: place of an answer -> the answers that are right; of training and check items.
-        explained: what training says after the answer.
-        digest: hash of the thing that was read, as the release or run has it.
-        record: of a record under review, its draft and story, as corrections of it are applied.
-    """
-
-    item: str
-    about: str
-    story: str
-    condition: str | None = None
-    methods: tuple[str, ...] = ()
-    seed: int | None = None
-    stratum: str = ""
-    parts: Mapping[str, str] = {}
-    files: Mapping[str, str] = {}
+    item: str  # opaque id
+    about: str  # what votes name as item, such as a story id
+    story: str  # the story or other cluster that it belongs to
+    condition: str | None = None  # evidence condition, where there is one
+    methods: tuple[str, ...] = ()  # whose outputs are shown, side by side; none where nothing generated is
+    seed: int | None = None  # of the generation
+    stratum: str = ""  # what the item was drawn among, where it was
+    parts: Mapping[str, str] = {}  # opaque id of a part -> its own id
+    files: Mapping[str, str] = {}  # opaque name of a picture or video -> the file in the study's ``media``
+    # place of an answer -> the answers that are right; of training and check items
     expected: Mapping[str, tuple[Json, ...]] = {}
-    explained: Texts = Field(default={})
-    digest: str = ""
+    explained: Texts = Field(default={})  # what training says after the answer
+    digest: str = ""  # hash of the thing that was read, as the release or run has it
+    # of a record under review, its draft and story, as corrections of it are applied
     record: Mapping[str, Json] = {}
 
     @cached_property
@@ -151,39 +115,25 @@ class Stands(Own):
 
 @dataclass(frozen=True)
 class Drawn:
-    """One item as its source gives it.
+    """One item as its source gives it."""
 
-    Attributes:
-        about: what votes name as item.
-        story: the story or other cluster that it belongs to.
-        texts: what the template shows.
-        sides: files of pictures or videos; two sides where things are compared.
-        parts: list name -> parts, with their own ids.
-        values: what of the whole may be corrected.
-        condition: evidence condition.
-        methods: whose outputs the sides show.
-        seed: of the generation.
-        stratum: what it was drawn among.
-        digest: hash of what is read.
-        expected: place of an answer, with the parts' own ids -> the answers that are right.
-        explained: what training says after the answer.
-        record: of a record under review, its draft and story.
-    """
-
-    about: str
-    story: str
-    texts: Mapping[str, Json] = field(default_factory=dict)
+    about: str  # what votes name as item
+    story: str  # the story or other cluster that it belongs to
+    texts: Mapping[str, Json] = field(default_factory=dict)  # what the template shows
+    # files of pictures or videos; two sides where things are compared
     sides: tuple[tuple[Path, ...], ...] = ()
+    # list name -> parts, with their own ids
     parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
-    values: tuple[Value, ...] = ()
-    condition: str | None = None
-    methods: tuple[str, ...] = ()
-    seed: int | None = None
-    stratum: str = ""
-    digest: str = ""
+    values: tuple[Value, ...] = ()  # what of the whole may be corrected
+    condition: str | None = None  # evidence condition
+    methods: tuple[str, ...] = ()  # whose outputs the sides show
+    seed: int | None = None  # of the generation
+    stratum: str = ""  # what it was drawn among
+    digest: str = ""  # hash of what is read
+    # place of an answer, with the parts' own ids -> the answers that are right
     expected: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
-    explained: Texts = field(default_factory=dict)
-    record: Mapping[str, Json] = field(default_factory=dict)
+    explained: Texts = field(default_factory=dict)  # what training says after the answer
+    record: Mapping[str, Json] = field(default_factory=dict)  # of a record under review, its draft and story
 
     @property
     def named(self) -> str:

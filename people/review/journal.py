@@ -53,26 +53,18 @@ DROP_DRAFT = "DELETE FROM drafts WHERE reviewer = ? AND item = ?"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened.
+    """Something that happened."""
 
-    Attributes:
-        id: given by whoever sent it, so that it counts once.
-        at: when the server had it, RFC 3339, UTC.
-        protocol: hash of the protocol in force.
-        reviewer: who did it.
-        kind: invited, revoked, agreed, seated, left, trained, voted, broken (media did not load), closed (a
-            block), ended (with the reason why) or decided (a case).
-        item: the item that it is about, with ``#n`` for a repetition; None where it is about none.
-        body: what else is known.
-    """
-
-    id: str
-    at: str
-    protocol: str
-    reviewer: str
+    id: str  # given by whoever sent it, so that it counts once
+    at: str  # when the server had it, RFC 3339, UTC
+    protocol: str  # hash of the protocol in force
+    reviewer: str  # who did it
+    # invited, revoked, agreed, seated, left, trained, voted, broken (media did not load), closed (a block),
+    # ended (with the reason why) or decided (a case)
     kind: str
+    # the item that it is about, with ``#n`` for a repetition; None where it is about none
     item: str | None = None
-    body: Mapping[str, Json] = field(default_factory=dict)
+    body: Mapping[str, Json] = field(default_factory=dict)  # what else is known
 
     def row(self) -> tuple[Any, ...]:
         """Return it as a row of the file."""

@@ -40,17 +40,11 @@ _AFTER_HEADER = 33  # where the second chunk of a PNG file begins
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A kept file as it is sent under one name: with bytes in it that decoders pass over.
+    """A kept file as it is sent under one name: with bytes in it that decoders pass over."""
 
-    Attributes:
-        path: the kept file.
-        at: where the mark stands in what is sent.
-        mark: a PNG chunk of a private type, a box ``free`` of MP4 or an element ``Void`` of WebM.
-    """
-
-    path: Path
-    at: int
-    mark: bytes
+    path: Path  # the kept file
+    at: int  # where the mark stands in what is sent
+    mark: bytes  # a PNG chunk of a private type, a box ``free`` of MP4 or an element ``Void`` of WebM
 
     @classmethod
     def of(cls, path: Path, name: str, secret: bytes) -> Self:

@@ -12,21 +12,14 @@ from ...errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one person judges at a time.
+    """What one person judges at a time."""
 
-    Attributes:
-        item: opaque id.
-        story: the cluster that it belongs to.
-        treatments: methods that are shown: one for a rating, two for a pair, none where only text is read.
-        condition: evidence condition.
-        sides: 2 where two things stand side by side and their sides are drawn for every seat.
-    """
-
-    item: str
-    story: str
+    item: str  # opaque id
+    story: str  # the cluster that it belongs to
+    # methods that are shown: one for a rating, two for a pair, none where only text is read
     treatments: tuple[str, ...] = ()
-    condition: str | None = None
-    sides: int = 1
+    condition: str | None = None  # evidence condition
+    sides: int = 1  # 2 where two things stand side by side and their sides are drawn for every seat
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +80,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One thing that a person is asked.
+    """One thing that a person is asked."""
 
-    Attributes:
-        item: of the unit or of the gold item.
-        block: between which breaks, from 0.
-        repeat: 1 for the second time in this seat.
-        flip: whether the two things change sides: what comes second in ``treatments`` stands left.
-        check: whether it is a gold item, whose answer is known.
-    """
-
-    item: str
-    block: int
-    repeat: int = 0
-    flip: bool = False
-    check: bool = False
+    item: str  # of the unit or of the gold item
+    block: int  # between which breaks, from 0
+    repeat: int = 0  # 1 for the second time in this seat
+    flip: bool = False  # whether the two things change sides: what comes second in ``treatments`` stands left
+    check: bool = False  # whether it is a gold item, whose answer is known
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,25 +23,15 @@ from .votes import Counted, counted_votes
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an adjudicator decided.
+    """What an adjudicator decided."""
 
-    Attributes:
-        value: the answer that counts.
-        edits: path -> new value of the corrections that go with it.
-        reason: why.
-        who: pseudonym of the adjudicator.
-        at: when, RFC 3339.
-        votes: hash of the votes that it was made on.
-        seen: hash of what was shown of the record; None where that is unknown.
-    """
-
-    value: Json
-    edits: Mapping[str, Json]
-    reason: str
-    who: str
-    at: str
-    votes: str
-    seen: str | None = None
+    value: Json  # the answer that counts
+    edits: Mapping[str, Json]  # path -> new value of the corrections that go with it
+    reason: str  # why
+    who: str  # pseudonym of the adjudicator
+    at: str  # when, RFC 3339
+    votes: str  # hash of the votes that it was made on
+    seen: str | None = None  # hash of what was shown of the record; None where that is unknown
 
     @classmethod
     def of(cls, event: Event) -> "Decision":
@@ -67,31 +57,18 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing that reviewers were asked about an item.
+    """One thing that reviewers were asked about an item."""
 
-    Attributes:
-        item: opaque id.
-        about: what the item stands for, such as a story id.
-        question: what was asked.
-        part: opaque id of the part; empty for the whole item.
-        own_part: the part's own id; None for the whole item.
-        said: what each reviewer said, as far as it is final.
-        verdict: how these votes stand.
-        complete: whether all votes that are wanted are there.
-        decisions: all decisions on it, oldest first.
-        correcting: answers that ask for a correction.
-    """
-
-    item: str
-    about: str
-    question: Question
-    part: str
-    own_part: str | None
-    said: tuple[Said, ...]
-    verdict: Verdict
-    complete: bool
-    decisions: tuple[Decision, ...] = ()
-    correcting: tuple[str | int, ...] = ()
+    item: str  # opaque id
+    about: str  # what the item stands for, such as a story id
+    question: Question  # what was asked
+    part: str  # opaque id of the part; empty for the whole item
+    own_part: str | None  # the part's own id; None for the whole item
+    said: tuple[Said, ...]  # what each reviewer said, as far as it is final
+    verdict: Verdict  # how these votes stand
+    complete: bool  # whether all votes that are wanted are there
+    decisions: tuple[Decision, ...] = ()  # all decisions on it, oldest first
+    correcting: tuple[str | int, ...] = ()  # answers that ask for a correction
 
     @property
     def id(self) -> str:

@@ -21,27 +21,16 @@ ENDING = ".toml"
 
 
 class Preset(Own):
-    """A study as a paper describes it.
+    """A study as a paper describes it."""
 
-    Attributes:
-        name: the name of its file.
-        task: what is asked.
-        source: where it comes from, and what of it is ours.
-        training: training items that the source names; 0: it names none.
-        plan: fields of :class:`.plan.Plan`.
-        rules: fields of :class:`.exclusions.Rules`.
-        draw: fields of :class:`.sources.source.DrawOptions`.
-        protocol: other fields of the protocol.
-    """
-
-    name: str
-    task: str
-    source: str = Field(min_length=1)
-    training: int = Field(default=0, ge=0)
-    plan: Mapping[str, int | float | bool] = {}
-    rules: Mapping[str, Any] = {}
-    draw: Mapping[str, Any] = {}
-    protocol: Mapping[str, Any] = {}
+    name: str  # the name of its file
+    task: str  # what is asked
+    source: str = Field(min_length=1)  # where it comes from, and what of it is ours
+    training: int = Field(default=0, ge=0)  # training items that the source names; 0: it names none
+    plan: Mapping[str, int | float | bool] = {}  # fields of :class:`.plan.Plan`
+    rules: Mapping[str, Any] = {}  # fields of :class:`.exclusions.Rules`
+    draw: Mapping[str, Any] = {}  # fields of :class:`.sources.source.DrawOptions`
+    protocol: Mapping[str, Any] = {}  # other fields of the protocol
 
     def planned(self, given: Mapping[str, Any]) -> Plan:
         """Return how items are dealt to people.

@@ -39,14 +39,10 @@ class Floor(Own):
 
     Four words a second are usual (Brysbaert 2019), and not all that is shown is read word for word: twenty
     are more than anybody reads with understanding. Both numbers are ours.
-
-    Attributes:
-        words_per_second: of all texts that the page shows of the item.
-        seconds_per_answer: for each answer that was given.
     """
 
-    words_per_second: float = Field(default=20.0, gt=0)
-    seconds_per_answer: float = Field(default=SECONDS_PER_ANSWER, ge=0)
+    words_per_second: float = Field(default=20.0, gt=0)  # of all texts that the page shows of the item
+    seconds_per_answer: float = Field(default=SECONDS_PER_ANSWER, ge=0)  # for each answer that was given
 
     def seconds(self, words: int, answers: int) -> float:
         """Return the least seconds of a vote."""
@@ -61,75 +57,48 @@ class Floor(Own):
 
 
 class Protocol(Own):
-    """What a study does, decided before it begins.
+    """What a study does, decided before it begins."""
 
-    Attributes:
-        format: version of this form.
-        name: short name, for files.
-        title: what reviewers read at the top.
-        version: 1, and one more with each amendment.
-        amends: hash of the version before.
-        why: why it was amended.
-        who: who amended it.
-        created_at: when this version was made, RFC 3339, UTC.
-        task: the task, with version and hash.
-        task_sha256: hash of its file.
-        source: what is reviewed: kind, path, hashes.
-        items_sha256: hash of what the pages show.
-        key_sha256: hash of what the items stand for.
-        seed: master seed of all that is random.
-        plan: how items are dealt to people; see :class:`.design.Plan`.
-        training: how many training items come first.
-        training_pass: share of training answers that must be right to go on; 0: nobody is turned away.
-        rules: who and what is left out, and when; see :class:`.exclusions.Rules`.
-        floor: least time of a vote; None, as in studies from before: there is none.
-        consensus: whether two of three decide; else 2 : 1 goes to adjudication. The value false is ours:
-            Table 19 takes the majority, A.11 routes corrections and ambiguity to adjudication.
-        closed: whether no more votes are wanted: nobody gets a seat, and what is there is decided on.
-        break_seconds: least length of a break between blocks.
-        lease_hours: hours without a sign of life after which what a person has not answered goes to another.
-        idle_seconds: pauses longer than this count as this long in active time.
-        session_hours: hours after which a reviewer has to open the link again.
-        languages: languages that reviewers may choose.
-        consent: what reviewers agree to before they begin.
-        expertise: levels that reviewers may declare: value -> how it reads.
-        groups: groups of participants, for results by group.
-        publish: whether reviewers are asked to let their votes be published.
-        simulated: whether programs take the part of reviewers.
-        earlier: fields that protocols once had, see :data:`EARLIER_FIELDS`; the hash is over them, too.
-    """
-
-    format: int = FORMAT
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    title: str = Field(min_length=1, max_length=200)
-    version: int = Field(default=1, ge=1)
-    amends: str | None = None
-    why: str = ""
-    who: str = ""
-    created_at: str
-    task: str
-    task_sha256: str
-    source: Mapping[str, Json]
-    items_sha256: str
-    key_sha256: str
-    seed: int
-    plan: Mapping[str, Json]
-    training: int = Field(default=0, ge=0)
+    format: int = FORMAT  # version of this form
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")  # short name, for files
+    title: str = Field(min_length=1, max_length=200)  # what reviewers read at the top
+    version: int = Field(default=1, ge=1)  # 1, and one more with each amendment
+    amends: str | None = None  # hash of the version before
+    why: str = ""  # why it was amended
+    who: str = ""  # who amended it
+    created_at: str  # when this version was made, RFC 3339, UTC
+    task: str  # the task, with version and hash
+    task_sha256: str  # hash of its file
+    source: Mapping[str, Json]  # what is reviewed: kind, path, hashes
+    items_sha256: str  # hash of what the pages show
+    key_sha256: str  # hash of what the items stand for
+    seed: int  # master seed of all that is random
+    plan: Mapping[str, Json]  # how items are dealt to people; see :class:`.design.Plan`
+    training: int = Field(default=0, ge=0)  # how many training items come first
+    # share of training answers that must be right to go on; 0: nobody is turned away
     training_pass: float = Field(default=0.0, ge=0, le=1)
-    rules: Rules
-    floor: Floor | None = None
+    rules: Rules  # who and what is left out, and when; see :class:`.exclusions.Rules`
+    floor: Floor | None = None  # least time of a vote; None, as in studies from before: there is none
+    # whether two of three decide; else 2 : 1 goes to adjudication. The value false is ours: Table 19 takes
+    # the majority, A.11 routes corrections and ambiguity to adjudication.
     consensus: bool = False
+    # whether no more votes are wanted: nobody gets a seat, and what is there is decided on
     closed: bool = False
-    break_seconds: int = Field(default=0, ge=0, le=3600)
+    break_seconds: int = Field(default=0, ge=0, le=3600)  # least length of a break between blocks
+    # hours without a sign of life after which what a person has not answered goes to another
     lease_hours: float = Field(default=48.0, gt=0)
+    # pauses longer than this count as this long in active time
     idle_seconds: float = Field(default=30.0, gt=0)
+    # hours after which a reviewer has to open the link again
     session_hours: float = Field(default=12.0, gt=0)
-    languages: tuple[str, ...] = ("en", "zh")
-    consent: Texts = Field(default={})
+    languages: tuple[str, ...] = ("en", "zh")  # languages that reviewers may choose
+    consent: Texts = Field(default={})  # what reviewers agree to before they begin
+    # levels that reviewers may declare: value -> how it reads
     expertise: Mapping[str, Texts] = Field(default={})
-    groups: tuple[str, ...] = ()
-    publish: bool = True
-    simulated: bool = False
+    groups: tuple[str, ...] = ()  # groups of participants, for results by group
+    publish: bool = True  # whether reviewers are asked to let their votes be published
+    simulated: bool = False  # whether programs take the part of reviewers
+    # fields that protocols once had, see :data:`EARLIER_FIELDS`; the hash is over them, too
     earlier: Mapping[str, Json] = Field(default={})
 
     @model_serializer(mode="wrap")

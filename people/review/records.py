@@ -48,40 +48,24 @@ WHO_LENGTH, WHY_LENGTH = 100, 500
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What the review of one record came to.
+    """What the review of one record came to."""
 
-    Attributes:
-        story_id: the record.
-        item: its opaque id.
-        digest: hash of the record that was read.
-        reviewers: pseudonyms of all whose votes count.
-        adjudicators: of all who decided something of it.
-        decision: ``accepted``, ``needs_correction`` or ``rejected``.
-        resolution: ``unanimous``, ``human_adjudicated``, or ``not_reviewed`` while it is not finished.
-        complete: whether as many people as planned reviewed it and all cases are decided.
-        label: moral label after the review; null where the record has none.
-        flags: what was corrected, is ambiguous or invalid.
-        edits: the corrections, labels first.
-        signed_at: time of the last vote or decision that counts.
-        seen: hash of what was shown; None where a vote or decision that counts does not name it.
-        content: what the review stands for: what was shown, with the corrections; None as ``seen``.
-        points: all that was asked about it.
-    """
-
-    story_id: str
-    item: str
-    digest: str
-    reviewers: tuple[str, ...]
-    adjudicators: tuple[str, ...]
-    decision: str
-    resolution: str
-    complete: bool
-    label: str | None
-    flags: tuple[str, ...]
-    edits: tuple[Edit, ...]
-    signed_at: str
-    points: tuple[Point, ...]
+    story_id: str  # the record
+    item: str  # its opaque id
+    digest: str  # hash of the record that was read
+    reviewers: tuple[str, ...]  # pseudonyms of all whose votes count
+    adjudicators: tuple[str, ...]  # of all who decided something of it
+    decision: str  # ``accepted``, ``needs_correction`` or ``rejected``
+    resolution: str  # ``unanimous``, ``human_adjudicated``, or ``not_reviewed`` while it is not finished
+    complete: bool  # whether as many people as planned reviewed it and all cases are decided
+    label: str | None  # moral label after the review; null where the record has none
+    flags: tuple[str, ...]  # what was corrected, is ambiguous or invalid
+    edits: tuple[Edit, ...]  # the corrections, labels first
+    signed_at: str  # time of the last vote or decision that counts
+    points: tuple[Point, ...]  # all that was asked about it
+    # hash of what was shown; None where a vote or decision that counts does not name it
     seen: str | None = None
+    # what the review stands for: what was shown, with the corrections; None as ``seen``
     content: Mapping[str, Json] | None = None
 
     def as_validation(self, evidence: str) -> HumanValidation:

@@ -18,58 +18,37 @@ ENDS = ("finished", "returned", "screened_out", "timed_out", "no_seat")
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What somebody said about an item.
+    """What somebody said about an item."""
 
-    Attributes:
-        event: the event that brought it.
-        answers: place of an answer -> answer.
-        flip: whether the two sides were shown the other way round.
-        seat: the seat that it was given in; None in training.
-        timeline: raw events of the page: milliseconds since it was opened, and what happened.
-    """
-
-    event: Event
-    answers: Mapping[str, Json]
-    flip: bool
-    seat: int | None
+    event: Event  # the event that brought it
+    answers: Mapping[str, Json]  # place of an answer -> answer
+    flip: bool  # whether the two sides were shown the other way round
+    seat: int | None  # the seat that it was given in; None in training
+    # raw events of the page: milliseconds since it was opened, and what happened
     timeline: tuple[tuple[float, str], ...]
 
 
 @dataclass
 class Reviewer:
-    """A person who takes part.
+    """A person who takes part."""
 
-    Attributes:
-        id: pseudonym.
-        role: ``reviewer`` or ``adjudicator``.
-        group: group of participants.
-        agreed: what was agreed to: ``publish``, ``expertise``, ``language``; None before.
-        seats: seats that were taken, in order.
-        seat: the seat that is held now.
-        votes: item, with ``#n`` for a repetition -> the votes on it, oldest first; the last counts.
-        broken: item -> what did not load.
-        closed: seat (None for the training) and block -> when it was closed.
-        trained: whether the training is behind them, and its share of right answers.
-        ended: why they are through.
-        revoked: whether their link opens nothing any more.
-        dropped: whether their answers count no more, and others give them anew.
-        last: time of the last event.
-    """
-
-    id: str
-    role: str = "reviewer"
-    group: str | None = None
+    id: str  # pseudonym
+    role: str = "reviewer"  # ``reviewer`` or ``adjudicator``
+    group: str | None = None  # group of participants
+    # what was agreed to: ``publish``, ``expertise``, ``language``; None before
     agreed: Mapping[str, Json] | None = None
-    seats: list[int] = field(default_factory=list)
-    seat: int | None = None
+    seats: list[int] = field(default_factory=list)  # seats that were taken, in order
+    seat: int | None = None  # the seat that is held now
+    # item, with ``#n`` for a repetition -> the votes on it, oldest first; the last counts
     votes: dict[str, list[Vote]] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)  # item -> what did not load
+    # seat (None for the training) and block -> when it was closed
     closed: dict[tuple[int | None, str], str] = field(default_factory=dict)
-    trained: float | None = None
-    ended: str | None = None
-    revoked: bool = False
-    dropped: bool = False
-    last: str = ""
+    trained: float | None = None  # whether the training is behind them, and its share of right answers
+    ended: str | None = None  # why they are through
+    revoked: bool = False  # whether their link opens nothing any more
+    dropped: bool = False  # whether their answers count no more, and others give them anew
+    last: str = ""  # time of the last event
 
     def has_closed(self, seat: int | None, block: str) -> bool:
         """Return whether a block of a seat is closed; of the training, with no seat."""
@@ -78,21 +57,15 @@ class Reviewer:
 
 @dataclass
 class Standing:
-    """Where a study stands.
+    """Where a study stands."""
 
-    Attributes:
-        reviewers: id -> person.
-        holders: seat -> who has it now.
-        by_seat: seat -> item, with ``#n`` for a repetition -> who voted on it in that seat.
-        decisions: case -> the decisions on it, oldest first; the last counts.
-        events: how many there were.
-    """
-
-    reviewers: dict[str, Reviewer] = field(default_factory=dict)
-    holders: dict[int, str] = field(default_factory=dict)
+    reviewers: dict[str, Reviewer] = field(default_factory=dict)  # id -> person
+    holders: dict[int, str] = field(default_factory=dict)  # seat -> who has it now
+    # seat -> item, with ``#n`` for a repetition -> who voted on it in that seat
     by_seat: dict[int, dict[str, list[str]]] = field(default_factory=dict)
+    # case -> the decisions on it, oldest first; the last counts
     decisions: dict[str, list[Event]] = field(default_factory=dict)
-    events: int = 0
+    events: int = 0  # how many there were
     _known: set[str] = field(default_factory=set, repr=False)
 
     @classmethod

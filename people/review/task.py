@@ -41,49 +41,34 @@ class Option(Own):
 
 
 class Question(Own):
-    """One thing that a task asks.
+    """One thing that a task asks."""
 
-    Attributes:
-        name: what it is called in the votes.
-        type: ``choice`` of one option, ``scale`` (a choice whose options are numbers), ``labels`` (one to
-            ``most`` options, the likeliest first), ``text``, or ``edits`` (new values of fields shown).
-        title: the question as it is put.
-        help: more on it, such as a checklist.
-        section: the heading that it stands under.
-        options: what can be chosen.
-        words: vocabulary whose values are the options, in place of ``options``.
-        ordered: whether the options of a choice go from less to more, as those of a scale always do.
-        most: how many labels at most.
-        each: list of the item's parts; the question is asked once for each of them.
-        unclear: whether ``Unclear`` may be answered.
-        optional: whether it may be left unanswered.
-        when: answers of another question of the same part at which it is asked: name -> answers.
-        row: kind of line that an answer becomes (see :mod:`.votes`); None where it only travels along.
-        criterion: what the line calls it; the name if None.
-        adjudicated: whether different answers are a disagreement that somebody decides.
-        ambiguous: answers that say that several readings stand; somebody decides, whoever gives them.
-        unusable: answers that say that the thing cannot be used as it is; somebody decides likewise.
-        corrects: of ``edits``, beginnings of the paths of values that may be changed; any if empty.
-    """
-
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")  # what it is called in the votes
+    # ``choice`` of one option, ``scale`` (a choice whose options are numbers), ``labels`` (one to ``most``
+    # options, the likeliest first), ``text``, or ``edits`` (new values of fields shown)
     type: Literal["choice", "scale", "labels", "text", "edits"]
-    title: Texts
-    help: Texts = Field(default={})
-    section: str | None = None
-    options: tuple[Option, ...] = ()
-    words: str | None = None
+    title: Texts  # the question as it is put
+    help: Texts = Field(default={})  # more on it, such as a checklist
+    section: str | None = None  # the heading that it stands under
+    options: tuple[Option, ...] = ()  # what can be chosen
+    words: str | None = None  # vocabulary whose values are the options, in place of ``options``
+    # whether the options of a choice go from less to more, as those of a scale always do
     ordered: bool = False
-    most: int = Field(default=3, ge=1)
-    each: str | None = None
-    unclear: bool = False
-    optional: bool = False
+    most: int = Field(default=3, ge=1)  # how many labels at most
+    each: str | None = None  # list of the item's parts; the question is asked once for each of them
+    unclear: bool = False  # whether ``Unclear`` may be answered
+    optional: bool = False  # whether it may be left unanswered
+    # answers of another question of the same part at which it is asked: name -> answers
     when: Mapping[str, tuple[str | int, ...]] = {}
+    # kind of line that an answer becomes (see :mod:`.votes`); None where it only travels along
     row: HumanKind | None = None
-    criterion: str | None = None
-    adjudicated: bool = False
+    criterion: str | None = None  # what the line calls it; the name if None
+    adjudicated: bool = False  # whether different answers are a disagreement that somebody decides
+    # answers that say that several readings stand; somebody decides, whoever gives them
     ambiguous: tuple[str | int, ...] = ()
+    # answers that say that the thing cannot be used as it is; somebody decides likewise
     unusable: tuple[str | int, ...] = ()
+    # of ``edits``, beginnings of the paths of values that may be changed; any if empty
     corrects: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -148,38 +133,24 @@ def _problem_of_edits(answer: Json, least: int) -> str | None:
 
 
 class TaskCard(Own):
-    """The data of a task, at the head of its file.
+    """The data of a task, at the head of its file."""
 
-    Attributes:
-        id: the name of its file.
-        version: raised whenever the file changes.
-        title: what reviewers read above it.
-        instructions: what they read before they begin, and at any time again.
-        source: where it comes from.
-        draws: name of the source of its items (:mod:`fabula.kinds.studies`).
-        evidence: what a reviewer may see: ``image`` (pictures and nothing of the story) or ``any``.
-        watched: whether videos must have been played to their end before a vote.
-        apart: whether a person gets one evidence condition per story.
-        shuffled: whether questions and options come in an order that is drawn, as in section F.1 of the
-            KathaTrace paper (see :class:`.serve.pages.Shown`).
-        questions: what is asked, in order.
-        sections: section -> its heading.
-        texts: other texts that the template uses.
-    """
-
-    id: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
-    version: int = Field(ge=1)
-    title: Texts
-    instructions: Texts
-    source: str
-    draws: str
+    id: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")  # the name of its file
+    version: int = Field(ge=1)  # raised whenever the file changes
+    title: Texts  # what reviewers read above it
+    instructions: Texts  # what they read before they begin, and at any time again
+    source: str  # where it comes from
+    draws: str  # name of the source of its items (:mod:`fabula.kinds.studies`)
+    # what a reviewer may see: ``image`` (pictures and nothing of the story) or ``any``
     evidence: Literal["image", "any"] = "any"
-    watched: bool = False
-    apart: bool = False
+    watched: bool = False  # whether videos must have been played to their end before a vote
+    apart: bool = False  # whether a person gets one evidence condition per story
+    # whether questions and options come in an order that is drawn, as in section F.1 of the KathaTrace paper
+    # (see :class:`.serve.pages.Shown`)
     shuffled: bool = False
-    questions: tuple[Question, ...] = Field(min_length=1)
-    sections: Mapping[str, Texts] = {}
-    texts: Mapping[str, Texts] = {}
+    questions: tuple[Question, ...] = Field(min_length=1)  # what is asked, in order
+    sections: Mapping[str, Texts] = {}  # section -> its heading
+    texts: Mapping[str, Texts] = {}  # other texts that the template uses
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -198,17 +169,11 @@ class TaskCard(Own):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as its file holds it.
+    """A task as its file holds it."""
 
-    Attributes:
-        card: its data.
-        template: its template of the evidence, in Jinja; what is put in is escaped.
-        content: the whole file.
-    """
-
-    card: TaskCard
-    template: str
-    content: bytes
+    card: TaskCard  # its data
+    template: str  # its template of the evidence, in Jinja; what is put in is escaped
+    content: bytes  # the whole file
 
     @property
     def sha256(self) -> str:

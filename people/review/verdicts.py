@@ -29,19 +29,13 @@ LEAST_MAJORITY = 2
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one reviewer said.
+    """What one reviewer said."""
 
-    Attributes:
-        reviewer: pseudonym.
-        answer: the answer that was chosen.
-        edits: path -> new value of the corrections that go with it.
-        note: what was written beside it.
-    """
-
-    reviewer: str
-    answer: Json
+    reviewer: str  # pseudonym
+    answer: Json  # the answer that was chosen
+    # path -> new value of the corrections that go with it
     edits: Mapping[str, Json] = field(default_factory=dict)
-    note: str = ""
+    note: str = ""  # what was written beside it
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -53,19 +47,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How votes stand.
+    """How votes stand."""
 
-    Attributes:
-        state: ``unanimous``; ``majority``; ``conflict``, where there is none, or corrections differ;
-            ``ambiguous`` or ``unusable``, where a reviewer says so.
-        answer: what most reviewers said; None where there is no majority.
-        edits: path -> new value of the corrections that they agree on.
-        why: why somebody has to decide, one word each (:data:`REASONS`); none where the votes do.
-    """
-
+    # ``unanimous``; ``majority``; ``conflict``, where there is none, or corrections differ; ``ambiguous`` or
+    # ``unusable``, where a reviewer says so
     state: State
-    answer: Json
-    edits: Mapping[str, Json]
+    answer: Json  # what most reviewers said; None where there is no majority
+    edits: Mapping[str, Json]  # path -> new value of the corrections that they agree on
+    # why somebody has to decide, one word each (:data:`REASONS`); none where the votes do
     why: tuple[str, ...]
 
 

@@ -60,26 +60,16 @@ REASON = "reason"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A vote that counts: the last of somebody on an item.
+    """A vote that counts: the last of somebody on an item."""
 
-    Attributes:
-        person: who gave it.
-        item: opaque id.
-        repeat: which repetition of a control this is; 0 for the item itself.
-        vote: the vote.
-        changes: how often it was changed before.
-        seconds: active time.
-        check: whether it is about a check item.
-        hasty: whether it took less than the least time of the protocol: it stays on file and does not count.
-    """
-
-    person: Reviewer
-    item: str
-    repeat: int
-    vote: Vote
-    changes: int
-    seconds: float | None
-    check: bool
+    person: Reviewer  # who gave it
+    item: str  # opaque id
+    repeat: int  # which repetition of a control this is; 0 for the item itself
+    vote: Vote  # the vote
+    changes: int  # how often it was changed before
+    seconds: float | None  # active time
+    check: bool  # whether it is about a check item
+    # whether it took less than the least time of the protocol: it stays on file and does not count
     hasty: bool = False
 
 
@@ -277,17 +267,12 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class KeptVotes:
-    """Which votes count.
+    """Which votes count."""
 
-    Attributes:
-        excluded: who and what is left out, and why.
-        dropped: vote (person, item, repetition) -> kinds of its lines that are left out.
-        kinds: vote -> all kinds of its lines.
-    """
-
-    excluded: Excluded
+    excluded: Excluded  # who and what is left out, and why
+    # vote (person, item, repetition) -> kinds of its lines that are left out
     dropped: Mapping[Key, frozenset[str]]
-    kinds: Mapping[Key, frozenset[str]]
+    kinds: Mapping[Key, frozenset[str]]  # vote -> all kinds of its lines
 
     def counts(self, vote: Counted) -> bool:
         """Return whether anything of a vote counts."""

@@ -33,19 +33,12 @@ _MOST_ALIGNED = 400
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference.
+    """One difference."""
 
-    Attributes:
-        path: JSON path: in the new document, and in the old one for what was removed.
-        kind: ``added``, ``removed``, ``changed``, or ``reordered`` for parts that stand in another order.
-        old: the old value; None where there was none.
-        new: the new value; None where there is none any more.
-    """
-
-    path: str
-    kind: Kind
-    old: Json = None
-    new: Json = None
+    path: str  # JSON path: in the new document, and in the old one for what was removed
+    kind: Kind  # ``added``, ``removed``, ``changed``, or ``reordered`` for parts that stand in another order
+    old: Json = None  # the old value; None where there was none
+    new: Json = None  # the new value; None where there is none any more
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON; ``old`` and ``new`` are there only where there was or is a value."""

@@ -21,32 +21,21 @@ from .version import Step, Version, is_enough, next_version
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """A record that both releases have, and that differs.
+    """A record that both releases have, and that differs."""
 
-    Attributes:
-        file: the JSONL file.
-        id: the record's id.
-        changes: what differs in it; a story that only moved to another split has none.
-    """
-
-    file: str
-    id: str
-    changes: tuple[Change, ...]
+    file: str  # the JSONL file
+    id: str  # the record's id
+    changes: tuple[Change, ...]  # what differs in it; a story that only moved to another split has none
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A story that only the old release has.
+    """A story that only the old release has."""
 
-    Attributes:
-        id: story id.
-        how: ``withdrawn`` where the new release names it so, ``left_out`` where packing did, or ``removed``.
-        reason: what the new release says about it; None where it says nothing.
-    """
-
-    id: str
+    id: str  # story id
+    # ``withdrawn`` where the new release names it so, ``left_out`` where packing did, or ``removed``
     how: str
-    reason: str | None
+    reason: str | None  # what the new release says about it; None where it says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +49,21 @@ class Move:
 
 @dataclass(frozen=True)
 class ReleaseDiff(Tabular):
-    """What changed between two releases.
+    """What changed between two releases."""
 
-    Attributes:
-        form: how releases of the kind are compared.
-        old: the old release; ``new`` the new one.
-        added: JSONL file -> ids of the records that only the new release has; ``removed`` likewise.
-        gone: the stories among the removed ones, with reasons.
-        changed: the records of both that differ, by file and id.
-        moved: the stories that stand in another split.
-        schema: the versions of the records' schema, old and new.
-        sections: name of a section -> its rows; see :func:`.sections.sections_of`.
-        hidden: what can be seen of the hidden test.
-        reasons: step -> why it is due, one sentence each, the largest step first.
-    """
-
-    form: DiffForm
-    old: Side
+    form: DiffForm  # how releases of the kind are compared
+    old: Side  # the old release; ``new`` the new one
     new: Side
+    # JSONL file -> ids of the records that only the new release has; ``removed`` likewise
     added: Mapping[str, Sequence[str]]
     removed: Mapping[str, Sequence[str]]
-    gone: Sequence[Gone]
-    changed: Sequence[RecordChange]
-    moved: Sequence[Move]
-    schema: tuple[str, str]
-    sections: Mapping[str, Sequence[Any]]
-    hidden: HiddenChange
+    gone: Sequence[Gone]  # the stories among the removed ones, with reasons
+    changed: Sequence[RecordChange]  # the records of both that differ, by file and id
+    moved: Sequence[Move]  # the stories that stand in another split
+    schema: tuple[str, str]  # the versions of the records' schema, old and new
+    sections: Mapping[str, Sequence[Any]]  # name of a section -> its rows; see :func:`.sections.sections_of`
+    hidden: HiddenChange  # what can be seen of the hidden test
+    # step -> why it is due, one sentence each, the largest step first
     reasons: Sequence[tuple[Step, str]] = field(default=())
 
     def grids(self) -> Iterator[Grid]:

@@ -23,24 +23,15 @@ def _no_reasons(*_: object) -> Reasons:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a diff beside the records. JSON, text, page and the version that is due follow from it.
+    """One part of a diff beside the records. JSON, text, page and the version that is due follow from it."""
 
-    Attributes:
-        name: its key in JSON.
-        title: what it lists, for people.
-        compare: old side, new side -> rows that differ.
-        line: a row -> one line for people.
-        shown: rows -> those that people are shown, or groups of them.
-        as_json: rows -> plain JSON.
-        reasons: rows, old side, new side -> the steps of the version that they ask for, and why.
-    """
-
-    name: str
-    title: str
-    compare: Callable[[Side, Side], Rows]
-    line: Callable[[Any], str]
-    shown: Callable[[Rows], Rows] = tuple
-    as_json: Callable[[Rows], Json] = _as_list
+    name: str  # its key in JSON
+    title: str  # what it lists, for people
+    compare: Callable[[Side, Side], Rows]  # old side, new side -> rows that differ
+    line: Callable[[Any], str]  # a row -> one line for people
+    shown: Callable[[Rows], Rows] = tuple  # rows -> those that people are shown, or groups of them
+    as_json: Callable[[Rows], Json] = _as_list  # rows -> plain JSON
+    # rows, old side, new side -> the steps of the version that they ask for, and why
     reasons: Callable[[Rows, Side, Side], Reasons] = _no_reasons
 
 
@@ -49,49 +40,37 @@ class FileSection(Section):
     """A section about files of a kind, which are no documents.
 
     Its rows have a ``path`` and a ``kind``: ``added``, ``removed`` or ``changed``.
-
-    Attributes:
-        owns: whether a path of a release is one of these files.
-        row: what ``changes.json`` says of a row, all but ``old`` and ``new`` -> the row.
-        pictures: rows, old folder, new folder -> the first rows with their pictures, for a page.
     """
 
-    owns: Callable[[str], bool] = bool
+    owns: Callable[[str], bool] = bool  # whether a path of a release is one of these files
+    # what ``changes.json`` says of a row, all but ``old`` and ``new`` -> the row
     row: Callable[[Mapping[str, Any]], Any] = dict
+    # rows, old folder, new folder -> the first rows with their pictures, for a page
     pictures: Callable[[Rows, Path, Path], Sequence[Any]] = lambda *_: ()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFile:
-    """What a diff knows of a JSONL file of records.
+    """What a diff knows of a JSONL file of records."""
 
-    Attributes:
-        noun: what one record is called; ``nouns`` several.
-        quiet: fields that say nothing about what a record means: a change of them asks for a patch.
-        aside: whether it is beside the records: whatever changes in it asks for a patch.
-        splits: whether its field ``split`` says where the record stands, which is told apart from changes.
-        owner: the field that names the main record that a record belongs to and makes mean more.
-    """
-
-    noun: str
+    noun: str  # what one record is called; ``nouns`` several
     nouns: str
+    # fields that say nothing about what a record means: a change of them asks for a patch
     quiet: frozenset[str] = frozenset()
-    aside: bool = False
+    aside: bool = False  # whether it is beside the records: whatever changes in it asks for a patch
+    # whether its field ``split`` says where the record stands, which is told apart from changes
     splits: bool = False
+    # the field that names the main record that a record belongs to and makes mean more
     owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DiffForm:
-    """How releases of a kind are compared.
+    """How releases of a kind are compared."""
 
-    Attributes:
-        files: JSONL file -> what a diff knows of it; the first holds what a benchmark is made of.
-        sections: further sections.
-    """
-
+    # JSONL file -> what a diff knows of it; the first holds what a benchmark is made of
     files: Mapping[str, RecordFile]
-    sections: tuple[FileSection, ...] = ()
+    sections: tuple[FileSection, ...] = ()  # further sections
 
     @property
     def main(self) -> str:

@@ -114,21 +114,13 @@ def about_side(side: Side) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A part of a diff for people.
+    """A part of a diff for people."""
 
-    Attributes:
-        title: what it lists.
-        rows: what is listed.
-        line: returns a row as one line.
-        lead: lines before the rows, about all of them.
-        name: that of its section, if it has one.
-    """
-
-    title: str
-    rows: Sequence[Any]
-    line: Callable[[Any], str] = str
-    lead: Sequence[str] = ()
-    name: str = ""
+    title: str  # what it lists
+    rows: Sequence[Any]  # what is listed
+    line: Callable[[Any], str] = str  # returns a row as one line
+    lead: Sequence[str] = ()  # lines before the rows, about all of them
+    name: str = ""  # that of its section, if it has one
 
     def lines(self, most: int) -> Iterator[str]:
         """Yield the first rows as lines, without characters that a terminal would act on."""

@@ -56,23 +56,15 @@ def _about_reasons(rows: Sequence[Change], *_: Side) -> Reasons:
 
 @dataclass(frozen=True, slots=True)
 class SubsetChange:
-    """A subset that is not as it was.
+    """A subset that is not as it was."""
 
-    Attributes:
-        name: its name.
-        kind: ``added``, ``removed`` or ``changed``.
-        asked: how it was asked for in the old release, and in the new one; None where it is not there.
-        stories: how many it holds in both.
-        came: ids that are only in the new one; all of them for one that was added.
-        went: ids that are only in the old one.
-    """
-
-    name: str
-    kind: str
+    name: str  # its name
+    kind: str  # ``added``, ``removed`` or ``changed``
+    # how it was asked for in the old release, and in the new one; None where it is not there
     asked: tuple[str | None, str | None]
-    stories: tuple[int, int]
-    came: tuple[str, ...]
-    went: tuple[str, ...]
+    stories: tuple[int, int]  # how many it holds in both
+    came: tuple[str, ...]  # ids that are only in the new one; all of them for one that was added
+    went: tuple[str, ...]  # ids that are only in the old one
 
     @property
     def reason(self) -> tuple[Step, str]:
@@ -164,17 +156,11 @@ def _documents(form: DiffForm, old: Side, new: Side) -> list[FileChange]:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A number of the statistics that differs.
+    """A number of the statistics that differs."""
 
-    Attributes:
-        path: where it stands in ``statistics.json``.
-        before: its old value; None where there was none.
-        after: its new value; None where there is none any more.
-    """
-
-    path: str
-    before: float | None
-    after: float | None
+    path: str  # where it stands in ``statistics.json``
+    before: float | None  # its old value; None where there was none
+    after: float | None  # its new value; None where there is none any more
 
     @property
     def is_count(self) -> bool:
@@ -256,16 +242,12 @@ class HiddenChange:
 
     Nobody outside can tell what changed in a hidden record. So every commitment that went counts as a record
     that changed its meaning or went, for the version as well.
-
-    Attributes:
-        before: what is counted -> how many, in the old release; ``after`` in the new one.
-        kept: commitments that both releases make; None where theirs cannot be compared.
-        gone: commitments that only the old release makes; ``fresh`` those that only the new one makes.
     """
 
-    before: Mapping[str, Json]
+    before: Mapping[str, Json]  # what is counted -> how many, in the old release; ``after`` in the new one
     after: Mapping[str, Json]
-    kept: int | None = None
+    kept: int | None = None  # commitments that both releases make; None where theirs cannot be compared
+    # commitments that only the old release makes; ``fresh`` those that only the new one makes
     gone: int | None = None
     fresh: int | None = None
 

@@ -19,16 +19,11 @@ _RESTORE = "fetch or pack it again; `fabula release verify` says what is amiss"
 
 @dataclass(frozen=True)
 class Side:
-    """A release, or the draft of one, as a diff sees it.
+    """A release, or the draft of one, as a diff sees it."""
 
-    Attributes:
-        folder: where its files are.
-        document: the content of its ``release.json``, finished or not.
-        given_statistics: the content of ``statistics.json`` where the file is not written yet.
-    """
-
-    folder: Path
-    document: Mapping[str, Any]
+    folder: Path  # where its files are
+    document: Mapping[str, Any]  # the content of its ``release.json``, finished or not
+    # the content of ``statistics.json`` where the file is not written yet
     given_statistics: Mapping[str, Json] | None = None
     _places: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict, repr=False)
 

@@ -25,19 +25,12 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What packing knows once the version before is compared.
+    """What packing knows once the version before is compared."""
 
-    Attributes:
-        options: the options, with the version that the release gets.
-        previous: version and hash of the version before, as ``release.json`` names it.
-        changes: the content of ``changes.json``.
-        notes: what a person should know, one sentence each.
-    """
-
-    options: PackOptions
-    previous: dict[str, Json]
-    changes: dict[str, Json]
-    notes: tuple[str, ...]
+    options: PackOptions  # the options, with the version that the release gets
+    previous: dict[str, Json]  # version and hash of the version before, as ``release.json`` names it
+    changes: dict[str, Json]  # the content of ``changes.json``
+    notes: tuple[str, ...]  # what a person should know, one sentence each
 
 
 def open_previous(path: Path, options: PackOptions) -> Side:

@@ -26,17 +26,11 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A semantic version.
+    """A semantic version."""
 
-    Attributes:
-        core: major, minor and patch number.
-        pre: the parts of the pre-release, none for a release proper.
-        text: as it was written, build metadata included; the metadata orders nothing.
-    """
-
-    core: tuple[int, int, int]
-    pre: tuple[str, ...]
-    text: str
+    core: tuple[int, int, int]  # major, minor and patch number
+    pre: tuple[str, ...]  # the parts of the pre-release, none for a release proper
+    text: str  # as it was written, build metadata included; the metadata orders nothing
 
     @classmethod
     def of(cls, text: str, where: str) -> Self:

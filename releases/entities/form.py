@@ -51,14 +51,10 @@ _FILES = (
 
 @dataclass(frozen=True)
 class EntityRelease(LoadedRelease[EpisodeRecord]):
-    """Released episodes in memory.
-
-    Attributes:
-        entity_set: the episodes and splits, as the official files have them.
-    """
+    """Released episodes in memory."""
 
     id_field = "episode_id"
-    entity_set: EntitySet = field(repr=False)
+    entity_set: EntitySet = field(repr=False)  # the episodes and splits, as the official files have them
 
     @cached_property
     def tiers(self) -> dict[str, tuple[str, ...]]:

@@ -25,17 +25,11 @@ GIVEN = "given"
 
 @dataclass(frozen=True)
 class ImportedEpisodes:
-    """A set of episodes that was brought in.
+    """A set of episodes that was brought in."""
 
-    Attributes:
-        out: the new folder.
-        entity_set: what was written.
-        report: everything that is wrong with the source.
-    """
-
-    out: Path
-    entity_set: EntitySet
-    report: ValidationReport
+    out: Path  # the new folder
+    entity_set: EntitySet  # what was written
+    report: ValidationReport  # everything that is wrong with the source
 
     @property
     def lost(self) -> tuple[Issue, ...]:

@@ -59,17 +59,11 @@ _FILES = OfficialFiles(
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode of a set.
+    """One episode of a set."""
 
-    Attributes:
-        episode_id: the stem of its file.
-        script: its script.
-        content: the bytes of its file.
-    """
-
-    episode_id: str
-    script: EntityEpisode
-    content: bytes = field(repr=False)
+    episode_id: str  # the stem of its file
+    script: EntityEpisode  # its script
+    content: bytes = field(repr=False)  # the bytes of its file
 
     @classmethod
     def of(cls, script: EntityEpisode) -> "Episode":
@@ -94,15 +88,10 @@ class SplitFile:
 
 @dataclass(frozen=True)
 class EntitySet:
-    """A set of episodes.
+    """A set of episodes."""
 
-    Attributes:
-        episodes: those that can be used, in the order of their ids.
-        splits: the split files that can be used, in the order of their names.
-    """
-
-    episodes: tuple[Episode, ...]
-    splits: tuple[SplitFile, ...] = ()
+    episodes: tuple[Episode, ...]  # those that can be used, in the order of their ids
+    splits: tuple[SplitFile, ...] = ()  # the split files that can be used, in the order of their names
 
     @cached_property
     def by_id(self) -> dict[str, Episode]:

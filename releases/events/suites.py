@@ -112,16 +112,11 @@ def read_named(path: Path) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ReadSuite:
-    """A suite as it was read.
+    """A suite as it was read."""
 
-    Attributes:
-        file: the file that holds it.
-        prompts: file name of the video -> its prompt.
-        records: the prompts with their history; None where only the file was given.
-    """
-
-    file: Path
-    prompts: Mapping[str, EventPrompt]
+    file: Path  # the file that holds it
+    prompts: Mapping[str, EventPrompt]  # file name of the video -> its prompt
+    # the prompts with their history; None where only the file was given
     records: tuple[SuiteRecord, ...] | None
 
 

@@ -49,22 +49,14 @@ def plain(text: str) -> str:
 
 @dataclass(slots=True)
 class Marks:
-    """What to look for.
+    """What to look for."""
 
-    Attributes:
-        ids: finds the id of a hidden story.
-        quotes: how the texts of hidden stories begin and end, words one space apart.
-        stories: id -> text of the hidden stories.
-        whole: every text of a hidden story or of its variants, as a whole.
-        clean: length and hash of the texts in which nothing was found; most come again, in tables.
-
-    All texts are as :func:`plain` leaves them.
-    """
-
-    ids: re.Pattern[str]
-    quotes: frozenset[str]
-    stories: Mapping[str, str]
-    whole: frozenset[str]
+    ids: re.Pattern[str]  # finds the id of a hidden story
+    quotes: frozenset[str]  # how the texts of hidden stories begin and end, words one space apart
+    stories: Mapping[str, str]  # id -> text of the hidden stories
+    whole: frozenset[str]  # every text of a hidden story or of its variants, as a whole
+    # length and hash of the texts in which nothing was found; most come again, in tables. All texts are as
+    # :func:`plain` leaves them.
     clean: set[tuple[int, int]] = field(default_factory=set)
     _by_words: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
     _wordless: re.Pattern[str] = field(default_factory=lambda: re.compile("(?!)"))

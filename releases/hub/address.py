@@ -15,15 +15,10 @@ _REFERENCE = re.compile(r"[^@/\\\s]+/[^@\\\s]+@[^@\\\s]*")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One version of a repository.
+    """One version of a repository."""
 
-    Attributes:
-        repo: such as ``user/mine``.
-        revision: a tag, or the 40 digits of a commit.
-    """
-
-    repo: str
-    revision: str
+    repo: str  # such as ``user/mine``
+    revision: str  # a tag, or the 40 digits of a commit
 
     @property
     def is_commit(self) -> bool:

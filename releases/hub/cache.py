@@ -20,13 +20,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The versions of one repository that were fetched: folders, and what their files must be.
+    """The versions of one repository that were fetched: folders, and what their files must be."""
 
-    Attributes:
-        root: its folder.
-    """
-
-    root: Path
+    root: Path  # its folder
 
     def folder(self, commit: str) -> Path:
         """Return where a commit lies, or will."""

@@ -35,16 +35,11 @@ _CONNECT_SECONDS, _SILENT_SECONDS = 15.0, 120.0
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """What a file of a version is.
+    """What a file of a version is."""
 
-    Attributes:
-        size: in bytes.
-        sha256: of its content; None where only git's name is known.
-        oid: git's SHA-1 of its content, 40 hexadecimal digits; None where the SHA-256 is known.
-    """
-
-    size: int
-    sha256: str | None = None
+    size: int  # in bytes
+    sha256: str | None = None  # of its content; None where only git's name is known
+    # git's SHA-1 of its content, 40 hexadecimal digits; None where the SHA-256 is known
     oid: str | None = None
 
     def problem(self, path: Path) -> str | None:
@@ -71,36 +66,22 @@ def git_oid(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """Where a repository's names point.
+    """Where a repository's names point."""
 
-    Attributes:
-        head: the newest commit of the main branch; None for an empty repository.
-        tags: tag -> commit.
-        branches: the names of the branches.
-    """
-
-    head: str | None
-    tags: Mapping[str, str]
-    branches: tuple[str, ...] = ()
+    head: str | None  # the newest commit of the main branch; None for an empty repository
+    tags: Mapping[str, str]  # tag -> commit
+    branches: tuple[str, ...] = ()  # the names of the branches
 
 
 @dataclass(frozen=True)
 class Hub:
-    """One data set repository, asked with the user's token. Every method may raise HubFault.
+    """One data set repository, asked with the user's token. Every method may raise HubFault."""
 
-    Attributes:
-        repo: its name, such as ``user/mine``.
-        endpoint: the Hub's address.
-        retries: how often to ask again.
-        redactor: takes secrets out of texts.
-        api: the Hub's client.
-    """
-
-    repo: str
-    endpoint: str
-    retries: Retries
-    redactor: Redactor = field(repr=False)
-    api: "HfApi" = field(repr=False)
+    repo: str  # its name, such as ``user/mine``
+    endpoint: str  # the Hub's address
+    retries: Retries  # how often to ask again
+    redactor: Redactor = field(repr=False)  # takes secrets out of texts
+    api: "HfApi" = field(repr=False)  # the Hub's client
 
     @property
     def address(self) -> str:

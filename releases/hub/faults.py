@@ -28,19 +28,12 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class HubFault(Exception):
-    """A Hub did not do what it was asked.
+    """A Hub did not do what it was asked."""
 
-    Attributes:
-        kind: what is wrong.
-        message: in one line, without secrets.
-        retry_after: seconds that the Hub asks to wait.
-        maybe_done: whether it may have done what it was asked, and its answer was lost.
-    """
-
-    kind: FaultKind
-    message: str
-    retry_after: float | None = None
-    maybe_done: bool = False
+    kind: FaultKind  # what is wrong
+    message: str  # in one line, without secrets
+    retry_after: float | None = None  # seconds that the Hub asks to wait
+    maybe_done: bool = False  # whether it may have done what it was asked, and its answer was lost
 
     def __str__(self) -> str:
         return self.message
@@ -190,25 +183,17 @@ def _line(text: str, redactor: Redactor) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how long to ask again.
+    """How often and how long to ask again."""
 
-    Attributes:
-        attempts: most requests for one step.
-        first: seconds of the longest first pause; each next one may be twice as long.
-        longest: seconds of the longest pause of our own.
-        patience: seconds that a Hub may ask to wait in one answer; if it asks for more, we give up.
-        sleep: waits.
-        draw: gives a number from 0 to 1.
-        tell: is told in one line when there is a pause.
-    """
-
-    attempts: int = 6
-    first: float = 1.0
-    longest: float = 20.0
+    attempts: int = 6  # most requests for one step
+    first: float = 1.0  # seconds of the longest first pause; each next one may be twice as long
+    longest: float = 20.0  # seconds of the longest pause of our own
+    # seconds that a Hub may ask to wait in one answer; if it asks for more, we give up
     patience: float = 300.0
+    # waits
     sleep: Callable[[float], None] = lambda seconds: time.sleep(seconds)  # noqa: PLW0108 - a test may replace it
-    draw: Callable[[], float] = random.random
-    tell: Callable[[str], None] = lambda _: None
+    draw: Callable[[], float] = random.random  # gives a number from 0 to 1
+    tell: Callable[[str], None] = lambda _: None  # is told in one line when there is a pause
 
     def pause(self, attempt: int, asked: float | None) -> float | None:
         """Return how long to wait after the n-th attempt (from 1); None for giving up.

@@ -33,23 +33,14 @@ _FIX = "do not use it; tell its maintainers, and fetch a version that is sound"
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """How to fetch.
+    """How to fetch."""
 
-    Attributes:
-        endpoint: another Hub than that of ``HF_ENDPOINT``.
-        cache: another cache folder than the user's.
-        retries: how often to ask again.
-        progress: show progress bars of downloads.
-        config: only this table, with card and licence; None for the whole release.
-        split: only this split of the table.
-    """
-
-    endpoint: str | None = None
-    cache: Path | None = None
-    retries: Retries | None = None
-    progress: bool = False
-    config: str | None = None
-    split: str | None = None
+    endpoint: str | None = None  # another Hub than that of ``HF_ENDPOINT``
+    cache: Path | None = None  # another cache folder than the user's
+    retries: Retries | None = None  # how often to ask again
+    progress: bool = False  # show progress bars of downloads
+    config: str | None = None  # only this table, with card and licence; None for the whole release
+    split: str | None = None  # only this split of the table
 
     @property
     def part(self) -> str | None:
@@ -73,25 +64,15 @@ class FetchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Tabular):
-    """A version on this machine.
+    """A version on this machine."""
 
-    Attributes:
-        reference: what was asked for.
-        commit: the commit that it is.
-        folder: where it lies; not to be changed where it is the cache.
-        cached: whether it was there already, so that no Hub was asked.
-        version: the release's version; None for a repository that is no release of ours.
-        files: how many files it has.
-        part: which table and split of it came; None for all of it.
-    """
-
-    reference: Reference
-    commit: str
-    folder: Path
-    cached: bool
-    version: str | None
-    files: int
-    part: str | None = None
+    reference: Reference  # what was asked for
+    commit: str  # the commit that it is
+    folder: Path  # where it lies; not to be changed where it is the cache
+    cached: bool  # whether it was there already, so that no Hub was asked
+    version: str | None  # the release's version; None for a repository that is no release of ours
+    files: int  # how many files it has
+    part: str | None = None  # which table and split of it came; None for all of it
 
     def grids(self) -> Iterator[Grid]:
         """Yield which version it is and where it lies."""

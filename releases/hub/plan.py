@@ -33,15 +33,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Local:
-    """The release's files; each is read once, however often it is compared with the same file of the Hub.
+    """The release's files; each is read once, however often it is compared with the same file of the Hub."""
 
-    Attributes:
-        folder: where they are.
-        document: its ``release.json``.
-    """
-
-    folder: Path
-    document: Mapping[str, Json]
+    folder: Path  # where they are
+    document: Mapping[str, Json]  # its ``release.json``
     _compared: dict[tuple[str, HubFile], Kind] = field(default_factory=dict, repr=False)
 
     @property
@@ -68,21 +63,13 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A repository as it is.
+    """A repository as it is."""
 
-    Attributes:
-        private: whether it is; None where there is none.
-        refs: where its names point.
-        files: what its main branch holds.
-        document: the ``release.json`` there; empty where there is none.
-        sha256: of the bytes of that document; None where there is none.
-    """
-
-    private: bool | None
-    refs: Refs
-    files: Mapping[str, HubFile]
-    document: Mapping[str, Json]
-    sha256: str | None = None
+    private: bool | None  # whether it is; None where there is none
+    refs: Refs  # where its names point
+    files: Mapping[str, HubFile]  # what its main branch holds
+    document: Mapping[str, Json]  # the ``release.json`` there; empty where there is none
+    sha256: str | None = None  # of the bytes of that document; None where there is none
 
     @property
     def listed(self) -> set[str]:
@@ -93,29 +80,17 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class PublishPlan(Tabular):
-    """What publishing would do.
+    """What publishing would do."""
 
-    Attributes:
-        repo: the repository.
-        address: of its page.
-        version: the release's version, and the name of its tag.
-        private: whether the repository is to be private, or is.
-        creates: whether the repository is made.
-        parent: the commit that the main branch is at.
-        operations: file by file, sorted by path.
-        foreign: files of the repository that are of no release and stay as they are.
-        tagged: the commit that already has the tag; None if there is no such tag.
-    """
-
-    repo: str
-    address: str
-    version: str
-    private: bool
-    creates: bool
-    parent: str | None
-    operations: tuple[Operation, ...]
-    foreign: tuple[str, ...]
-    tagged: str | None
+    repo: str  # the repository
+    address: str  # of its page
+    version: str  # the release's version, and the name of its tag
+    private: bool  # whether the repository is to be private, or is
+    creates: bool  # whether the repository is made
+    parent: str | None  # the commit that the main branch is at
+    operations: tuple[Operation, ...]  # file by file, sorted by path
+    foreign: tuple[str, ...]  # files of the repository that are of no release and stay as they are
+    tagged: str | None  # the commit that already has the tag; None if there is no such tag
 
     @property
     def changes(self) -> tuple[Operation, ...]:

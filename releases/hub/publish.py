@@ -34,19 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Published(Tabular):
-    """A release on a Hub.
+    """A release on a Hub."""
 
-    Attributes:
-        plan: what there was to do.
-        commit: the commit that holds the release, and that the tag points to.
-        committed: whether this run of the command made it.
-        tagged: whether this run of the command made the tag.
-    """
-
-    plan: PublishPlan
-    commit: str
-    committed: bool
-    tagged: bool
+    plan: PublishPlan  # what there was to do
+    commit: str  # the commit that holds the release, and that the tag points to
+    committed: bool  # whether this run of the command made it
+    tagged: bool  # whether this run of the command made the tag
 
     def grids(self) -> Iterator[Grid]:
         """Yield what was done to each file."""
@@ -69,23 +62,14 @@ class Published(Tabular):
 
 @dataclass(frozen=True, slots=True)
 class PublishOptions:
-    """How to publish.
+    """How to publish."""
 
-    Attributes:
-        repo: the data set repository, such as ``user/mine``; made if it is not there.
-        private: make it private.
-        endpoint: another Hub than that of ``HF_ENDPOINT``.
-        retries: how often to ask again.
-        progress: show progress bars of uploads.
-        allow_stand_in: publish records that a stand-in for a model wrote or checked.
-    """
-
-    repo: str
-    private: bool = False
-    endpoint: str | None = None
-    retries: Retries | None = None
-    progress: bool = False
-    allow_stand_in: bool = False
+    repo: str  # the data set repository, such as ``user/mine``; made if it is not there
+    private: bool = False  # make it private
+    endpoint: str | None = None  # another Hub than that of ``HF_ENDPOINT``
+    retries: Retries | None = None  # how often to ask again
+    progress: bool = False  # show progress bars of uploads
+    allow_stand_in: bool = False  # publish records that a stand-in for a model wrote or checked
 
 
 def plan_publishing(folder: Path, form: ReleaseForm, options: PublishOptions) -> PublishPlan:

@@ -31,34 +31,22 @@ _FIX = "do not use it; tell its maintainers, or fetch the release and run `fabul
 
 @dataclass(frozen=True)
 class ReleaseSource:
-    """A release that is read where it lies.
+    """A release that is read where it lies."""
 
-    Attributes:
-        name: what it was opened as.
-        info: the content of its ``release.json``.
-        pieces: path -> the bytes of the file, in pieces of any size.
-    """
-
-    name: str
-    info: Mapping[str, Json] = field(repr=False)
+    name: str  # what it was opened as
+    info: Mapping[str, Json] = field(repr=False)  # the content of its ``release.json``
+    # path -> the bytes of the file, in pieces of any size
     pieces: Callable[[str], Iterator[bytes]] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class StreamedRelease(Generic[Row]):
-    """The records of a release, read anew each time that it is gone through.
+    """The records of a release, read anew each time that it is gone through."""
 
-    Attributes:
-        source: where they are.
-        file: the file that holds them, one a line, sorted by id.
-        id_field: the field that names a record.
-        model: their type.
-    """
-
-    source: ReleaseSource
-    file: str
-    id_field: str
-    model: type[Row]
+    source: ReleaseSource  # where they are
+    file: str  # the file that holds them, one a line, sorted by id
+    id_field: str  # the field that names a record
+    model: type[Row]  # their type
 
     @property
     def info(self) -> Mapping[str, Json]:

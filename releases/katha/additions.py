@@ -26,57 +26,36 @@ from .votes import NONE, PUBLISHED, vote_lines
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is wanted beyond the data, read before any work is done.
+    """What is wanted beyond the data, read before any work is done."""
 
-    Attributes:
-        reviews: the reviews on file.
-        requests: the subsets to draw, parents first.
-        earlier: name of a subset of the version before -> its members.
-        canary: the canary of the version before, if it has one.
-        salt: the salt file that a person named.
-        earlier_salt: where the salt of the version before would lie.
-        promised: whether the version before committed to hidden stories.
-    """
-
-    reviews: Reviews
-    requests: Sequence[SubsetRequest]
-    earlier: Mapping[str, Collection[str]]
-    canary: str | None
-    salt: Path | None
-    earlier_salt: Path | None
-    promised: bool
+    reviews: Reviews  # the reviews on file
+    requests: Sequence[SubsetRequest]  # the subsets to draw, parents first
+    earlier: Mapping[str, Collection[str]]  # name of a subset of the version before -> its members
+    canary: str | None  # the canary of the version before, if it has one
+    salt: Path | None  # the salt file that a person named
+    earlier_salt: Path | None  # where the salt of the version before would lie
+    promised: bool  # whether the version before committed to hidden stories
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a release gets beyond its data.
+    """What a release gets beyond its data."""
 
-    Attributes:
-        reviewed: whether reviews of packed stories are on file.
-        subsets: the subsets that were drawn.
-        canary: its canary.
-        commitments: what ``release.json`` says of its commitments; None where it has no hidden test.
-        salt: what they are salted with.
-        retold: whether groups of stories that retell one another are on file.
-        review_status: which words of the paper the reviewed records have; None where there is no review, or
-            an earlier version packed it.
-        votes: what became of the votes behind the reviews.
-        simulated: whether programs took part in the review.
-        bindings: what the reviews are bound to; None where there are none, or an earlier version packed it.
-        careless: reviewers with signs of carelessness, and these.
-    """
-
-    reviewed: bool
-    subsets: Sequence[Subset]
-    canary: str
+    reviewed: bool  # whether reviews of packed stories are on file
+    subsets: Sequence[Subset]  # the subsets that were drawn
+    canary: str  # its canary
+    # what ``release.json`` says of its commitments; None where it has no hidden test
     commitments: Mapping[str, Json] | None
-    salt: bytes | None
-    retold: bool = False
+    salt: bytes | None  # what they are salted with
+    retold: bool = False  # whether groups of stories that retell one another are on file
+    # which words of the paper the reviewed records have; None where there is no review, or an earlier version
+    # packed it
     review_status: str | None = None
-    votes: str = NONE
-    simulated: bool = False
+    votes: str = NONE  # what became of the votes behind the reviews
+    simulated: bool = False  # whether programs took part in the review
+    # what the reviews are bound to; None where there are none, or an earlier version packed it
     bindings: Mapping[str, Any] | None = None
-    careless: Signs = field(default_factory=dict)
+    careless: Signs = field(default_factory=dict)  # reviewers with signs of carelessness, and these
 
     @property
     def files(self) -> dict[str, str]:
@@ -91,32 +70,21 @@ class Additions:
 
 @dataclass(frozen=True, slots=True)
 class StoryFacts:
-    """What is known about released stories beyond the facts of any release.
+    """What is known about released stories beyond the facts of any release."""
 
-    Attributes:
-        composition: counts over the public records.
-        balance: the content of ``moral_balance_requirements.json``.
-        hidden: counts of the hidden-test stories.
-        left_out_hidden: how many stories of the hidden test split are left out.
-        left_out_files: the files of Table 23 that are not in the release, with reasons.
-        more: reviews, subsets, canary and commitments.
-        withdrawn: the stories that were taken out for good, public ones only.
-        withdrawn_hidden: how many more there are, of the hidden test split.
-        reviews: the file of reviews, where it is counted again and not written yet; ``votes`` likewise.
-        tells_states: whether ``release.json`` counts states; that of an earlier version does not.
-    """
-
-    composition: Composition
-    balance: Mapping[str, Any]
-    hidden: Mapping[str, int]
-    left_out_hidden: int
+    composition: Composition  # counts over the public records
+    balance: Mapping[str, Any]  # the content of ``moral_balance_requirements.json``
+    hidden: Mapping[str, int]  # counts of the hidden-test stories
+    left_out_hidden: int  # how many stories of the hidden test split are left out
+    # the files of Table 23 that are not in the release, with reasons
     left_out_files: Sequence[Mapping[str, Json]]
-    more: Additions
-    withdrawn: Sequence[LeftOut] = ()
-    withdrawn_hidden: int = 0
+    more: Additions  # reviews, subsets, canary and commitments
+    withdrawn: Sequence[LeftOut] = ()  # the stories that were taken out for good, public ones only
+    withdrawn_hidden: int = 0  # how many more there are, of the hidden test split
+    # the file of reviews, where it is counted again and not written yet; ``votes`` likewise
     reviews: bytes = b""
     votes: bytes = b""
-    tells_states: bool = True
+    tells_states: bool = True  # whether ``release.json`` counts states; that of an earlier version does not
 
 
 def wanted(options: PackOptions) -> Wanted:

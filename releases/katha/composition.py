@@ -69,29 +69,24 @@ def producer_kind(producer: str) -> str:
 
 @dataclass(slots=True)
 class Composition:
-    """Counts over the public records; every count adds, so the order of the records does not matter.
+    """Counts over the public records; every count adds, so the order of the records does not matter."""
 
-    Attributes:
-        by_split: split -> how many stories, scenes, transitions, questions and variants.
-        scene_counts: number of scenes of a story -> stories that have so many.
-        producers: field (list elements taken together) -> kind of producer -> stories.
-        languages: language tag -> stories.
-        collections: source collection -> its counts and references.
-        checks: code of a check -> passed, failed, not judged.
-        states: state -> records.
-        judged: whether checks say who judged, and which nobody made; those of earlier versions do not.
-        names_stand_ins: whether what a stand-in made counts as such; earlier versions called it a model's.
-    """
-
+    # split -> how many stories, scenes, transitions, questions and variants
     by_split: dict[str, Counter[str]] = field(default_factory=dict)
+    # number of scenes of a story -> stories that have so many
     scene_counts: Counter[int] = field(default_factory=Counter)
+    # field (list elements taken together) -> kind of producer -> stories
     producers: dict[str, Counter[str]] = field(default_factory=dict)
-    languages: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)  # language tag -> stories
+    # source collection -> its counts and references
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # code of a check -> passed, failed, not judged
     checks: dict[str, Counter[str]] = field(default_factory=dict)
     details: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    states: Counter[str] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter)  # state -> records
+    # whether checks say who judged, and which nobody made; those of earlier versions do not
     judged: bool = False
+    # whether what a stand-in made counts as such; earlier versions called it a model's
     names_stand_ins: bool = True
 
     def add_record(self, record: Json) -> None:
@@ -163,17 +158,12 @@ class Composition:
 
 @dataclass(slots=True)
 class Counted:
-    """All that is counted over the public records, when they are packed and when they are verified.
+    """All that is counted over the public records, when they are packed and when they are verified."""
 
-    Attributes:
-        statistics: the collector behind ``statistics.json``.
-        composition: what the card and the manifest say beyond it.
-        moral_labels: moral label -> stories.
-    """
-
-    statistics: "StatisticsCollector"
+    statistics: "StatisticsCollector"  # the collector behind ``statistics.json``
+    # what the card and the manifest say beyond it
     composition: Composition = field(default_factory=Composition)
-    moral_labels: Counter[str | None] = field(default_factory=Counter)
+    moral_labels: Counter[str | None] = field(default_factory=Counter)  # moral label -> stories
 
     def add_record(self, record: Json) -> None:
         """Count one record."""

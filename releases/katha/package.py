@@ -51,18 +51,12 @@ ORIGINALS = "official"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """An official package on disk.
+    """An official package on disk."""
 
-    Attributes:
-        folder: where it is.
-        origin: what it is called: the name of the folder, or repository and commit.
-        files: path in the package, with forward slashes -> the file.
-        skipped: names that begin with a dot, files and folders, which belong to tools and not to the package.
-    """
-
-    folder: Path
-    origin: str
-    files: Mapping[str, Path]
+    folder: Path  # where it is
+    origin: str  # what it is called: the name of the folder, or repository and commit
+    files: Mapping[str, Path]  # path in the package, with forward slashes -> the file
+    # names that begin with a dot, files and folders, which belong to tools and not to the package
     skipped: tuple[str, ...]
 
     @property

@@ -20,19 +20,12 @@ _OURS = (RELEASE, SUMS)
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was exported.
+    """What was exported."""
 
-    Attributes:
-        folder: the folder made.
-        files: path -> number of lines of a file of lines, None of any other.
-        restored: whether it is an imported package, byte for byte as it came in.
-        missing: the files of Table 23 that are not in it.
-    """
-
-    folder: Path
-    files: dict[str, int | None]
-    restored: bool
-    missing: tuple[str, ...]
+    folder: Path  # the folder made
+    files: dict[str, int | None]  # path -> number of lines of a file of lines, None of any other
+    restored: bool  # whether it is an imported package, byte for byte as it came in
+    missing: tuple[str, ...]  # the files of Table 23 that are not in it
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as plain JSON."""

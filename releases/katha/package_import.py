@@ -41,25 +41,16 @@ _SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was imported.
+    """What was imported."""
 
-    Attributes:
-        folder: the folder made.
-        version: the version that it states.
-        counts: how many stories, scenes, transitions, questions and variants.
-        fields: file, field and count of what no type of ours has; it stands in ``official/``.
-        hidden: how many stories of the hidden test split the package holds among the others.
-        missing: the files of Table 23 that the package does not have.
-        skipped: files and folders that begin with a dot, which are not taken over.
-    """
-
-    folder: Path
-    version: str
-    counts: dict[str, int]
+    folder: Path  # the folder made
+    version: str  # the version that it states
+    counts: dict[str, int]  # how many stories, scenes, transitions, questions and variants
+    # file, field and count of what no type of ours has; it stands in ``official/``
     fields: tuple[dict[str, Json], ...]
-    hidden: int
-    missing: tuple[str, ...]
-    skipped: tuple[str, ...]
+    hidden: int  # how many stories of the hidden test split the package holds among the others
+    missing: tuple[str, ...]  # the files of Table 23 that the package does not have
+    skipped: tuple[str, ...]  # files and folders that begin with a dot, which are not taken over
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as plain JSON."""

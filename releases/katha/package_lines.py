@@ -32,19 +32,12 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a package.
+    """One line of a package."""
 
-    Attributes:
-        where: file and line, for problems.
-        id: the text in the field that names it; empty where lines have no such field.
-        data: the object.
-        content: its canonical JSON.
-    """
-
-    where: str
-    id: str
-    data: dict[str, Json]
-    content: bytes
+    where: str  # file and line, for problems
+    id: str  # the text in the field that names it; empty where lines have no such field
+    data: dict[str, Json]  # the object
+    content: bytes  # its canonical JSON
 
 
 class Problems:
@@ -187,27 +180,22 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class PackageLines:
-    """The lines of a package; nothing is in them unless all of it can be held.
+    """The lines of a package; nothing is in them unless all of it can be held."""
 
-    Attributes:
-        made: file -> id -> the line as a type of ours holds it, in canonical JSON.
-        gold: file -> its lines in canonical JSON, in their order.
-        unknown: file and field, positions in lists as ``*`` -> how many lines have it; no type of ours does.
-        composition: counts over the records; ``statistics`` and ``labels`` likewise.
-        hidden: ids of the stories of the hidden test split, in file order.
-        created: the times at which the records say they were made.
-        licences: the licences that the records state.
-    """
-
+    # file -> id -> the line as a type of ours holds it, in canonical JSON
     made: dict[str, dict[str, bytes]] = field(default_factory=lambda: {name: {} for name in JSONL_FILES})
+    # file -> its lines in canonical JSON, in their order
     gold: dict[str, list[bytes]] = field(default_factory=dict)
+    # file and field, positions in lists as ``*`` -> how many lines have it; no type of ours does
     unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
+    # counts over the records; ``statistics`` and ``labels`` likewise
     composition: Composition = field(default_factory=Composition)
     statistics: StatisticsCollector = field(default_factory=StatisticsCollector)
     labels: list[str | None] = field(default_factory=list)
+    # ids of the stories of the hidden test split, in file order
     hidden: list[str] = field(default_factory=list)
-    created: set[str] = field(default_factory=set)
-    licences: set[str] = field(default_factory=set)
+    created: set[str] = field(default_factory=set)  # the times at which the records say they were made
+    licences: set[str] = field(default_factory=set)  # the licences that the records state
 
 
 def read_lines(package: Package, options: ImportOptions) -> PackageLines:

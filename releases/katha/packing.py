@@ -58,23 +58,16 @@ Hashes = dict[str, dict[str, str]]
 
 @dataclass(slots=True)
 class DataFiles:
-    """What was counted and hashed while the data files were written.
+    """What was counted and hashed while the data files were written."""
 
-    Attributes:
-        counted: counts over the public records.
-        hidden: counts of the hidden-test stories.
-        public_hashes: JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise.
-        rows: Parquet path -> number of rows.
-        sizes: Parquet path -> bytes of their values.
-        stand_ins: the stand-ins for models that wrote or checked public or hidden records.
-    """
-
-    counted: Counted
-    hidden: Counter[str] = field(default_factory=Counter)
+    counted: Counted  # counts over the public records
+    hidden: Counter[str] = field(default_factory=Counter)  # counts of the hidden-test stories
+    # JSONL file -> record id -> SHA-256 of its canonical JSON; ``hidden_hashes`` likewise
     public_hashes: Hashes = field(default_factory=dict)
     hidden_hashes: Hashes = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)  # Parquet path -> number of rows
+    sizes: dict[str, int] = field(default_factory=dict)  # Parquet path -> bytes of their values
+    # the stand-ins for models that wrote or checked public or hidden records
     stand_ins: set[str] = field(default_factory=set)
 
 

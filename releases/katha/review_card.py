@@ -33,21 +33,13 @@ Row = tuple[str, Mapping[str, float | int | str | None]]
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """One table.
+    """One table."""
 
-    Attributes:
-        name: its name in data.
-        title: what it shows.
-        heading: of the first column.
-        columns: name -> heading of the other columns.
-        rows: label, and value by column; None where there is none.
-    """
-
-    name: str
-    title: str
-    heading: str
-    columns: Mapping[str, str]
-    rows: Sequence[Row]
+    name: str  # its name in data
+    title: str  # what it shows
+    heading: str  # of the first column
+    columns: Mapping[str, str]  # name -> heading of the other columns
+    rows: Sequence[Row]  # label, and value by column; None where there is none
 
 
 def review_tables_shown(review: Mapping[str, Any]) -> list[ShownTable]:

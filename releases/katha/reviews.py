@@ -39,27 +39,18 @@ DEFECTS = ("ambiguous", "invalid", "unusable", "unsafe", "rights_uncertain")
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """The reviews on file.
+    """The reviews on file."""
 
-    Attributes:
-        path: their file, or the folder that a review exported; None where there is none.
-        rows: story id -> its review.
-        votes: the votes behind them; None where none are at hand.
-        kept_back: why the votes are not to be published; None where they may be, or there are none.
-        changed: story id -> the paths of what changed since people read it, as far as that is known.
-        unbound: the stories whose review does not name what was read.
-        accept_unbound: whether such a review counts.
-        careless: the signs of carelessness that their export states.
-    """
-
-    path: Path | None
-    rows: Mapping[str, Mapping[str, Json]]
-    votes: Sequence[Vote] | None = None
+    path: Path | None  # their file, or the folder that a review exported; None where there is none
+    rows: Mapping[str, Mapping[str, Json]]  # story id -> its review
+    votes: Sequence[Vote] | None = None  # the votes behind them; None where none are at hand
+    # why the votes are not to be published; None where they may be, or there are none
     kept_back: str | None = None
+    # story id -> the paths of what changed since people read it, as far as that is known
     changed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    unbound: frozenset[str] = frozenset()
-    accept_unbound: bool = False
-    careless: Signs = field(default_factory=dict)
+    unbound: frozenset[str] = frozenset()  # the stories whose review does not name what was read
+    accept_unbound: bool = False  # whether such a review counts
+    careless: Signs = field(default_factory=dict)  # the signs of carelessness that their export states
 
     @property
     def simulated(self) -> bool:

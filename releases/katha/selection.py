@@ -14,22 +14,18 @@ from ..form import LeftOut
 
 @dataclass(slots=True)
 class Selection:
-    """The decision about every story of a run.
+    """The decision about every story of a run."""
 
-    Attributes:
-        public: id -> split of the stories that are packed in public.
-        hidden: ids of the hidden-test stories that are packed.
-        left_out: the others; ``left_out_hidden`` those of them that belong to the hidden split.
-        withdrawn: those that were taken out for good, with the reason given; ``withdrawn_hidden`` likewise.
-        licences: licence, None for none -> number of packed stories that state it.
-    """
-
+    # id -> split of the stories that are packed in public
     public: dict[str, str] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)  # ids of the hidden-test stories that are packed
+    # the others; ``left_out_hidden`` those of them that belong to the hidden split
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_hidden: list[LeftOut] = field(default_factory=list)
+    # those that were taken out for good, with the reason given; ``withdrawn_hidden`` likewise
     withdrawn: list[LeftOut] = field(default_factory=list)
     withdrawn_hidden: list[LeftOut] = field(default_factory=list)
+    # licence, None for none -> number of packed stories that state it
     licences: Counter[str | None] = field(default_factory=Counter)
 
     def add(self, record: Json, reason: LeftOut | None) -> None:

@@ -59,20 +59,13 @@ def title_of(field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """A subset that was drawn.
+    """A subset that was drawn."""
 
-    Attributes:
-        request: what was asked for.
-        members: its story ids, sorted.
-        kept: how many of them the version before had in it; None where it had no such subset.
-        closeness: how close it is to the whole; see :func:`.closeness.closeness`.
-        short: narrative type, or ``all`` -> how many stories it was to have, where there were fewer.
-    """
-
-    request: SubsetRequest
-    members: tuple[str, ...]
-    kept: int | None
-    closeness: Mapping[str, Json]
+    request: SubsetRequest  # what was asked for
+    members: tuple[str, ...]  # its story ids, sorted
+    kept: int | None  # how many of them the version before had in it; None where it had no such subset
+    closeness: Mapping[str, Json]  # how close it is to the whole; see :func:`.closeness.closeness`
+    # narrative type, or ``all`` -> how many stories it was to have, where there were fewer
     short: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -29,23 +29,14 @@ from .documents import checksums, documents_of, file_entries, head, origin_of, r
 
 @dataclass(frozen=True, slots=True)
 class PackResult(Tabular):
-    """What was packed.
+    """What was packed."""
 
-    Attributes:
-        folder: the public release.
-        hidden: the folder of the hidden-test stories, if there are any; their salt lies beside it.
-        version: its version.
-        counts: how many records and parts of them are public.
-        left_out: the records of the run that are in neither folder.
-        notes: what a person should know, one sentence each.
-    """
-
-    folder: Path
-    hidden: Path | None
-    version: str
-    counts: dict[str, int]
-    left_out: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
+    folder: Path  # the public release
+    hidden: Path | None  # the folder of the hidden-test stories, if there are any; their salt lies beside it
+    version: str  # its version
+    counts: dict[str, int]  # how many records and parts of them are public
+    left_out: tuple[LeftOut, ...]  # the records of the run that are in neither folder
+    notes: tuple[str, ...]  # what a person should know, one sentence each
 
     def grids(self) -> Iterator[Grid]:
         """Yield what was packed, and what was left out."""

@@ -27,23 +27,14 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class ImageChange:
-    """A reference image that only one release has, or that has other content.
+    """A reference image that only one release has, or that has other content."""
 
-    Attributes:
-        story_id: the story.
-        character: key of the character.
-        file: path below the story's folder.
-        kind: ``added``, ``removed``, or ``changed`` where another image stands in its place.
-        old: SHA-256 of the old content; None where there was none.
-        new: SHA-256 of the new content; None where there is none any more.
-    """
-
-    story_id: str
-    character: str
-    file: str
-    kind: Kind
-    old: str | None
-    new: str | None
+    story_id: str  # the story
+    character: str  # key of the character
+    file: str  # path below the story's folder
+    kind: Kind  # ``added``, ``removed``, or ``changed`` where another image stands in its place
+    old: str | None  # SHA-256 of the old content; None where there was none
+    new: str | None  # SHA-256 of the new content; None where there is none any more
 
     @property
     def path(self) -> str:
@@ -103,17 +94,11 @@ def images_text(changes: Sequence[ImageChange]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PictureRow:
-    """One image that differs, small, for a page.
+    """One image that differs, small, for a page."""
 
-    Attributes:
-        change: what became of it.
-        before: the old picture as a data address; None where there was none, or it cannot be shown.
-        after: the new one likewise.
-    """
-
-    change: ImageChange
-    before: str | None
-    after: str | None
+    change: ImageChange  # what became of it
+    before: str | None  # the old picture as a data address; None where there was none, or it cannot be shown
+    after: str | None  # the new one likewise
 
 
 def picture_rows(changes: Sequence[ImageChange], old: Path, new: Path) -> list[PictureRow]:

@@ -57,14 +57,10 @@ _FILES = (
 
 @dataclass(frozen=True)
 class ShotRelease(LoadedRelease[ShotRecord]):
-    """Released shot scripts in memory.
-
-    Attributes:
-        shot_set: scripts and reference images, as the official files have them.
-    """
+    """Released shot scripts in memory."""
 
     id_field = "story_id"
-    shot_set: ShotSet = field(repr=False)
+    shot_set: ShotSet = field(repr=False)  # scripts and reference images, as the official files have them
 
 
 def load_shot_release(path: str | Path) -> ShotRelease:

@@ -134,17 +134,11 @@ GIVEN = "given"
 
 @dataclass(frozen=True)
 class ImportedSet:
-    """A set that was brought in.
+    """A set that was brought in."""
 
-    Attributes:
-        out: the new folder.
-        shot_set: what was written.
-        report: everything that is wrong with the source.
-    """
-
-    out: Path
-    shot_set: ShotSet
-    report: ValidationReport
+    out: Path  # the new folder
+    shot_set: ShotSet  # what was written
+    report: ValidationReport  # everything that is wrong with the source
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -239,21 +233,13 @@ RESULTS = "results.jsonl"
 
 @dataclass(frozen=True)
 class ExportedInputs:
-    """What was written for a named generator.
+    """What was written for a named generator."""
 
-    Attributes:
-        files: paths of its files, in the order of the description.
-        shots: how many shots there are.
-        references: how many reference images were copied.
-        missing: texts that the scripts do not have, such as ``01 shot 2 plot.ch``.
-        unshown: story and key of characters on stage without a reference image.
-    """
-
-    files: tuple[str, ...]
-    shots: int
-    references: int
-    missing: tuple[str, ...]
-    unshown: tuple[tuple[str, str], ...]
+    files: tuple[str, ...]  # paths of its files, in the order of the description
+    shots: int  # how many shots there are
+    references: int  # how many reference images were copied
+    missing: tuple[str, ...]  # texts that the scripts do not have, such as ``01 shot 2 plot.ch``
+    unshown: tuple[tuple[str, str], ...]  # story and key of characters on stage without a reference image
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

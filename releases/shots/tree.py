@@ -45,30 +45,20 @@ _FILES = OfficialFiles(
 
 @dataclass(frozen=True)
 class ShotStory:
-    """One story of a set.
+    """One story of a set."""
 
-    Attributes:
-        story_id: name of its folder.
-        script: its script.
-        references: character key -> its reference images, sorted by path; every character has an entry.
-    """
-
-    story_id: str
-    script: ShotScript
+    story_id: str  # name of its folder
+    script: ShotScript  # its script
+    # character key -> its reference images, sorted by path; every character has an entry
     references: Mapping[str, tuple[ReferenceImage, ...]] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class ShotSet:
-    """A set of shot scripts.
+    """A set of shot scripts."""
 
-    Attributes:
-        folder: where the stories lie.
-        stories: the stories that can be used, in the order of their numbers.
-    """
-
-    folder: Path
-    stories: tuple[ShotStory, ...]
+    folder: Path  # where the stories lie
+    stories: tuple[ShotStory, ...]  # the stories that can be used, in the order of their numbers
 
     @property
     def by_id(self) -> dict[str, ShotStory]:

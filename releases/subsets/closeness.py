@@ -12,23 +12,16 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is known about one story where subsets are drawn and compared.
+    """What is known about one story where subsets are drawn and compared."""
 
-    Attributes:
-        id: story id.
-        kinds: field -> its value, the category first; all stories have the same fields in the same order.
-        parts_field: the field of its parts, such as the type of its questions.
-        parts: value of that field -> how many of its parts have it.
-        sizes: what is counted -> how many. Nothing is drawn by it: it shows how close a subset is elsewhere.
-        unclear: whether it is open if some question of it can be answered.
-    """
-
-    id: str
+    id: str  # story id
+    # field -> its value, the category first; all stories have the same fields in the same order
     kinds: Mapping[str, str]
-    parts_field: str
-    parts: Mapping[str, int]
+    parts_field: str  # the field of its parts, such as the type of its questions
+    parts: Mapping[str, int]  # value of that field -> how many of its parts have it
+    # what is counted -> how many. Nothing is drawn by it: it shows how close a subset is elsewhere.
     sizes: Mapping[str, int]
-    unclear: bool = False
+    unclear: bool = False  # whether it is open if some question of it can be answered
 
     @property
     def category(self) -> str:

@@ -80,23 +80,18 @@ def _exchange(table: "_Table", rows: Sequence[int]) -> bool:
 
 @dataclass
 class _Table:
-    """The stories that may be drawn, as columns of numbers, and the distance of those chosen.
+    """The stories that may be drawn, as columns of numbers, and the distance of those chosen."""
 
-    Attributes:
-        columns: story x field -> column of its value.
-        questions: story x question type -> number of questions; their columns come after the others.
-        weights: column -> weight of a squared difference; ``away``: count minus target, times the scale.
-        groups: story -> the number of the quota that it counts in; ``room``: quota -> how many it lacks.
-        chosen: the stories chosen, in order; ``free``: story -> whether it is not chosen.
-    """
-
-    columns: "Numbers"
-    questions: "Numbers"
+    columns: "Numbers"  # story x field -> column of its value
+    questions: "Numbers"  # story x question type -> number of questions; their columns come after the others
+    # column -> weight of a squared difference; ``away``: count minus target, times the scale
     weights: "Numbers"
     away: "Numbers"
+    # story -> the number of the quota that it counts in; ``room``: quota -> how many it lacks
     groups: "Numbers"
     room: "Numbers"
     free: "NDArray[np.bool_]"
+    # the stories chosen, in order; ``free``: story -> whether it is not chosen
     chosen: dict[int, None] = field(default_factory=dict)
 
     @classmethod

@@ -25,21 +25,14 @@ GOLD = ("human_gold=20%/category", "strict_gold=8%/category:human_gold")
 
 @dataclass(frozen=True, slots=True)
 class SubsetRequest:
-    """A subset that is asked for.
+    """A subset that is asked for."""
 
-    Attributes:
-        name: its name, and that of its file.
-        count: how many stories, in all or per category; of a share, how many per cent of all stories.
-        per_category: whether the count is that of each narrative type; a share is spread evenly over them.
-        parent: the subset that it is drawn from; None for the whole public part.
-        share: whether the count is a share; it is taken as far as there are stories for it.
-    """
-
-    name: str
-    count: int
+    name: str  # its name, and that of its file
+    count: int  # how many stories, in all or per category; of a share, how many per cent of all stories
+    # whether the count is that of each narrative type; a share is spread evenly over them
     per_category: bool = False
-    parent: str | None = None
-    share: bool = False
+    parent: str | None = None  # the subset that it is drawn from; None for the whole public part
+    share: bool = False  # whether the count is a share; it is taken as far as there are stories for it
 
     @property
     def asked(self) -> str:

@@ -47,17 +47,11 @@ def made_by_these_tools(document: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recounted:
-    """What a release should hold.
+    """What a release should hold."""
 
-    Attributes:
-        documents: path -> content of every document, made again.
-        data: the files that are no documents.
-        facts: what they were made from.
-    """
-
-    documents: Mapping[str, bytes]
-    data: frozenset[str]
-    facts: Facts
+    documents: Mapping[str, bytes]  # path -> content of every document, made again
+    data: frozenset[str]  # the files that are no documents
+    facts: Facts  # what they were made from
 
 
 def recount(folder: Path, document: Mapping[str, Any], reading: Reading, *, exact: bool) -> Recounted:

@@ -29,16 +29,11 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published.
+    """What was published."""
 
-    Attributes:
-        source: where it was told, for people.
-        sha256: of its ``release.json``.
-        files: path -> size and hash of the files that it lists; None where only its hash is known.
-    """
-
-    source: str
-    sha256: str
+    source: str  # where it was told, for people
+    sha256: str  # of its ``release.json``
+    # path -> size and hash of the files that it lists; None where only its hash is known
     files: Mapping[str, Json] | None = None
 
 

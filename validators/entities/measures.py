@@ -78,31 +78,21 @@ _TAGGED = {
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of one episode in numbers.
+    """The texts of one episode in numbers."""
 
-    Attributes:
-        tokens: lower-case token -> how often it is in the actions; a token is letters, digits, ``_ ' -``.
-        action_tokens: tokens of each action.
-        action_long_tokens: likewise, tokens of one character left out.
-        action_words: words of each action, as white space parts them.
-        prompt_words: words of each prompt, likewise.
-        tags: tag of scene design -> actions that name it.
-        mentions: type -> how actions name their slots (``exact``, ``case``, ``part``, ``none``) -> count.
-        overview_words: words of the overview.
-        overview_names: type -> names of the registry in the overview, and how many there are.
-        odd_names: names of the registry with characters beyond ASCII; ``odd_actions`` likewise.
-    """
-
+    # lower-case token -> how often it is in the actions; a token is letters, digits, ``_ ' -``
     tokens: Counter[str]
-    action_tokens: tuple[int, ...]
-    action_long_tokens: tuple[int, ...]
-    action_words: tuple[int, ...]
-    prompt_words: tuple[int, ...]
-    tags: Counter[str]
+    action_tokens: tuple[int, ...]  # tokens of each action
+    action_long_tokens: tuple[int, ...]  # likewise, tokens of one character left out
+    action_words: tuple[int, ...]  # words of each action, as white space parts them
+    prompt_words: tuple[int, ...]  # words of each prompt, likewise
+    tags: Counter[str]  # tag of scene design -> actions that name it
+    # type -> how actions name their slots (``exact``, ``case``, ``part``, ``none``) -> count
     mentions: Mapping[EntityType, Counter[str]]
-    overview_words: int
+    overview_words: int  # words of the overview
+    # type -> names of the registry in the overview, and how many there are
     overview_names: Mapping[EntityType, tuple[int, int]]
-    odd_names: int
+    odd_names: int  # names of the registry with characters beyond ASCII; ``odd_actions`` likewise
     odd_actions: int
 
 
@@ -147,29 +137,18 @@ def _named_there(view: EpisodeView, kind: EntityType, text: str) -> tuple[int, i
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One scheduled entity of an episode.
+    """One scheduled entity of an episode."""
 
-    Attributes:
-        kind: type of the list that schedules it.
-        name: its name.
-        shots: the shots that schedule it, ascending.
-        steps: index differences of consecutive appearances: 1 where it is in neighbouring shots.
-        longest_run: most shots in a row that schedule it.
-        scenes: how many scenes these are in.
-        registered: whether the registry has its name.
-        described: whether the prompt of its first shot describes it.
-        decorated: whether that prompt describes it under a decorated name.
-    """
-
-    kind: EntityType
-    name: str
-    shots: tuple[int, ...]
+    kind: EntityType  # type of the list that schedules it
+    name: str  # its name
+    shots: tuple[int, ...]  # the shots that schedule it, ascending
+    # index differences of consecutive appearances: 1 where it is in neighbouring shots
     steps: tuple[int, ...]
-    longest_run: int
-    scenes: int
-    registered: bool
-    described: bool
-    decorated: bool
+    longest_run: int  # most shots in a row that schedule it
+    scenes: int  # how many scenes these are in
+    registered: bool  # whether the registry has its name
+    described: bool  # whether the prompt of its first shot describes it
+    decorated: bool  # whether that prompt describes it under a decorated name
 
     @property
     def recurs(self) -> bool:
@@ -179,41 +158,24 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """One episode in numbers.
+    """One episode in numbers."""
 
-    Attributes:
-        episode_id: its id.
-        scenes: how many scenes it has.
-        shots: how many shots.
-        rows: rows of its registry.
-        declared: type -> different names in the registry under labels of that type.
-        in_registry: type -> those of them that are scheduled in some shot.
-        tracks: its scheduled entities, in order of type and first appearance.
-        loads: how many characters, locations and objects each shot schedules.
-        registered: type -> slots whose name is in the registry.
-        cuts: whether each shot is a cut.
-        chains: lengths of its runs of shots without a cut.
-        carried: for each cut but the first shot: the types of what is scheduled on both sides of it.
-        headers: whether the prompt of each shot has a header.
-        only_known: whether each shot schedules something, all of which was scheduled before.
-        texts: what is counted in its texts.
-    """
-
-    episode_id: str
-    scenes: int
-    shots: int
-    rows: int
-    declared: Mapping[EntityType, int]
-    in_registry: Mapping[EntityType, int]
-    tracks: tuple[Track, ...]
-    loads: tuple[tuple[int, int, int], ...]
-    registered: Mapping[EntityType, int]
-    cuts: tuple[bool, ...]
-    chains: tuple[int, ...]
+    episode_id: str  # its id
+    scenes: int  # how many scenes it has
+    shots: int  # how many shots
+    rows: int  # rows of its registry
+    declared: Mapping[EntityType, int]  # type -> different names in the registry under labels of that type
+    in_registry: Mapping[EntityType, int]  # type -> those of them that are scheduled in some shot
+    tracks: tuple[Track, ...]  # its scheduled entities, in order of type and first appearance
+    loads: tuple[tuple[int, int, int], ...]  # how many characters, locations and objects each shot schedules
+    registered: Mapping[EntityType, int]  # type -> slots whose name is in the registry
+    cuts: tuple[bool, ...]  # whether each shot is a cut
+    chains: tuple[int, ...]  # lengths of its runs of shots without a cut
+    # for each cut but the first shot: the types of what is scheduled on both sides of it
     carried: tuple[frozenset[EntityType], ...]
-    headers: tuple[bool, ...]
-    only_known: tuple[bool, ...]
-    texts: Texts
+    headers: tuple[bool, ...]  # whether the prompt of each shot has a header
+    only_known: tuple[bool, ...]  # whether each shot schedules something, all of which was scheduled before
+    texts: Texts  # what is counted in its texts
 
     def slots(self, kind: EntityType) -> int:
         """Return how many slots of the schedule are of a type."""

@@ -21,15 +21,10 @@ from .tables import SHORT, Groups, Table, table_of
 
 @dataclass(frozen=True, slots=True)
 class EntityStatistics:
-    """What is counted over a set of episodes.
+    """What is counted over a set of episodes."""
 
-    Attributes:
-        groups: tier -> the measures of its episodes; ``all`` last.
-        tables: the tables, in the order of the paper.
-    """
-
-    groups: Groups
-    tables: tuple[Table, ...]
+    groups: Groups  # tier -> the measures of its episodes; ``all`` last
+    tables: tuple[Table, ...]  # the tables, in the order of the paper
 
     def as_json(self) -> dict[str, Json]:
         """Return the content of ``statistics.json``: tables, distributions, a line per episode."""

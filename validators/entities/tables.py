@@ -14,20 +14,13 @@ Groups = Mapping[str, Sequence[Measures]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes:
-        key: its name in JSON.
-        label: what it says, for people.
-        convention: how it is counted, where that needs saying.
-        values: tier -> value.
-        published: tier -> what the paper prints for its own data; empty where it prints nothing.
-    """
-
-    key: str
-    label: str
-    convention: str
-    values: Mapping[str, Value]
+    key: str  # its name in JSON
+    label: str  # what it says, for people
+    convention: str  # how it is counted, where that needs saying
+    values: Mapping[str, Value]  # tier -> value
+    # tier -> what the paper prints for its own data; empty where it prints nothing
     published: Mapping[str, str]
 
     def as_json(self) -> Json:

@@ -26,34 +26,21 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class HeaderLine:
-    """One line of a prompt's header.
+    """One line of a prompt's header."""
 
-    Attributes:
-        text: the whole line.
-        name: the entity of the registry that it describes; None where there is none of that name.
-        description: what it says of it.
-        decorated: whether something stands between the name and the colon.
-    """
-
-    text: str
-    name: str | None
-    description: str
-    decorated: bool
+    text: str  # the whole line
+    name: str | None  # the entity of the registry that it describes; None where there is none of that name
+    description: str  # what it says of it
+    decorated: bool  # whether something stands between the name and the colon
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before the action in a prompt.
+    """What stands before the action in a prompt."""
 
-    Attributes:
-        lines: its lines, in order; none where the prompt is the bare action.
-        separator: the line ends between the lines and the action.
-        ends_with_action: whether the prompt ends with the action at all; without that there are no lines.
-    """
-
-    lines: tuple[HeaderLine, ...]
-    separator: str
-    ends_with_action: bool
+    lines: tuple[HeaderLine, ...]  # its lines, in order; none where the prompt is the bare action
+    separator: str  # the line ends between the lines and the action
+    ends_with_action: bool  # whether the prompt ends with the action at all; without that there are no lines
 
 
 class NameIndex:
@@ -85,28 +72,18 @@ class NameIndex:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """One episode, looked at once.
+    """One episode, looked at once."""
 
-    Attributes:
-        episode_id: its id.
-        script: its script.
-        shots: its shots, in story order.
-        labels: name -> its labels in the registry.
-        index: finds names of the registry in texts.
-        descriptions: name -> its description; of a name with two labels the last, as the
-            official evaluator has it.
-        appearances: entity -> the shots that schedule it, numbered from 1 through the episode, ascending.
-        headers: the header of each shot.
-    """
-
-    episode_id: str
-    script: EntityEpisode
-    shots: tuple[EpisodeShot, ...]
-    labels: Mapping[str, tuple[str, ...]]
-    index: NameIndex
+    episode_id: str  # its id
+    script: EntityEpisode  # its script
+    shots: tuple[EpisodeShot, ...]  # its shots, in story order
+    labels: Mapping[str, tuple[str, ...]]  # name -> its labels in the registry
+    index: NameIndex  # finds names of the registry in texts
+    # name -> its description; of a name with two labels the last, as the official evaluator has it
     descriptions: Mapping[str, str]
+    # entity -> the shots that schedule it, numbered from 1 through the episode, ascending
     appearances: Mapping[EntityKey, tuple[int, ...]]
-    headers: tuple[Header, ...]
+    headers: tuple[Header, ...]  # the header of each shot
 
     @property
     def scheduled(self) -> frozenset[str]:

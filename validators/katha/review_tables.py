@@ -34,34 +34,22 @@ Row = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What a review says of stories that are not among the accepted public ones; hidden ones are left out.
+    """What a review says of stories that are not among the accepted public ones; hidden ones are left out."""
 
-    Attributes:
-        decisions: decision -> reviews.
-        judged: unit -> how many judgements, and how many of them asked for a change.
-    """
-
-    decisions: Mapping[str, int] = field(default_factory=dict)
+    decisions: Mapping[str, int] = field(default_factory=dict)  # decision -> reviews
+    # unit -> how many judgements, and how many of them asked for a change
     judged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewData:
-    """A review, as far as a release tells of it.
+    """A review, as far as a release tells of it."""
 
-    Attributes:
-        rows: the accepting summaries of public stories.
-        votes: the votes about these stories; None where they are not at hand.
-        gold: name of a gold subset -> its members.
-        elsewhere: what it says of other stories.
-        simulated: whether programs took part.
-    """
-
-    rows: Sequence[Row]
-    votes: Sequence[Vote] | None = None
-    gold: Mapping[str, Collection[str]] = field(default_factory=dict)
-    elsewhere: Elsewhere = field(default_factory=Elsewhere)
-    simulated: bool = False
+    rows: Sequence[Row]  # the accepting summaries of public stories
+    votes: Sequence[Vote] | None = None  # the votes about these stories; None where they are not at hand
+    gold: Mapping[str, Collection[str]] = field(default_factory=dict)  # name of a gold subset -> its members
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)  # what it says of other stories
+    simulated: bool = False  # whether programs took part
 
 
 def review_tables(data: ReviewData, totals: Mapping[str, int]) -> dict[str, Json]:

@@ -23,20 +23,14 @@ _SHOWN = ("title", "narrative_type", "scenes", "transitions", "questions", "vari
 
 @dataclass(slots=True)
 class SetRule:
-    """One rule about a data set: it sees every story once, keeps small facts, and reports at the end.
+    """One rule about a data set: it sees every story once, keeps small facts, and reports at the end."""
 
-    Attributes:
-        dataset: where files beside the stories are found.
-        index: where the variants stand, for files that keep them on lines of their own.
-        complete: false once a story could not be added because of schema errors; a rule that compares sums
-            then has nothing to say.
-        found: findings so far.
-    """
-
-    dataset: Dataset
-    index: VariantIndex
+    dataset: Dataset  # where files beside the stories are found
+    index: VariantIndex  # where the variants stand, for files that keep them on lines of their own
+    # false once a story could not be added because of schema errors; a rule that compares sums then has
+    # nothing to say
     complete: bool = True
-    found: list[Issue] = field(default_factory=list)
+    found: list[Issue] = field(default_factory=list)  # findings so far
 
     reads: ClassVar[tuple[str, ...]] = ()
 

@@ -167,18 +167,13 @@ SECTIONS = {
 
 @dataclass(slots=True)
 class RunBalance:
-    """Counts of a stream of records; add them in any order.
-
-    Attributes:
-        counts: section -> value -> count.
-        missing: section -> how many values are null.
-        strata: stratum -> split -> count.
-    """
+    """Counts of a stream of records; add them in any order."""
 
     stories: int = 0
+    # section -> value -> count
     counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in SECTIONS})
-    missing: Counter[str] = field(default_factory=Counter)
-    strata: dict[str, Counter[str]] = field(default_factory=dict)
+    missing: Counter[str] = field(default_factory=Counter)  # section -> how many values are null
+    strata: dict[str, Counter[str]] = field(default_factory=dict)  # stratum -> split -> count
 
     def add(self, record: Mapping[str, Json], stratum: str) -> None:
         """Count one record."""

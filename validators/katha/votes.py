@@ -34,19 +34,12 @@ PASSED_OVER = ("attention",)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of a record that reviewers decide about (Table 18).
+    """A unit of a record that reviewers decide about (Table 18)."""
 
-    Attributes:
-        label: what it is called in the paper's Table 17.
-        words: what a reviewer may decide; the first means that it stays as it is.
-        parts: list of the record whose elements are decided one by one; None where the whole is.
-        counted: what ``final`` counts of it, by its name in the totals of a release.
-    """
-
-    label: str
-    words: tuple[str, ...]
-    parts: str | None
-    counted: str
+    label: str  # what it is called in the paper's Table 17
+    words: tuple[str, ...]  # what a reviewer may decide; the first means that it stays as it is
+    parts: str | None  # list of the record whose elements are decided one by one; None where the whole is
+    counted: str  # what ``final`` counts of it, by its name in the totals of a release
 
 
 UNITS: dict[str, Unit] = {

@@ -15,17 +15,13 @@ _MARKS = re.compile(r"[,，、;；]")
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """One perspective.
+    """One perspective."""
 
-    Attributes:
-        distance: value of the vocabulary ``shot_distance``, if one is named; ``angle`` and ``type`` likewise.
-        unknown: the parts that are in no list.
-    """
-
+    # value of the vocabulary ``shot_distance``, if one is named; ``angle`` and ``type`` likewise
     distance: str | None = None
     angle: str | None = None
     type: str | None = None
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # the parts that are in no list
 
     @property
     def words(self) -> tuple[str | None, str | None, str | None]:

@@ -22,17 +22,11 @@ PUBLISHED: Mapping[str, float] = {
 
 @dataclass
 class ShotCounts:
-    """Takes stories one by one; all it keeps are counts.
+    """Takes stories one by one; all it keeps are counts."""
 
-    Attributes:
-        lengths: shots of each story.
-        references: reference images of each character.
-        tables: name of a distribution -> value -> count.
-    """
-
-    lengths: list[int] = field(default_factory=list)
-    references: list[int] = field(default_factory=list)
-    tables: dict[str, Counter[str]] = field(default_factory=dict)
+    lengths: list[int] = field(default_factory=list)  # shots of each story
+    references: list[int] = field(default_factory=list)  # reference images of each character
+    tables: dict[str, Counter[str]] = field(default_factory=dict)  # name of a distribution -> value -> count
 
     def add(self, script: ShotScript, facts: StoryFacts | None, references: Mapping[str, int]) -> None:
         """Count one story.

@@ -17,17 +17,11 @@ READERS = ("short", "full", "own_words", "seen")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a model says of the answers to one question.
+    """What a model says of the answers to one question."""
 
-    Attributes:
-        supported: whether the text supports the canonical answer.
-        wrong: positions, from 0, of the other answers that are not the same answer.
-        remark: what is wrong, in one line; empty if nothing is.
-    """
-
-    supported: bool
-    wrong: frozenset[int]
-    remark: str
+    supported: bool  # whether the text supports the canonical answer
+    wrong: frozenset[int]  # positions, from 0, of the other answers that are not the same answer
+    remark: str  # what is wrong, in one line; empty if nothing is
 
 
 def read_answers(reply: Json, count: int) -> list[tuple[str, ...]]:

@@ -21,23 +21,16 @@ NOBODY = "not judged: no model read it, and its author gave no verdict"
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A check that applies to every part of one sort.
+    """A check that applies to every part of one sort."""
 
-    Attributes:
-        code: its code.
-        part: a list of the record, a label, or ``story_text``.
-        meaning: what holds where it passed.
-        models: codes of a model's checks that say the same; where there are several, all are needed.
-        rules: codes of checks by rules that need no verdict of their own where this one has one.
-        is_optional: whether a record lacks nothing where nobody made it.
-    """
-
-    code: str
-    part: str
-    meaning: str
+    code: str  # its code
+    part: str  # a list of the record, a label, or ``story_text``
+    meaning: str  # what holds where it passed
+    # codes of a model's checks that say the same; where there are several, all are needed
     models: tuple[str, ...] = ()
+    # codes of checks by rules that need no verdict of their own where this one has one
     rules: tuple[str, ...] = ()
-    is_optional: bool = False
+    is_optional: bool = False  # whether a record lacks nothing where nobody made it
 
     def concerns(self, part: Json) -> bool:
         """Return whether the check applies to one part."""

@@ -48,19 +48,12 @@ Which = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One draft under check.
+    """One draft under check."""
 
-    Attributes:
-        story: the story.
-        draft: title, labels and lists of parts.
-        tools: the stage's tools; their settings name the model that checks.
-        makers: who gave each answer so far.
-    """
-
-    story: Json
-    draft: Json
-    tools: Tools
-    makers: list[str] = field(default_factory=list)
+    story: Json  # the story
+    draft: Json  # title, labels and lists of parts
+    tools: Tools  # the stage's tools; their settings name the model that checks
+    makers: list[str] = field(default_factory=list)  # who gave each answer so far
 
     @property
     def judge(self) -> str:
@@ -83,38 +76,24 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader answered without having seen the answers, and what was judged of it.
+    """What a reader answered without having seen the answers, and what was judged of it."""
 
-    Attributes:
-        question: position of the question.
-        answer: the answer.
-        producer: who gave it.
-        verdict: whether it is the canonical answer in other words; None where nobody judged.
-        remark: what is wrong with it, or why nobody judged.
-    """
-
-    question: int
-    answer: str
-    producer: str
-    verdict: bool | None
-    remark: str = ""
+    question: int  # position of the question
+    answer: str  # the answer
+    producer: str  # who gave it
+    verdict: bool | None  # whether it is the canonical answer in other words; None where nobody judged
+    remark: str = ""  # what is wrong with it, or why nobody judged
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of a draft found.
+    """What a check of a draft found."""
 
-    Attributes:
-        checks: the checks (``schemas.values.Check`` as JSON).
-        wrong: position of a question -> accepted answers that are not the canonical one.
-        readings: what readers answered.
-        judge: who judged.
-    """
-
-    checks: list[Json]
+    checks: list[Json]  # the checks (``schemas.values.Check`` as JSON)
+    # position of a question -> accepted answers that are not the canonical one
     wrong: Mapping[int, tuple[str, ...]]
-    readings: tuple[Reading, ...]
-    judge: str
+    readings: tuple[Reading, ...]  # what readers answered
+    judge: str  # who judged
 
 
 def verifier_settings(settings: Own) -> ModelSettings:

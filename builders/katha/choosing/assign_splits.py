@@ -71,18 +71,14 @@ def run(items: Iterable[Item], tools: Tools) -> Mapping[str, Mapping[str, Json]]
 
 @dataclass(slots=True)
 class Groups:
-    """Stories that belong into one split, told apart from those of other splits.
+    """Stories that belong into one split, told apart from those of other splits."""
 
-    Attributes:
-        root: story id -> id that stands for its group; a story that would join two splits has none.
-        members: the id that stands for a group -> its stories.
-        split: the same -> the split that it has already.
-        joins: story id -> its links to stories of several splits.
-    """
-
+    # story id -> id that stands for its group; a story that would join two splits has none
     root: dict[str, str] = field(default_factory=dict)
+    # the id that stands for a group -> its stories
     members: dict[str, list[str]] = field(default_factory=dict)
-    split: dict[str, str] = field(default_factory=dict)
+    split: dict[str, str] = field(default_factory=dict)  # the same -> the split that it has already
+    # story id -> its links to stories of several splits
     joins: dict[str, list[Json]] = field(default_factory=dict)
 
     @classmethod

@@ -26,16 +26,11 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class QuotaTally:
-    """Counts of the records that were made, against the quotas of their choice.
+    """Counts of the records that were made, against the quotas of their choice."""
 
-    Attributes:
-        settings: of the choice.
-        stories: how many were made.
-        counts: what is balanced -> value -> how many were made.
-    """
-
-    settings: Settings
-    stories: int = 0
+    settings: Settings  # of the choice
+    stories: int = 0  # how many were made
+    # what is balanced -> value -> how many were made
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     @classmethod

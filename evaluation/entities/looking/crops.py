@@ -44,17 +44,11 @@ class Pixels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How good a crop is.
+    """How good a crop is."""
 
-    Attributes:
-        clip: similarity to the description, -1 to 1 (Eq. 7).
-        sharpness: 0 to 1 (Eq. 8).
-        area: 0 to 1 (Eq. 9).
-    """
-
-    clip: float
-    sharpness: float
-    area: float
+    clip: float  # similarity to the description, -1 to 1 (Eq. 7).
+    sharpness: float  # 0 to 1 (Eq. 8).
+    area: float  # 0 to 1 (Eq. 9).
 
     @property
     def selection(self) -> float:

@@ -25,17 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShotVideo:
-    """The video of a shot: a file of its own, or a part of a film.
+    """The video of a shot: a file of its own, or a part of a film."""
 
-    Attributes:
-        path: the file.
-        info: what the file is.
-        span: first frame in the file, and the one behind the last; None for all of it.
-    """
-
-    path: Path
-    info: VideoInfo
-    span: tuple[int, int] | None
+    path: Path  # the file
+    info: VideoInfo  # what the file is
+    span: tuple[int, int] | None  # first frame in the file, and the one behind the last; None for all of it
 
     @classmethod
     def of(cls, video: Json) -> "ShotVideo":

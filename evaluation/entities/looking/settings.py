@@ -30,14 +30,11 @@ GRID_FRAMES = 6
 
 @dataclass(frozen=True, slots=True)
 class FrameChoice:
-    """Which frames of a shot are looked at, by index.
+    """Which frames of a shot are looked at, by index."""
 
-    Attributes:
-        ground: those in which entities are looked for; the canonical crop is cut from one of them.
-        grid: those that the action grid shows, in order; of a short shot one may be there twice.
-    """
-
+    # those in which entities are looked for; the canonical crop is cut from one of them
     ground: tuple[int, ...]
+    # those that the action grid shows, in order; of a short shot one may be there twice
     grid: tuple[int, ...]
 
     @property
@@ -76,21 +73,13 @@ def scheduled(shot: EpisodeShot) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LookingBudget:
-    """What looking at one method's videos takes, from the schedule alone: nothing is missing, shots are long.
+    """What looking at one method's videos takes, from the schedule alone: nothing is missing, shots are long."""
 
-    Attributes:
-        shots: scheduled shots.
-        frames: frames that are grounded; each goes through the detector's backbone once.
-        queries: pairs of a frame and an entity; each goes through the rest of the detector.
-        appearances: pairs of a shot and an entity: crops at most.
-        boundaries: first and last frames.
-    """
-
-    shots: int
-    frames: int
-    queries: int
-    appearances: int
-    boundaries: int
+    shots: int  # scheduled shots
+    frames: int  # frames that are grounded; each goes through the detector's backbone once
+    queries: int  # pairs of a frame and an entity; each goes through the rest of the detector
+    appearances: int  # pairs of a shot and an entity: crops at most
+    boundaries: int  # first and last frames
 
 
 def looking_budget(entity_set: EntitySet, definition: Grounding) -> LookingBudget:

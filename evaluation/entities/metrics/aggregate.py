@@ -69,23 +69,18 @@ MEANINGS: Mapping[Coverage, str] = {
 
 @dataclass(frozen=True)
 class Number:
-    """One metric over some episodes of one method.
+    """One metric over some episodes of one method."""
 
-    Attributes:
-        score: the value under the chosen definition, with its interval and its counts: ``passed``,
-            ``skipped`` by the gate, ``failed``, ``absent``, ``missing``, ``unknown``, ``eligible``,
-            ``episodes`` and ``episodes_counted``.
-        corrected: raw mean x coverage (Eq. 23); None where nothing was scored for no fault of the method.
-        raw: mean of the episodes' values weighted by what was scored in each (Eq. 24); None without any.
-        coverage: share of what counts that was scored (Eq. 25); None where nothing is eligible.
-        mean: plain mean of the episodes that have a value.
-    """
-
+    # the value under the chosen definition, with its interval and its counts: ``passed``, ``skipped`` by the
+    # gate, ``failed``, ``absent``, ``missing``, ``unknown``, ``eligible``, ``episodes`` and
+    # ``episodes_counted``
     score: Score
+    # raw mean x coverage (Eq. 23); None where nothing was scored for no fault of the method.
     corrected: float | None
+    # mean of the episodes' values weighted by what was scored in each (Eq. 24); None without any.
     raw: float | None
-    coverage: float | None
-    mean: float | None
+    coverage: float | None  # share of what counts that was scored (Eq. 25); None where nothing is eligible.
+    mean: float | None  # plain mean of the episodes that have a value
 
     @property
     def value(self) -> float | None:

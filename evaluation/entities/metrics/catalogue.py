@@ -27,26 +27,17 @@ Unit = Literal["shot", "appearance", "transition", "pair", "location"]
 
 @dataclass(frozen=True, kw_only=True)
 class EntityMetric(Quantity):
-    """One metric of episodes.
-
-    Attributes:
-        aliases: other names of it, such as those of Table 4.
-        pillar: 1 quality, 2 prompt following, 3 consistency across shots.
-        group: what kind of metric it is.
-        type: the type of the entities that it is about; None where it is about shots.
-        unit: what its instances are.
-        instances: lists them for an episode.
-        by_shot: whether an episode's value is the mean over shots of their means, not the mean of all.
-    """
+    """One metric of episodes."""
 
     direction: Literal["higher", "lower", "none"] = "higher"
     range: tuple[float, float] = (0.0, 1.0)
-    aliases: tuple[str, ...] = ()
-    pillar: int
-    group: Group
-    type: EntityType | None = None
-    unit: Unit
-    instances: Lister
+    aliases: tuple[str, ...] = ()  # other names of it, such as those of Table 4
+    pillar: int  # 1 quality, 2 prompt following, 3 consistency across shots
+    group: Group  # what kind of metric it is
+    type: EntityType | None = None  # the type of the entities that it is about; None where it is about shots
+    unit: Unit  # what its instances are
+    instances: Lister  # lists them for an episode
+    # whether an episode's value is the mean over shots of their means, not the mean of all
     by_shot: bool = False
 
 

@@ -37,22 +37,14 @@ BINS = ((1, 2), (3, 5), (6, 10), (11, 20), (21, 50))
 
 
 class GapPair(NamedTuple):
-    """Two appearances of an entity.
+    """Two appearances of an entity."""
 
-    Attributes:
-        signal: what compares them.
-        type: of the entity.
-        entity: its key.
-        gap: difference of their shots' indices.
-        similarity: how alike they are.
-        shots: keys of the two; of a judged pair the anchor stands last. Empty where nobody says.
-    """
-
-    signal: Signal
-    type: EntityType
-    entity: str
-    gap: int
-    similarity: float
+    signal: Signal  # what compares them
+    type: EntityType  # of the entity
+    entity: str  # its key
+    gap: int  # difference of their shots' indices
+    similarity: float  # how alike they are
+    # keys of the two; of a judged pair the anchor stands last. Empty where nobody says.
     shots: tuple[str, ...] = ()
 
 
@@ -88,16 +80,11 @@ def _encoded(facts: EpisodeFacts, kind: EntityType, entity: str) -> Iterator[Gap
 
 @dataclass(frozen=True)
 class GapCurve:
-    """One signal for the entities of one type.
+    """One signal for the entities of one type."""
 
-    Attributes:
-        signal: what compares appearances.
-        type: of the entities.
-        bins: label of a bin, such as ``3-5`` -> mean similarity; ``counts`` holds ``pairs`` and ``sources``.
-    """
-
-    signal: Signal
-    type: EntityType
+    signal: Signal  # what compares appearances
+    type: EntityType  # of the entities
+    # label of a bin, such as ``3-5`` -> mean similarity; ``counts`` holds ``pairs`` and ``sources``
     bins: dict[str, Score]
 
     def as_json(self) -> dict[str, Any]:

@@ -16,59 +16,36 @@ from .instances import pairs_of_entity, vectors_of_pool
 
 @dataclass(frozen=True, slots=True)
 class ShotDetail:
-    """One scheduled shot of an entity.
+    """One scheduled shot of an entity."""
 
-    Attributes:
-        shot: its key.
-        status: ``present``, ``weak``, ``absent``, ``missing`` without a video, or None where nobody looked.
-        admitted: whether it is compared across shots.
-        clip: similarity of crop and description.
-        fidelity: overall fidelity.
-        to_centroid: similarity to the centroid.
-        same: the judge's verdict beside the anchor.
-        similarity: the judge's score beside the anchor.
-    """
-
-    shot: str
+    shot: str  # its key
+    # ``present``, ``weak``, ``absent``, ``missing`` without a video, or None where nobody looked
     status: str | None
-    admitted: bool
-    clip: float | None
-    fidelity: float | None
-    to_centroid: float | None
-    same: float | None
-    similarity: float | None
+    admitted: bool  # whether it is compared across shots
+    clip: float | None  # similarity of crop and description
+    fidelity: float | None  # overall fidelity
+    to_centroid: float | None  # similarity to the centroid
+    same: float | None  # the judge's verdict beside the anchor
+    similarity: float | None  # the judge's score beside the anchor
 
 
 @dataclass(frozen=True, slots=True)
 class EntityDetail:
-    """One recurring entity of one episode.
+    """One recurring entity of one episode."""
 
-    Attributes:
-        entity: its key.
-        type: its type.
-        shots: every shot that schedules it.
-        anchor: the shot that all others were compared with.
-        mean: mean similarity to the centroid; None without one, and of locations, as are those below.
-        least: of the shot that is farthest from it.
-        most: of the nearest.
-        median_of_pairs: median cosine of all pairs of crops.
-        worst: the shot that is farthest.
-        representative: the nearest.
-        judged: pairs with a verdict.
-        accuracy: share of them that the judge calls the same; of a location judged as a whole, its verdict.
-    """
-
-    entity: str
-    type: str
-    shots: tuple[ShotDetail, ...]
-    anchor: str | None
+    entity: str  # its key
+    type: str  # its type
+    shots: tuple[ShotDetail, ...]  # every shot that schedules it
+    anchor: str | None  # the shot that all others were compared with
+    # mean similarity to the centroid; None without one, and of locations, as are those below
     mean: float | None
-    least: float | None
-    most: float | None
-    median_of_pairs: float | None
-    worst: str | None
-    representative: str | None
-    judged: int
+    least: float | None  # of the shot that is farthest from it
+    most: float | None  # of the nearest
+    median_of_pairs: float | None  # median cosine of all pairs of crops
+    worst: str | None  # the shot that is farthest
+    representative: str | None  # the nearest
+    judged: int  # pairs with a verdict
+    # share of them that the judge calls the same; of a location judged as a whole, its verdict
     accuracy: float | None
 
     def as_json(self) -> dict[str, Any]:

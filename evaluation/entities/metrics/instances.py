@@ -23,21 +23,13 @@ recognised in its shot; ``missing``: the shot has no readable video."""
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One thing that a metric counts.
+    """One thing that a metric counts."""
 
-    Attributes:
-        shot: key of the shot; of a location judged as a whole, of its first shot.
-        fate: whether it has a value, and else why not.
-        value: in the range of the metric; None unless scored.
-        entity: key of the entity, where it is about one.
-        other: key of the shot that it is compared with, where there is one.
-    """
-
-    shot: str
-    fate: Fate
-    value: float | None = None
-    entity: str | None = None
-    other: str | None = None
+    shot: str  # key of the shot; of a location judged as a whole, of its first shot
+    fate: Fate  # whether it has a value, and else why not
+    value: float | None = None  # in the range of the metric; None unless scored
+    entity: str | None = None  # key of the entity, where it is about one
+    other: str | None = None  # key of the shot that it is compared with, where there is one
 
 
 Lister = Callable[[EpisodeFacts], Iterator[Instance]]

@@ -20,31 +20,19 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """One metric of one episode.
+    """One metric of one episode."""
 
-    Attributes:
-        value: the episode's value; None where nothing was scored.
-        passed: instances that were scored.
-        skipped: those that the gate held back.
-        failed: those without a usable reply, vector or measurement.
-        absent: those of entities that were not recognised in their shot.
-        missing: those of shots without a readable video.
-        unknown: those of which nobody says why they were not scored, as in results of others.
-        single: entities of the metric's type that are scheduled in one shot only, which are not eligible.
-        public: what the public evaluator counts.
-        uncorrected: why its corrected mean cannot be known; None where it can.
-    """
-
-    value: float | None
-    passed: int = 0
-    skipped: int = 0
-    failed: int = 0
-    absent: int = 0
-    missing: int = 0
-    unknown: int = 0
+    value: float | None  # the episode's value; None where nothing was scored
+    passed: int = 0  # instances that were scored
+    skipped: int = 0  # those that the gate held back
+    failed: int = 0  # those without a usable reply, vector or measurement
+    absent: int = 0  # those of entities that were not recognised in their shot
+    missing: int = 0  # those of shots without a readable video
+    unknown: int = 0  # those of which nobody says why they were not scored, as in results of others
+    # entities of the metric's type that are scheduled in one shot only, which are not eligible
     single: int = 0
-    public: Counters = Counters()
-    uncorrected: str | None = None
+    public: Counters = Counters()  # what the public evaluator counts
+    uncorrected: str | None = None  # why its corrected mean cannot be known; None where it can
 
     @property
     def eligible(self) -> int:

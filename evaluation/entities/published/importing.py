@@ -44,16 +44,11 @@ _problem = partial(mismatch, fix="give the folder that the public evaluator wrot
 
 @dataclass(frozen=True)
 class Result:
-    """One episode of an import.
+    """One episode of an import."""
 
-    Attributes:
-        method: whose videos.
-        entry: the public file, without paths.
-        schedule: what the episode's script makes eligible; None where no episodes were given.
-    """
-
-    method: str
-    entry: PublicResult = field(repr=False)
+    method: str  # whose videos
+    entry: PublicResult = field(repr=False)  # the public file, without paths
+    # what the episode's script makes eligible; None where no episodes were given
     schedule: Schedule | None = None
 
     @property
@@ -78,25 +73,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an import.
+    """What came of an import."""
 
-    Attributes:
-        out: the new folder.
-        method: whose results they are.
-        episodes: how many there are.
-        metrics: how many metrics they have, of 51.
-        without: those that are missing, of the pillars that were evaluated.
-        scheduled: whether the schedules of all of them are known.
-        notes: what can and cannot be rebuilt.
-    """
-
-    out: Path
-    method: str
-    episodes: int
-    metrics: int
-    without: tuple[str, ...]
-    scheduled: bool
-    notes: tuple[str, ...]
+    out: Path  # the new folder
+    method: str  # whose results they are
+    episodes: int  # how many there are
+    metrics: int  # how many metrics they have, of 51
+    without: tuple[str, ...]  # those that are missing, of the pillars that were evaluated
+    scheduled: bool  # whether the schedules of all of them are known
+    notes: tuple[str, ...]  # what can and cannot be rebuilt
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

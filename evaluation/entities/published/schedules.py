@@ -12,17 +12,11 @@ from ..metrics.tallies import tally
 
 @dataclass(frozen=True)
 class Schedule:
-    """What the numbers of an episode need of its script.
+    """What the numbers of an episode need of its script."""
 
-    Attributes:
-        shots: keys of its shots, in story order.
-        eligible: metric -> how many instances it has.
-        single: metric -> how many entities of its type are scheduled in one shot only.
-    """
-
-    shots: tuple[str, ...]
-    eligible: Mapping[str, int]
-    single: Mapping[str, int]
+    shots: tuple[str, ...]  # keys of its shots, in story order
+    eligible: Mapping[str, int]  # metric -> how many instances it has
+    single: Mapping[str, int]  # metric -> how many entities of its type are scheduled in one shot only
 
 
 def unseen(script: EntityEpisode, episode_id: str, method: str = "", tier: str | None = None) -> EpisodeFacts:

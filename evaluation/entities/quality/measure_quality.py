@@ -38,19 +38,12 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What one pass over a shot gave.
+    """What one pass over a shot gave."""
 
-    Attributes:
-        values: measure -> its value, None where there is none.
-        why: measure -> why it has no value.
-        models: measure -> identity of the model that it took.
-        taken: the frames that were kept, see :class:`.kept_frames.FrameKeeper`; null where none were.
-    """
-
-    values: dict[str, float | None]
-    why: dict[str, str]
-    models: dict[str, str]
-    taken: Json
+    values: dict[str, float | None]  # measure -> its value, None where there is none
+    why: dict[str, str]  # measure -> why it has no value
+    models: dict[str, str]  # measure -> identity of the model that it took
+    taken: Json  # the frames that were kept, see :class:`.kept_frames.FrameKeeper`; null where none were
 
 
 def run(item: Item, tools: Tools) -> Outcome:

@@ -79,21 +79,13 @@ def around() -> Window:
 
 @dataclass(slots=True)
 class Meter:
-    """One measure of a shot.
+    """One measure of a shot."""
 
-    Attributes:
-        window: which frames make a group.
-        measure: makes a number of each group.
-        conclude: makes the shot's value of the numbers, in their order.
-        batch: groups that are measured at once.
-        least: frames that a shot needs at least.
-    """
-
-    window: Window
-    measure: Measure
-    conclude: Callable[[Floats], float]
-    batch: int
-    least: int
+    window: Window  # which frames make a group
+    measure: Measure  # makes a number of each group
+    conclude: Callable[[Floats], float]  # makes the shot's value of the numbers, in their order
+    batch: int  # groups that are measured at once
+    least: int  # frames that a shot needs at least
     numbers: list[float] = field(default_factory=list)
     waiting: list[tuple[Picture, ...]] = field(default_factory=list)
 

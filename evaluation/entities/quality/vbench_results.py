@@ -25,36 +25,22 @@ _BOOLEAN = "dynamic_degree"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What :func:`write_results` wrote.
+    """What :func:`write_results` wrote."""
 
-    Attributes:
-        sha256: of the file.
-        measures: those that it has, in the order of Table 12.
-        videos: SHA-256 of a video -> measure -> value.
-    """
-
-    sha256: str
-    measures: tuple[str, ...]
-    videos: Mapping[str, Mapping[str, float]] = field(repr=False)
+    sha256: str  # of the file
+    measures: tuple[str, ...]  # those that it has, in the order of Table 12
+    videos: Mapping[str, Mapping[str, float]] = field(repr=False)  # SHA-256 of a video -> measure -> value
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What came of matching results to videos.
+    """What came of matching results to videos."""
 
-    Attributes:
-        document: what is written.
-        values: how many values found their video.
-        strangers: results without a video, each with the reason.
-        without: videos without any result.
-        others: dimensions that are none of the six measures.
-    """
-
-    document: Json = field(repr=False)
-    values: int
-    strangers: tuple[str, ...]
-    without: tuple[str, ...]
-    others: tuple[str, ...]
+    document: Json = field(repr=False)  # what is written
+    values: int  # how many values found their video
+    strangers: tuple[str, ...]  # results without a video, each with the reason
+    without: tuple[str, ...]  # videos without any result
+    others: tuple[str, ...]  # dimensions that are none of the six measures
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as plain JSON."""

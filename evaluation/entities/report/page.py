@@ -45,19 +45,13 @@ READING = (
 
 @dataclass(frozen=True)
 class EpisodesReport:
-    """What a report on episodes shows.
+    """What a report on episodes shows."""
 
-    Attributes:
-        definitions: how scores are made.
-        episodes: ids of the episodes that are shown; none for those that fit, the lowest first.
-        methods: whose episodes are shown; none for the first ones.
-        megabytes: how large all pictures together may be.
-    """
-
-    definitions: Definitions = field(default_factory=Definitions)
+    definitions: Definitions = field(default_factory=Definitions)  # how scores are made
+    # ids of the episodes that are shown; none for those that fit, the lowest first
     episodes: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-    megabytes: float = MEGABYTES
+    methods: tuple[str, ...] = ()  # whose episodes are shown; none for the first ones
+    megabytes: float = MEGABYTES  # how large all pictures together may be
 
 
 def episodes_report(folder: Path, wanted: EpisodesReport | None = None) -> ReportDocument:

@@ -24,18 +24,12 @@ _UNASKED = "nobody was asked"
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode of one method as its report looks at it.
+    """One episode of one method as its report looks at it."""
 
-    Attributes:
-        number: from 1, for names in links; 0 where the page does not show it whole.
-        facts: what is known of it.
-        line: its line of the archive.
-        replies: kind and entity, and shot -> what was replied.
-    """
-
-    number: int
-    facts: EpisodeFacts
-    line: Mapping[str, Json] = field(repr=False)
+    number: int  # from 1, for names in links; 0 where the page does not show it whole
+    facts: EpisodeFacts  # what is known of it
+    line: Mapping[str, Json] = field(repr=False)  # its line of the archive
+    # kind and entity, and shot -> what was replied
     replies: Mapping[tuple[str, str, str], Judgement] = field(repr=False)
 
     @property
@@ -69,15 +63,10 @@ def asked_about(judgements: Sequence[Judgement]) -> dict[Key, dict[tuple[str, st
 
 @dataclass
 class Seen:
-    """Makes what a page shows of episodes.
+    """Makes what a page shows of episodes."""
 
-    Attributes:
-        folder: the evaluation folder, which keeps the pictures.
-        snaps: makes them small.
-    """
-
-    folder: Path
-    snaps: Snaps
+    folder: Path  # the evaluation folder, which keeps the pictures
+    snaps: Snaps  # makes them small
 
     def episode(self, episode: Episode) -> SeenEpisode:
         """Return an episode: its registry by shot, and its shots."""

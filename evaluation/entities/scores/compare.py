@@ -29,33 +29,20 @@ UNIT = "episode"
 
 @dataclass(frozen=True)
 class Effect:
-    """One metric of two methods over the episodes of a tier that both have a value in.
+    """One metric of two methods over the episodes of a tier that both have a value in."""
 
-    Attributes:
-        metric: its name.
-        tier: the tier; ``all`` for every episode.
-        first: method.
-        second: method.
-        n: how many episodes.
-        difference: mean over them of the first less the second; None without any.
-        d: Cohen's d with pooled variance: the same over the root of the mean of both variances.
-        d_z: of paired differences: their mean over their standard deviation.
-        gap: difference of the two numbers of the tier, under the chosen definition (Table 23).
-        better: the method whose number there is the better one, whatever chance has to say; None if neither.
-        paired: interval, tests and wins over all episodes; None for a tier.
-    """
-
-    metric: str
-    tier: str
-    first: str
-    second: str
-    n: int
-    difference: float | None
-    d: float | None
-    d_z: float | None
-    gap: float | None
+    metric: str  # its name
+    tier: str  # the tier; ``all`` for every episode
+    first: str  # method
+    second: str  # method
+    n: int  # how many episodes
+    difference: float | None  # mean over them of the first less the second; None without any
+    d: float | None  # Cohen's d with pooled variance: the same over the root of the mean of both variances
+    d_z: float | None  # of paired differences: their mean over their standard deviation
+    gap: float | None  # difference of the two numbers of the tier, under the chosen definition (Table 23)
+    # the method whose number there is the better one, whatever chance has to say; None if neither
     better: str | None
-    paired: Paired | None = None
+    paired: Paired | None = None  # interval, tests and wins over all episodes; None for a tier
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -65,19 +52,12 @@ class Effect:
 
 @dataclass(frozen=True)
 class EntityComparisons:
-    """Methods against each other.
+    """Methods against each other."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        effects: one entry per metric, tier and pair of methods that share an episode.
-        differences: parts of the protocols that were allowed to differ.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
-    effects: tuple[Effect, ...]
-    differences: tuple[Difference, ...] = ()
-    notes: tuple[str, ...] = ()
+    definitions: Definitions  # the named definitions that were used
+    effects: tuple[Effect, ...]  # one entry per metric, tier and pair of methods that share an episode
+    differences: tuple[Difference, ...] = ()  # parts of the protocols that were allowed to differ
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     @property
     def comparisons(self) -> tuple[Paired, ...]:

@@ -10,32 +10,20 @@ Rows = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Section:
-    """Rows of a table under one heading.
+    """Rows of a table under one heading."""
 
-    Attributes:
-        heading: what stands above them; empty for nothing.
-        rows: names of metrics, or their short names where the table has these.
-    """
-
-    heading: str
-    rows: Rows
+    heading: str  # what stands above them; empty for nothing
+    rows: Rows  # names of metrics, or their short names where the table has these
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One table whose rows are metrics.
+    """One table whose rows are metrics."""
 
-    Attributes:
-        name: in files, such as ``table_4``.
-        title: its caption.
-        sections: its rows.
-        note: what a reader must know.
-    """
-
-    name: str
-    title: str
-    sections: tuple[Section, ...]
-    note: str = ""
+    name: str  # in files, such as ``table_4``
+    title: str  # its caption
+    sections: tuple[Section, ...]  # its rows
+    note: str = ""  # what a reader must know
 
 
 def _within(word: str, criteria: Rows) -> Rows:

@@ -18,44 +18,26 @@ from ..metrics.tallies import Tally, tally
 
 @dataclass(frozen=True, slots=True)
 class GateCounts:
-    """How many appearances the gate let through in an episode; no metric.
+    """How many appearances the gate let through in an episode; no metric."""
 
-    Attributes:
-        present: appearances that are present.
-        admitted: those that are compared.
-        gated: those that were held back.
-        unscored: those that were admitted without a fidelity.
-    """
-
-    present: int
-    admitted: int
-    gated: int
-    unscored: int
+    present: int  # appearances that are present
+    admitted: int  # those that are compared
+    gated: int  # those that were held back
+    unscored: int  # those that were admitted without a fidelity
 
 
 @dataclass(frozen=True)
 class EpisodeScore:
-    """One episode of one method.
+    """One episode of one method."""
 
-    Attributes:
-        episode_id: the episode.
-        tier: its tier; None where nobody said.
-        source: the film that it was made from.
-        shots: how many it has.
-        tallies: metric -> value and counts; only of pillars that were evaluated.
-        gate: what the gate did; None where nothing was compared across shots.
-        entities: its recurring entities.
-        pairs: pairs of appearances, with their gaps.
-    """
-
-    episode_id: str
-    tier: str | None
-    source: str
-    shots: int
-    tallies: Mapping[str, Tally]
-    gate: GateCounts | None = None
-    entities: tuple[EntityDetail, ...] = ()
-    pairs: tuple[GapPair, ...] = field(default=(), repr=False)
+    episode_id: str  # the episode
+    tier: str | None  # its tier; None where nobody said
+    source: str  # the film that it was made from
+    shots: int  # how many it has
+    tallies: Mapping[str, Tally]  # metric -> value and counts; only of pillars that were evaluated
+    gate: GateCounts | None = None  # what the gate did; None where nothing was compared across shots
+    entities: tuple[EntityDetail, ...] = ()  # its recurring entities
+    pairs: tuple[GapPair, ...] = field(default=(), repr=False)  # pairs of appearances, with their gaps
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -72,19 +54,12 @@ class EpisodeScore:
 
 @dataclass(frozen=True)
 class MethodScores:
-    """One method.
+    """One method."""
 
-    Attributes:
-        method: the method.
-        tiers: tier -> metric -> its number; ``all`` has every episode.
-        curves: similarity by gap, per signal and type.
-        episodes: every episode.
-    """
-
-    method: str
-    tiers: Mapping[str, Mapping[str, Number]]
-    curves: tuple[GapCurve, ...]
-    episodes: tuple[EpisodeScore, ...] = field(repr=False)
+    method: str  # the method
+    tiers: Mapping[str, Mapping[str, Number]]  # tier -> metric -> its number; ``all`` has every episode
+    curves: tuple[GapCurve, ...]  # similarity by gap, per signal and type
+    episodes: tuple[EpisodeScore, ...] = field(repr=False)  # every episode
 
     @property
     def numbers(self) -> Mapping[str, Number]:
@@ -106,17 +81,11 @@ class MethodScores:
 
 @dataclass(frozen=True)
 class EntityScores:
-    """The scores of an evaluation of episodes.
+    """The scores of an evaluation of episodes."""
 
-    Attributes:
-        definitions: the named definitions that were used.
-        methods: one entry per method, sorted.
-        notes: what a reader must know before trusting a number.
-    """
-
-    definitions: Definitions
-    methods: tuple[MethodScores, ...]
-    notes: tuple[str, ...] = ()
+    definitions: Definitions  # the named definitions that were used
+    methods: tuple[MethodScores, ...]  # one entry per method, sorted
+    notes: tuple[str, ...] = ()  # what a reader must know before trusting a number
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores as plain JSON."""

@@ -34,23 +34,14 @@ Scenes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Spot:
-    """Some scenes of one generation, and the questions about them.
+    """Some scenes of one generation, and the questions about them."""
 
-    Attributes:
-        method: place of the method.
-        seed: place of the seed.
-        story: place of the story.
-        scenes: from the first to the last, as numbers; empty for the story as a whole.
-        questions: places of the questions.
-        score: its gap.
-    """
-
-    method: int
-    seed: int
-    story: int
-    scenes: Scenes
-    questions: tuple[int, ...]
-    score: Score
+    method: int  # place of the method
+    seed: int  # place of the seed
+    story: int  # place of the story
+    scenes: Scenes  # from the first to the last, as numbers; empty for the story as a whole
+    questions: tuple[int, ...]  # places of the questions
+    score: Score  # its gap
     why: str = "all"
 
 
@@ -131,14 +122,10 @@ ReplyKey = tuple[str | None, int | None, str]
 
 @dataclass
 class Replies:
-    """The judgements about the questions that are shown.
+    """The judgements about the questions that are shown."""
 
-    Attributes:
-        wanted: ids of the questions.
-        rows: (method, seed, question id) -> replies; text-only ones under method and seed null.
-    """
-
-    wanted: frozenset[str]
+    wanted: frozenset[str]  # ids of the questions
+    # (method, seed, question id) -> replies; text-only ones under method and seed null
     rows: dict[ReplyKey, list[Judgement]] = field(default_factory=lambda: defaultdict(list))
     matches: dict[str, dict[tuple[str, str], bool]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -164,19 +151,12 @@ class Replies:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the cases are filled with.
+    """What the cases are filled with."""
 
-    Attributes:
-        replies: the judgements.
-        pictures: the pictures.
-        seeds: seeds by place.
-        definitions: how replies count.
-    """
-
-    replies: Replies
-    pictures: Pictures
-    seeds: tuple[int | None, ...]
-    definitions: Definitions
+    replies: Replies  # the judgements
+    pictures: Pictures  # the pictures
+    seeds: tuple[int | None, ...]  # seeds by place
+    definitions: Definitions  # how replies count
 
 
 def cases_of(

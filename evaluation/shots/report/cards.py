@@ -34,19 +34,12 @@ GONE, SPENT = "picture not available", "left out: there is no room for more pict
 
 @dataclass
 class Snaps:
-    """Makes small pictures until their budget is spent.
+    """Makes small pictures until their budget is spent."""
 
-    Attributes:
-        budget: characters of data that are left.
-        made: pictures that were embedded.
-        gone: pictures that were not at hand.
-        spent: pictures that the budget left out.
-    """
-
-    budget: int = int(MEGABYTES * 1_000_000)
-    made: int = 0
-    gone: int = 0
-    spent: int = 0
+    budget: int = int(MEGABYTES * 1_000_000)  # characters of data that are left
+    made: int = 0  # pictures that were embedded
+    gone: int = 0  # pictures that were not at hand
+    spent: int = 0  # pictures that the budget left out
     _last: "tuple[Path, Image] | None" = field(default=None, repr=False)
 
     def whole(self, file: Path | None, side: int = SHOT_SIDE) -> tuple[Snap, tuple[int, int] | None]:
@@ -97,23 +90,15 @@ BOX = 5
 
 @dataclass
 class Looked:
-    """An evaluation as its report looks at it.
+    """An evaluation as its report looks at it."""
 
-    Attributes:
-        scores: the scores.
-        stories: method and story -> the line of the archive.
-        shots: method and story -> its shots.
-        files: where the pictures are.
-        snaps: makes them small.
-        side: pictures that judges saw are smaller than the evaluated ones if a side is as long as this;
-            0 where that is not known.
-    """
-
-    scores: ImageScores
-    stories: Mapping[Key, FoundStory]
-    shots: Mapping[Key, tuple[ShotScore, ...]]
-    files: ShotFiles
-    snaps: Snaps
+    scores: ImageScores  # the scores
+    stories: Mapping[Key, FoundStory]  # method and story -> the line of the archive
+    shots: Mapping[Key, tuple[ShotScore, ...]]  # method and story -> its shots
+    files: ShotFiles  # where the pictures are
+    snaps: Snaps  # makes them small
+    # pictures that judges saw are smaller than the evaluated ones if a side is as long as this; 0 where that
+    # is not known
     side: int = 0
     _scripts: dict[str, ShotScript | None] = field(default_factory=dict, repr=False)
 

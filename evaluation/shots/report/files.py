@@ -24,25 +24,15 @@ _MOST_FILES = 400
 
 @dataclass
 class ShotFiles:
-    """Finds pictures of shots and references; gives a file only if it is the one that was evaluated.
+    """Finds pictures of shots and references; gives a file only if it is the one that was evaluated."""
 
-    Attributes:
-        folder: the evaluation folder.
-        roots: method -> folder of its outputs.
-        release: the set of scripts; None where it is not at hand.
-        choice: which mode, language and time stamp of outputs.
-        first: number of the first shot in file names.
-        own_references: whether references were those that methods drew.
-        changed: files that are there and are not what was evaluated.
-    """
-
-    folder: Path
-    roots: Mapping[str, Path]
-    release: Path | None
-    choice: Choice
-    first: int = 1
-    own_references: bool = False
-    changed: set[str] = field(default_factory=set)
+    folder: Path  # the evaluation folder
+    roots: Mapping[str, Path]  # method -> folder of its outputs
+    release: Path | None  # the set of scripts; None where it is not at hand
+    choice: Choice  # which mode, language and time stamp of outputs
+    first: int = 1  # number of the first shot in file names
+    own_references: bool = False  # whether references were those that methods drew
+    changed: set[str] = field(default_factory=set)  # files that are there and are not what was evaluated
     _listed: dict[str, dict[int, list[Path]]] = field(default_factory=dict, repr=False)
     _hashed: dict[Path, dict[str, Path]] = field(default_factory=dict, repr=False)
 

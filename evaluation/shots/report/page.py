@@ -93,19 +93,12 @@ def by_strata(scores: ImageScores) -> Iterator[ScoreTable]:
 
 @dataclass(frozen=True)
 class ImageReport:
-    """What a report on shot images shows.
+    """What a report on shot images shows."""
 
-    Attributes:
-        definitions: how scores are made.
-        excluded: methods that are shown and not ranked.
-        choice: stories and methods that are shown with pictures.
-        megabytes: how large all pictures together may be.
-    """
-
-    definitions: Definitions = field(default_factory=Definitions)
-    excluded: tuple[str, ...] = ()
-    choice: Choice = field(default_factory=Choice)
-    megabytes: float = MEGABYTES
+    definitions: Definitions = field(default_factory=Definitions)  # how scores are made
+    excluded: tuple[str, ...] = ()  # methods that are shown and not ranked
+    choice: Choice = field(default_factory=Choice)  # stories and methods that are shown with pictures
+    megabytes: float = MEGABYTES  # how large all pictures together may be
 
 
 def people_tables(document: Mapping[str, Any]) -> Iterator[ScoreTable]:

@@ -25,15 +25,10 @@ LOWEST, TYPICAL, HIGHEST = 8, 4, 4
 
 @dataclass(frozen=True)
 class Choice:
-    """What is shown with pictures.
+    """What is shown with pictures."""
 
-    Attributes:
-        stories: ids that were asked for; none for those that tell most.
-        methods: names that were asked for; none for the first ones.
-    """
-
-    stories: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
+    stories: tuple[str, ...] = ()  # ids that were asked for; none for those that tell most
+    methods: tuple[str, ...] = ()  # names that were asked for; none for the first ones
 
 
 def worst_shots(looked: Looked, methods: Sequence[str]) -> tuple[WorstShots, ...]:

@@ -44,30 +44,19 @@ Box = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cutout:
-    """A subject without its ground.
+    """A subject without its ground."""
 
-    Attributes:
-        image: mode RGBA.
-        bounds: of the subject in it; None to find them.
-        height: relative to others of its type; 1 is the usual height.
-    """
-
-    image: "Image" = field(repr=False)
-    bounds: Box | None = None
-    height: float = 1.0
+    image: "Image" = field(repr=False)  # mode RGBA
+    bounds: Box | None = None  # of the subject in it; None to find them
+    height: float = 1.0  # relative to others of its type; 1 is the usual height
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A keyframe as a picture.
+    """A keyframe as a picture."""
 
-    Attributes:
-        image: mode RGB.
-        boxes: key of an entity -> its box; what is hidden behind others counts.
-    """
-
-    image: "Image" = field(repr=False)
-    boxes: Mapping[str, Box]
+    image: "Image" = field(repr=False)  # mode RGB
+    boxes: Mapping[str, Box]  # key of an entity -> its box; what is hidden behind others counts
 
 
 def compose(

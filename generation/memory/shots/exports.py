@@ -63,21 +63,13 @@ class ExportForm(Own):
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        out: the folder.
-        files: paths of the files, in order.
-        images: how many pictures.
-        shots: of how many shots.
-        frames: how many shots need the last frame of the one before, which the generator has to pass on.
-    """
-
-    out: Path
-    files: tuple[str, ...]
-    images: int
-    shots: int
-    frames: int
+    out: Path  # the folder
+    files: tuple[str, ...]  # paths of the files, in order
+    images: int  # how many pictures
+    shots: int  # of how many shots
+    frames: int  # how many shots need the last frame of the one before, which the generator has to pass on
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

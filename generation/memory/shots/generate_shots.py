@@ -61,34 +61,23 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a shot ended.
+    """How a shot ended."""
 
-    Attributes:
-        shot: its key.
-        frame: its last frame as PNG; None where there is no video.
-        looks: entity -> the look that it was drawn with; of interest to the generator that draws data.
-    """
-
-    shot: str
+    shot: str  # its key
+    # its last frame as PNG; None where there is no video
     frame: bytes | None = field(default=None, repr=False)
+    # entity -> the look that it was drawn with; of interest to the generator that draws data
     looks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A video that can be decoded.
+    """A video that can be decoded."""
 
-    Attributes:
-        generated: what the model made.
-        suffix: ending of its file.
-        frames: how many frames it has.
-        last: its last frame as PNG.
-    """
-
-    generated: Generated
-    suffix: str
-    frames: int
-    last: bytes = field(repr=False)
+    generated: Generated  # what the model made
+    suffix: str  # ending of its file
+    frames: int  # how many frames it has
+    last: bytes = field(repr=False)  # its last frame as PNG
 
 
 async def run(item: Item, tools: Tools) -> Outcome:

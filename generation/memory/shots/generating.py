@@ -119,19 +119,12 @@ def finish(folder: Path, items: Iterable[Item]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedShots:
-    """What a run made of the shots.
+    """What a run made of the shots."""
 
-    Attributes:
-        run: the run folder.
-        outputs: folder with the videos of the method, as ``evaluate episodes`` reads it.
-        outcomes: outcome -> how many shots.
-        cost: USD; None where a price is not known.
-    """
-
-    run: Path
-    outputs: Path
-    outcomes: Mapping[str, int]
-    cost: float | None
+    run: Path  # the run folder
+    outputs: Path  # folder with the videos of the method, as ``evaluate episodes`` reads it
+    outcomes: Mapping[str, int]  # outcome -> how many shots
+    cost: float | None  # USD; None where a price is not known
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""

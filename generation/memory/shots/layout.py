@@ -76,22 +76,14 @@ class ShotLayout(Own):
 
 @dataclass(frozen=True)
 class ShotCast:
-    """What a layout is made for.
+    """What a layout is made for."""
 
-    Attributes:
-        shot: key of the shot.
-        action: what happens in it.
-        characters: the scheduled characters, each once.
-        locations: the scheduled places, each once.
-        objects: the scheduled objects that stand alone, each once.
-        before: the arrangement that it goes on from; None where it begins anew.
-    """
-
-    shot: str
-    action: str
-    characters: tuple[str, ...] = ()
-    locations: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
+    shot: str  # key of the shot
+    action: str  # what happens in it
+    characters: tuple[str, ...] = ()  # the scheduled characters, each once
+    locations: tuple[str, ...] = ()  # the scheduled places, each once
+    objects: tuple[str, ...] = ()  # the scheduled objects that stand alone, each once
+    # the arrangement that it goes on from; None where it begins anew
     before: Keyframe | None = field(default=None)
 
     @property

@@ -125,21 +125,13 @@ class Condition(Own):
 
 @dataclass(frozen=True, slots=True)
 class ScriptedShot:
-    """A shot in its episode.
+    """A shot in its episode."""
 
-    Attributes:
-        episode_id: of the episode.
-        index: which shot of the episode, from 0.
-        shot: of the script.
-        header: the lines of its script that describe entities.
-        before: the shot before it in the episode; None for the first.
-    """
-
-    episode_id: str
-    index: int
-    shot: EpisodeShot
-    header: Header
-    before: EpisodeShot | None
+    episode_id: str  # of the episode
+    index: int  # which shot of the episode, from 0
+    shot: EpisodeShot  # of the script
+    header: Header  # the lines of its script that describe entities
+    before: EpisodeShot | None  # the shot before it in the episode; None for the first
 
 
 def scripted_shots(view: EpisodeView) -> Iterator[ScriptedShot]:

@@ -135,20 +135,13 @@ class DrawnMark:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture and what is in it.
+    """A picture and what is in it."""
 
-    Attributes:
-        canvas: the pixels.
-        marks: what was drawn.
-        forgotten: what was left out, as a renderer that loses things does.
-        without_room: what did not fit.
-        faces: for each figure with a face its name, its feeling and the box of the head, in pixels.
-    """
-
-    canvas: Canvas
-    marks: tuple[DrawnMark, ...]
-    forgotten: tuple[Mark, ...] = ()
-    without_room: tuple[Mark, ...] = ()
+    canvas: Canvas  # the pixels
+    marks: tuple[DrawnMark, ...]  # what was drawn
+    forgotten: tuple[Mark, ...] = ()  # what was left out, as a renderer that loses things does
+    without_room: tuple[Mark, ...] = ()  # what did not fit
+    # for each figure with a face its name, its feeling and the box of the head, in pixels
     faces: tuple[tuple[str, Feeling, Box], ...] = ()
 
     def truth(self) -> dict[str, Json]:

@@ -67,21 +67,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for an emblem.
+    """A place for an emblem."""
 
-    Attributes:
-        row: which row.
-        column: which of the twelve columns; the middle of the picture for a portrait.
-        x: its centre, in pixels.
-        y: the same.
-        unit: pixels of a unit, of an emblem here.
-    """
-
-    row: Row
-    column: int
-    x: float
-    y: float
-    unit: float
+    row: Row  # which row
+    column: int  # which of the twelve columns; the middle of the picture for a portrait
+    x: float  # its centre, in pixels
+    y: float  # the same
+    unit: float  # pixels of a unit, of an emblem here
 
     def around(self, units: float) -> tuple[float, float, float, float]:
         """Return the square of so many units around its centre, in pixels."""

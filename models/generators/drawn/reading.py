@@ -21,17 +21,11 @@ _FARTHEST = 32.0
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A mark that was read.
+    """A mark that was read."""
 
-    Attributes:
-        kind: what the emblem says it is.
-        code: of its text; see :func:`.codes.code_of`.
-        box: where the emblem is, in pixels of the picture that was read.
-    """
-
-    kind: MarkKind
-    code: str
-    box: Box
+    kind: MarkKind  # what the emblem says it is
+    code: str  # of its text; see :func:`.codes.code_of`
+    box: Box  # where the emblem is, in pixels of the picture that was read
 
 
 def read_marks(picture: "bytes | Image") -> tuple[Seen, ...]:

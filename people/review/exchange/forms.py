@@ -31,19 +31,13 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Form:
-    """A form in which items leave a study and answers come back.
+    """A form in which items leave a study and answers come back."""
 
-    Attributes:
-        tool: name of the tool.
-        write: writes what is given to it into a folder; returns what it cannot hold.
-        read: reads its answers.
-        returned: what a reviewer, or the tool, gives back.
-    """
-
-    tool: str
+    tool: str  # name of the tool
+    # writes what is given to it into a folder; returns what it cannot hold
     write: Callable[[Load, Path], tuple[str, ...]]
-    read: Callable[[Path, Study], Reading]
-    returned: str
+    read: Callable[[Path, Study], Reading]  # reads its answers
+    returned: str  # what a reviewer, or the tool, gives back
 
 
 FORMS: Mapping[str, Form] = {
@@ -57,21 +51,13 @@ FORMS: Mapping[str, Form] = {
 
 @dataclass(frozen=True)
 class Exported:
-    """What was exported.
+    """What was exported."""
 
-    Attributes:
-        folder: where.
-        tool: for which tool.
-        seats: seat -> how many items.
-        limits: what the form cannot hold.
-        returned: what comes back.
-    """
-
-    folder: Path
-    tool: str
-    seats: Mapping[int, int]
-    limits: tuple[str, ...]
-    returned: str
+    folder: Path  # where
+    tool: str  # for which tool
+    seats: Mapping[int, int]  # seat -> how many items
+    limits: tuple[str, ...]  # what the form cannot hold
+    returned: str  # what comes back
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""
@@ -92,15 +78,10 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """How items are written for another tool.
+    """How items are written for another tool."""
 
-    Attributes:
-        language: of the texts.
-        embed: whether Label Studio gets pictures within the tasks and not as files beside them.
-    """
-
-    language: str = "en"
-    embed: bool = False
+    language: str = "en"  # of the texts
+    embed: bool = False  # whether Label Studio gets pictures within the tasks and not as files beside them
 
 
 def export_seat(
@@ -172,21 +153,13 @@ PSEUDONYM = re.compile(r"r-[0-9a-z]{4,32}|simulated-[0-9a-z-]{1,32}")
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import took.
+    """What an import took."""
 
-    Attributes:
-        votes: how many votes were new.
-        known: how many were there already.
-        people: reviewer -> seat.
-        passed: what was passed over on purpose -> how often.
-        written: whether anything was written; not with a dry run.
-    """
-
-    votes: int
-    known: int
-    people: Mapping[str, int]
-    passed: Mapping[str, int]
-    written: bool
+    votes: int  # how many votes were new
+    known: int  # how many were there already
+    people: Mapping[str, int]  # reviewer -> seat
+    passed: Mapping[str, int]  # what was passed over on purpose -> how often
+    written: bool  # whether anything was written; not with a dry run
 
     def as_json(self) -> dict[str, Json]:
         """Return it as plain JSON."""

@@ -40,34 +40,21 @@ Element = Tree.Element
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A field of the interface.
+    """A field of the interface."""
 
-    Attributes:
-        name: what it is called there.
-        question: what it asks.
-        turn: which part it is about, from 1; 0 for the whole item.
-        rank: of ranked labels, which it is, from 0.
-    """
-
-    name: str
-    question: Question
-    turn: int
-    rank: int = 0
+    name: str  # what it is called there
+    question: Question  # what it asks
+    turn: int  # which part it is about, from 1; 0 for the whole item
+    rank: int = 0  # of ranked labels, which it is, from 0
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The interface of a seat.
+    """The interface of a seat."""
 
-    Attributes:
-        controls: name -> field, in order.
-        xml: the labeling config.
-        limits: what it cannot hold.
-    """
-
-    controls: Mapping[str, Control]
-    xml: str
-    limits: tuple[str, ...]
+    controls: Mapping[str, Control]  # name -> field, in order
+    xml: str  # the labeling config
+    limits: tuple[str, ...]  # what it cannot hold
 
 
 def data_name(listed: str, turn: int) -> str:

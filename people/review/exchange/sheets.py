@@ -26,42 +26,25 @@ from ..task import Question, place_of
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as it is asked about an item.
+    """A question as it is asked about an item."""
 
-    Attributes:
-        name: what its answer is called in a vote; see :func:`..task.place_of`.
-        question: the question.
-        part: the part that it is about; None for the whole item.
-        turn: which of the parts that is in the order shown, from 1; 0 for the whole item.
-        values: what may be corrected by the answer, of an ``edits`` question.
-    """
-
-    name: str
-    question: Question
-    part: Part | None
-    turn: int
-    values: tuple[Value, ...]
+    name: str  # what its answer is called in a vote; see :func:`..task.place_of`
+    question: Question  # the question
+    part: Part | None  # the part that it is about; None for the whole item
+    turn: int  # which of the parts that is in the order shown, from 1; 0 for the whole item
+    values: tuple[Value, ...]  # what may be corrected by the answer, of an ``edits`` question
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """An item as a seat is asked it.
+    """An item as a seat is asked it."""
 
-    Attributes:
-        key: the item, with ``#n`` for a repetition, as votes are kept under.
-        seat: number of the seat.
-        number: which item of the seat it is, from 1.
-        dealt: block, flip and repetition.
-        shown: sides and parts in the order in which they are shown.
-        asked: the questions, in the order of the pages.
-    """
-
-    key: str
-    seat: int
-    number: int
-    dealt: Place
-    shown: Shown
-    asked: tuple[Asked, ...]
+    key: str  # the item, with ``#n`` for a repetition, as votes are kept under
+    seat: int  # number of the seat
+    number: int  # which item of the seat it is, from 1
+    dealt: Place  # block, flip and repetition
+    shown: Shown  # sides and parts in the order in which they are shown
+    asked: tuple[Asked, ...]  # the questions, in the order of the pages
 
     @property
     def item(self) -> Item:
@@ -71,21 +54,13 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Load:
-    """What is given to another tool: the items of a seat that are still to be answered.
+    """What is given to another tool: the items of a seat that are still to be answered."""
 
-    Attributes:
-        study: the study.
-        seat: number of the seat.
-        sheets: its items, in order.
-        language: of the texts.
-        embed: whether pictures are written into the items, for a tool that can hold them so.
-    """
-
-    study: Study
-    seat: int
-    sheets: tuple[Sheet, ...]
-    language: str = "en"
-    embed: bool = False
+    study: Study  # the study
+    seat: int  # number of the seat
+    sheets: tuple[Sheet, ...]  # its items, in order
+    language: str = "en"  # of the texts
+    embed: bool = False  # whether pictures are written into the items, for a tool that can hold them so
 
 
 def sheets_of(study: Study, seat: int, standing: Standing | None = None) -> tuple[Sheet, ...]:

@@ -21,41 +21,25 @@ LARGEST = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What somebody answered about an item in another tool.
+    """What somebody answered about an item in another tool."""
 
-    Attributes:
-        where: file and line, for messages.
-        user: who that is there; empty where the file does not say.
-        key: the item, with ``#n`` for a repetition.
-        answers: what an answer is called in a vote -> answer.
-        seat: number of the seat; None where the file does not say.
-        at: when, RFC 3339, UTC; None where the tool does not say.
-        seconds: how long it took; None where the tool does not say.
-        seen: hash of the record that was shown there; None where the file does not say.
-    """
-
-    where: str
-    user: str
-    key: str
-    answers: Mapping[str, Json]
-    seat: int | None = None
-    at: str | None = None
-    seconds: float | None = None
-    seen: str | None = None
+    where: str  # file and line, for messages
+    user: str  # who that is there; empty where the file does not say
+    key: str  # the item, with ``#n`` for a repetition
+    answers: Mapping[str, Json]  # what an answer is called in a vote -> answer
+    seat: int | None = None  # number of the seat; None where the file does not say
+    at: str | None = None  # when, RFC 3339, UTC; None where the tool does not say
+    seconds: float | None = None  # how long it took; None where the tool does not say
+    seen: str | None = None  # hash of the record that was shown there; None where the file does not say
 
 
 @dataclass
 class Reading:
-    """What a file of another tool holds.
+    """What a file of another tool holds."""
 
-    Attributes:
-        given: the answers.
-        problems: what is wrong in it.
-        passed: what was passed over on purpose -> how often, such as drafts.
-    """
-
-    given: list[Given] = field(default_factory=list)
-    problems: list[UserError] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)  # the answers
+    problems: list[UserError] = field(default_factory=list)  # what is wrong in it
+    # what was passed over on purpose -> how often, such as drafts
     passed: dict[str, int] = field(default_factory=dict)
 
     def wrong(self, where: str, what: str, fix: str) -> None:
@@ -89,27 +73,16 @@ FIX = "correct it there, and export the answers again"
 
 @dataclass
 class Taking:
-    """An import while it is checked.
+    """An import while it is checked."""
 
-    Attributes:
-        study: the study.
-        standing: where it stands; what is taken is told to it.
-        people: who somebody is there -> pseudonym.
-        source: tool, and hash of the file.
-        now: the time.
-        reading: the answers and problems.
-        seats: reviewer -> seat.
-        known: how many votes were there already.
-    """
-
-    study: Study
-    standing: Standing
-    people: dict[str, str]
-    source: Mapping[str, Json]
-    now: str
-    reading: Reading
-    seats: dict[str, int] = field(default_factory=dict)
-    known: int = 0
+    study: Study  # the study
+    standing: Standing  # where it stands; what is taken is told to it
+    people: dict[str, str]  # who somebody is there -> pseudonym
+    source: Mapping[str, Json]  # tool, and hash of the file
+    now: str  # the time
+    reading: Reading  # the answers and problems
+    seats: dict[str, int] = field(default_factory=dict)  # reviewer -> seat
+    known: int = 0  # how many votes were there already
 
     def events(self) -> list[Event]:
         """Return what the answers become; what is wrong is noted."""

@@ -75,16 +75,11 @@ def blocks(content: str) -> list[tuple[str, list[str]]]:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads a page.
+    """Who reads a page."""
 
-    Attributes:
-        language: of the interface.
-        token: what the page sends with each request; empty where nobody has entered.
-        mark: tells the browser whose answers wait in it, and nothing else; empty where nobody has entered.
-    """
-
-    language: str = FIRST
-    token: str = ""
+    language: str = FIRST  # of the interface
+    token: str = ""  # what the page sends with each request; empty where nobody has entered
+    # tells the browser whose answers wait in it, and nothing else; empty where nobody has entered
     mark: str = ""
 
     def say(self, name: str, **values: object) -> str:
@@ -192,17 +187,11 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What somebody answered to an item before its page is opened.
+    """What somebody answered to an item before its page is opened."""
 
-    Attributes:
-        begun: answers that were begun and not sent; None where there are none.
-        saved: answers that count so far; None where there are none.
-        feedback: what training says of them.
-    """
-
-    begun: Mapping[str, Json] | None = None
-    saved: Mapping[str, Json] | None = None
-    feedback: Mapping[str, Json] | None = None
+    begun: Mapping[str, Json] | None = None  # answers that were begun and not sent; None where there are none
+    saved: Mapping[str, Json] | None = None  # answers that count so far; None where there are none
+    feedback: Mapping[str, Json] | None = None  # what training says of them
 
     @property
     def answers(self) -> Mapping[str, Json]:
@@ -223,20 +212,13 @@ class Shown:
     section and the questions about the whole item. What is asked of one part keeps its order. Options are
     drawn alike; those that go from less to more are kept or turned round, for the whole seat, so that nobody
     has to read each scale anew.
-
-    Attributes:
-        item: the item.
-        place: where it is in the seat.
-        parts: list name -> its parts, in the seat's order.
-        card: the task.
-        draw: name of the draws of this place: seed, seat and number, parted by slashes.
     """
 
-    item: Item
-    place: Place
-    parts: Mapping[str, tuple[Any, ...]]
-    card: TaskCard
-    draw: str
+    item: Item  # the item
+    place: Place  # where it is in the seat
+    parts: Mapping[str, tuple[Any, ...]]  # list name -> its parts, in the seat's order
+    card: TaskCard  # the task
+    draw: str  # name of the draws of this place: seed, seat and number, parted by slashes
 
     @property
     def sides(self) -> tuple[tuple[Any, ...], ...]:

@@ -119,21 +119,13 @@ LARGEST_HEAD = 64 * 1024
 
 @dataclass(frozen=True)
 class Address:
-    """Where a study is served.
+    """Where a study is served."""
 
-    Attributes:
-        host: interface; the usual one is reached from this machine only.
-        port: port; 0 takes a free one.
-        certificate: TLS certificate, PEM.
-        key: its key, PEM.
-        proxy: whether a proxy on this machine speaks TLS in front of it.
-    """
-
-    host: str = LOOPBACK[0]
-    port: int = PORT
-    certificate: Path | None = None
-    key: Path | None = None
-    proxy: bool = False
+    host: str = LOOPBACK[0]  # interface; the usual one is reached from this machine only
+    port: int = PORT  # port; 0 takes a free one
+    certificate: Path | None = None  # TLS certificate, PEM
+    key: Path | None = None  # its key, PEM
+    proxy: bool = False  # whether a proxy on this machine speaks TLS in front of it
 
     @property
     def secure(self) -> bool:

@@ -33,23 +33,14 @@ class Refused(Exception):
 
 @dataclass
 class Server:
-    """A study while it is served.
+    """A study while it is served."""
 
-    Attributes:
-        study: the study.
-        journal: its events.
-        clock: the time.
-        secure: whether people reach it over TLS, so that cookies are sent over nothing else.
-        standing: where it stands; it follows from the events.
-        pages: makes the pages.
-    """
-
-    study: Study
-    journal: VoteJournal
-    clock: Clock
-    secure: bool = False
-    standing: Standing = field(default_factory=Standing)
-    pages: Pages = field(init=False)
+    study: Study  # the study
+    journal: VoteJournal  # its events
+    clock: Clock  # the time
+    secure: bool = False  # whether people reach it over TLS, so that cookies are sent over nothing else
+    standing: Standing = field(default_factory=Standing)  # where it stands; it follows from the events
+    pages: Pages = field(init=False)  # makes the pages
     _seating: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     def __post_init__(self) -> None:

@@ -39,25 +39,15 @@ class Stratum(NamedTuple):
 
 @dataclass(frozen=True)
 class Instance:
-    """What one person judges at a time.
+    """What one person judges at a time."""
 
-    Attributes:
-        stratum: what it is drawn among.
-        method: whose videos.
-        tier: of the episode.
-        item: what it is, for the key.
-        name: of the entity.
-        description: of the entity, as the judge saw it.
-        sides: the pictures that the judge saw, one file or some for each side.
-    """
-
-    stratum: Stratum
-    method: str
-    tier: str | None
-    item: str
-    name: str
-    description: str
-    sides: tuple[tuple[Path, ...], ...]
+    stratum: Stratum  # what it is drawn among
+    method: str  # whose videos
+    tier: str | None  # of the episode
+    item: str  # what it is, for the key
+    name: str  # of the entity
+    description: str  # of the entity, as the judge saw it
+    sides: tuple[tuple[Path, ...], ...]  # the pictures that the judge saw, one file or some for each side
 
 
 def strata(kind: str) -> tuple[Stratum, ...]:

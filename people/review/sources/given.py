@@ -45,37 +45,22 @@ LISTED = 100
 
 
 class GivenItem(Own):
-    """One line of a file of items.
+    """One line of a file of items."""
 
-    Attributes:
-        about: what votes name as item.
-        story: the cluster that it belongs to.
-        condition: evidence condition.
-        methods: whose outputs the sides show.
-        seed: of the generation.
-        stratum: what it was drawn among.
-        texts: what the template shows.
-        sides: files of pictures or videos, from the folder of the file.
-        parts: list name -> parts.
-        values: what of the whole may be corrected.
-        use: whether it is for training or a check; training where something is explained.
-        expected: place of an answer -> the answers that are right.
-        explained: what training says after the answer.
-    """
-
-    about: str = Field(min_length=1)
-    story: str = ""
-    condition: Literal["text", "image", "text_image"] | None = None
-    methods: tuple[str, ...] = ()
-    seed: int | None = None
-    stratum: str = ""
-    texts: Mapping[str, Json] = {}
-    sides: tuple[tuple[str, ...], ...] = ()
-    parts: Mapping[str, tuple[Part, ...]] = {}
-    values: tuple[Value, ...] = ()
+    about: str = Field(min_length=1)  # what votes name as item
+    story: str = ""  # the cluster that it belongs to
+    condition: Literal["text", "image", "text_image"] | None = None  # evidence condition
+    methods: tuple[str, ...] = ()  # whose outputs the sides show
+    seed: int | None = None  # of the generation
+    stratum: str = ""  # what it was drawn among
+    texts: Mapping[str, Json] = {}  # what the template shows
+    sides: tuple[tuple[str, ...], ...] = ()  # files of pictures or videos, from the folder of the file
+    parts: Mapping[str, tuple[Part, ...]] = {}  # list name -> parts
+    values: tuple[Value, ...] = ()  # what of the whole may be corrected
+    # whether it is for training or a check; training where something is explained
     use: Literal["training", "check"] | None = None
-    expected: Mapping[str, tuple[Json, ...]] = {}
-    explained: Mapping[str, str] = {}
+    expected: Mapping[str, tuple[Json, ...]] = {}  # place of an answer -> the answers that are right
+    explained: Mapping[str, str] = {}  # what training says after the answer
 
     def drawn(self, root: Path) -> Drawn:
         """Return it as an item.

@@ -107,36 +107,22 @@ NOTHING = "choose others, or leave the option out"
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What items are drawn from.
+    """What items are drawn from."""
 
-    Attributes:
-        path: where it lies.
-        what: what it is.
-        kind: of the evaluation, the release or the run; empty for a file or a folder.
-        options: what of it becomes items.
-        load: loads a release as stories with their questions.
-    """
-
-    path: Path
-    what: What
-    kind: str
-    options: DrawOptions
-    load: "Callable[[Path], Release]" = field(repr=False)
+    path: Path  # where it lies
+    what: What  # what it is
+    kind: str  # of the evaluation, the release or the run; empty for a file or a folder
+    options: DrawOptions  # what of it becomes items
+    load: "Callable[[Path], Release]" = field(repr=False)  # loads a release as stories with their questions
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What was drawn.
+    """What was drawn."""
 
-    Attributes:
-        items: the items, in an order that a seed does not change.
-        source: what they were drawn from, for the protocol: kind, name and hashes.
-        short: what could not be drawn in the wanted number, a line each.
-    """
-
-    items: tuple[Drawn, ...] = field(repr=False)
-    source: Mapping[str, Json]
-    short: tuple[str, ...] = ()
+    items: tuple[Drawn, ...] = field(repr=False)  # the items, in an order that a seed does not change
+    source: Mapping[str, Json]  # what they were drawn from, for the protocol: kind, name and hashes
+    short: tuple[str, ...] = ()  # what could not be drawn in the wanted number, a line each
 
     def without(self, taken: Collection[Drawn]) -> tuple[Drawn, ...]:
         """Return the items that are not taken, such as those that became training or checks."""
@@ -146,21 +132,13 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source of items.
+    """A source of items."""
 
-    Attributes:
-        title: what it gives, in a few words.
-        takes: what it can draw from -> the kinds of that; no kind named: any.
-        wanted: the same in words, for a message.
-        options: the options that it has, besides the seed.
-        draw: draws the items.
-    """
-
-    title: str
-    takes: Mapping[What, tuple[str, ...]]
-    wanted: str
-    options: tuple[str, ...]
-    draw: Callable[[Material], Drawing]
+    title: str  # what it gives, in a few words
+    takes: Mapping[What, tuple[str, ...]]  # what it can draw from -> the kinds of that; no kind named: any
+    wanted: str  # the same in words, for a message
+    options: tuple[str, ...]  # the options that it has, besides the seed
+    draw: Callable[[Material], Drawing]  # draws the items
 
     def check(self, task: str, material: Material) -> None:
         """Check that items can be drawn from some material.

@@ -28,17 +28,12 @@ CHOOSING = ("methods", "stories", "splits", "limit", "per_prompt", "outputs", "r
 
 @dataclass(frozen=True)
 class Boards:
-    """Stories with their storyboards.
+    """Stories with their storyboards."""
 
-    Attributes:
-        records: the stories that were chosen, in the order of the release.
-        shown: method, story and seed -> its pictures; only storyboards that can be shown, of chosen methods.
-        source: what they come from.
-    """
-
-    records: tuple[StoryRecord, ...]
+    records: tuple[StoryRecord, ...]  # the stories that were chosen, in the order of the release
+    # method, story and seed -> its pictures; only storyboards that can be shown, of chosen methods
     shown: Mapping[Place, Shown] = field(repr=False)
-    source: dict[str, Json]
+    source: dict[str, Json]  # what they come from
 
     def of(self, story_id: str) -> list[Place]:
         """Return the storyboards of a story, by method and seed."""

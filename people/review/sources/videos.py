@@ -27,17 +27,12 @@ EVENTS = "events_in_order"
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What verifiers saw.
+    """What verifiers saw."""
 
-    Attributes:
-        units: file names in the suite that were judged; None: all.
-        methods: method -> what the manifest says of its videos.
-        folders: where the videos were.
-    """
-
-    units: frozenset[str] | None
+    units: frozenset[str] | None  # file names in the suite that were judged; None: all
+    # method -> what the manifest says of its videos
     methods: Mapping[str, Mapping[str, Any]] = field(repr=False)
-    folders: tuple[Path, ...]
+    folders: tuple[Path, ...]  # where the videos were
 
     def is_invalid(self, method: str, unit: str, seed: int | None) -> bool:
         """Whether a video could not be judged."""
